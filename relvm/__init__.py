@@ -22,7 +22,7 @@ if find_spec("relvm._native") is None:
     )
 
 
-# Imported at first use: a program that only loads an executable never imports the compiler.
+# Imported at first use, so that a program that only loads an executable never imports the compiler.
 _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "Model": "relvm.model",

@@ -1,4 +1,4 @@
-"""`python -m relvm` is the command `relvm`."""
+"""The entry point of `python -m relvm`, which is the same as the command `relvm`."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Display of objects: as short text, and as HTML in a notebook.
+"""Display of objects, as short text, and as HTML in a notebook.
 
-Names in models are untrusted, so everything is escaped.  The HTML has no scripts and loads nothing.  It has no colors
-of its own except translucent ones, and therefore suits light and dark themes.
+Names in models are untrusted, so everything is escaped.  The HTML contains no scripts and loads no other files.  Its
+only colors are translucent, so it is legible in light and dark themes.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from relvm.quoting import html_text, terminal_lines
 
 MAX_LINES = 40
 MAX_COLUMNS = 120
-MAX_HEIGHT = 480  # pixels, of a box in a notebook
-_HTML_LINES = 1000  # of a text, and rows of a table
+MAX_HEIGHT = 480  # height of a box in a notebook, in pixels
+_HTML_LINES = 1000  # maximum lines of a text, and rows of a table
 _HTML_COLUMNS = 1000
 
 _BOX = f"max-height: {MAX_HEIGHT}px; overflow: auto"
@@ -23,10 +23,10 @@ _MARKED = ' style="background: rgba(255, 0, 0, 0.2)"'
 
 
 class Displayed:
-    """Base class of objects that show themselves.
+    """Base class of objects with a display form.
 
-    A subclass defines `__str__`, the complete text.  `repr` is a short form of it.  A subclass whose rich form is more
-    than this text in a box defines `_repr_html_`.
+    A subclass defines `__str__`, which returns the complete text.  `repr` returns a short form of this text.  The rich
+    form is the text in a box, unless the subclass overrides `_repr_html_`.
     """
 
     __slots__ = ()
@@ -38,7 +38,7 @@ class Displayed:
         return html_lines(str(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """Return the forms of the object by MIME type, for Jupyter."""
+        """Return the display forms of the object by MIME type, for Jupyter."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
 
@@ -52,7 +52,7 @@ def short_text(text: str, lines: int = MAX_LINES, columns: int = MAX_COLUMNS) ->
     lines
         The maximum number of lines.
     columns
-        The maximum number of characters of a line.
+        The maximum number of characters in a line.
     """
     given = text.removesuffix("\n").split("\n")
     if len(given) > lines:
@@ -73,9 +73,9 @@ def text_table(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> l
     Parameters
     ----------
     rows
-        The cells of each row, with the heads as the first row.
+        The cells of each row.  The first row contains the column headings.
     left
-        The indices of the columns that are aligned to the left.  The others are aligned to the right.
+        The indices of the left-aligned columns.  The others are right-aligned.
     """
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -88,31 +88,33 @@ def text_table(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> l
 
 
 def html_lines(text: str, title: str = "") -> str:
-    """Return a text as HTML: in a box that scrolls, with a title above it.  The middle of a long text is left out."""
+    """Return a text as HTML, in a scrollable box with a title above it.  In a long text, lines in the middle are
+    omitted."""
     shown = html_text(short_text(text, _HTML_LINES, _HTML_COLUMNS))
     return f'{_title(title)}<pre style="{_BOX}; line-height: 1.3; white-space: pre">{shown}</pre>'
 
 
 def html_box(content: str, title: str = "") -> str:
-    """Return HTML in a box that scrolls, with a title above it.  `content` is HTML, whose texts are escaped."""
+    """Return HTML content in a scrollable box with a title above it.   content: HTML, in which texts must already be
+    escaped."""
     return f'{_title(title)}<div style="{_BOX}">{content}</div>'
 
 
 def html_table(
     rows: Iterable[Sequence[str]], title: str = "", left: Collection[int] = (0,), marked: Collection[int] = ()
 ) -> str:
-    """Return a table as HTML: in a box that scrolls, with a title above it.  The end of a long table is left out.
+    """Return a table as HTML, in a scrollable box with a title above it.  The end of a long table is omitted.
 
     Parameters
     ----------
     rows
-        The cells of each row, with the heads as the first row.
+        The cells of each row.  The first row contains the column headings.
     title
         The text above the table.
     left
-        The indices of the columns that are aligned to the left.  The others are aligned to the right.
+        The indices of the left-aligned columns.  The others are right-aligned.
     marked
-        The indices of the rows with a red background.  The row below the heads is row 0.
+        The indices of the rows with a red background.  The row below the headings is row 0.
     """
     heads, *body = rows
     styles = [f"text-align: {'left' if k in left else 'right'}; white-space: pre" for k in range(len(heads))]

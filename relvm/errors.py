@@ -18,10 +18,11 @@ class RelvmError(Exception):
     Attributes
     ----------
     origin
-        The source location of the error: `file:line:column`, the line of Python that called a builder, or the node of a
-        model.  The message begins with it.  It is empty if the message does not begin with a location.
+        The source location with which the message begins: `file:line:column`, the Python line that called a builder, or
+        the node of a model.  It is empty if the message does not begin with a location.
     reason, filename, lineno, offset
-        Only for errors in a text or a script: the message without its location, and the location, counted from 1.
+        For errors in the text form or in a script only: the message without its location, and the parts of the
+        location.  Lines and columns are counted from 1.
     """
 
     origin: str = ""
@@ -44,7 +45,7 @@ class RelvmShapeError(RelvmTypeError, ValueError):
     Attributes
     ----------
     unproven
-        The two dimensions that an operator requires to be equal, if it cannot be decided whether they are equal.
+        The two dimensions that an operator requires to be equal, if this can be neither proven nor disproved.
         Otherwise None.
     """
 
@@ -76,7 +77,8 @@ class RelvmRecursionError(RelvmError, RecursionError):
 
 
 class RelvmNameError(RelvmError, LookupError):
-    """The name of a function, operator, variable, input or similar is unknown.  The message lists similar names."""
+    """A function, operator, variable, input or similar of the given name does not exist.  The message lists similar
+    names."""
 
 
 class RelvmFormatError(RelvmError, ValueError):
@@ -100,14 +102,14 @@ class RelvmTimeoutError(RelvmError, TimeoutError):
 
 
 class RelvmCallbackError(RelvmError, RuntimeError):
-    """A packed function of the host failed without a Python exception of its own."""
+    """A packed function of the host returned an error without raising a Python exception."""
 
 
 class RelvmSyntaxError(RelvmError, SyntaxError):
-    """A text or script has a syntax error.  The message contains the line and the column."""
+    """A program in the text form, or a script, has a syntax error.  The message contains the line and the column."""
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(terminal_message(message))  # Python prints `msg` in a traceback
+        super().__init__(terminal_message(message))  # a traceback shows `msg`
 
     def __str__(self) -> str:
         return terminal_message(str(self.msg))  # SyntaxError.__str__ would add the location again
@@ -135,8 +137,8 @@ class RelvmToolchainError(RelvmError, RuntimeError):
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:
-    """Return a copy of an error with the source location `origin` in front of the message.  If `origin` is empty, or
-    the error already has a location, return the error itself."""
+    """Return a copy of an error with the source location `origin` in front of the message.  Return the error itself if
+    `origin` is empty, or if the error already has a location."""
     if error.origin or not origin:
         return error
     found = type(error)(f"{origin}: {error}")
@@ -145,18 +147,18 @@ def located(error: RelvmError, origin: str) -> RelvmError:
 
 
 def shortened(text: str, most: int = 100) -> str:
-    """Return a text for a message.  If it has more than `most` characters, return only its beginning."""
+    """Return a text for use in a message.  If it has more than `most` characters, it is truncated."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 
 @contextlib.contextmanager
 def resources(what: str) -> Iterator[None]:
-    """Context manager: translate a MemoryError or RecursionError that the block raises to an error of relvm.
+    """A context manager that converts a MemoryError or RecursionError to the corresponding relvm error.
 
     Parameters
     ----------
     what
-        The description, at the beginning of the message, of the program that the block processes.
+        A description of the program that is processed, with which the message begins.
 
     Raises
     ------
@@ -178,12 +180,12 @@ def resources(what: str) -> Iterator[None]:
         ) from None
 
 
-_MOST_NAMES = 10  # that a message lists
+_MOST_NAMES = 10  # maximum number of names in a message
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return the text `; did you mean a, b?` with the known names that are similar to `name`, or an empty string if
-    there are none."""
+    """Return the text `; did you mean a, b?`, which contains the known names that are similar to `name`.  Return an
+    empty string if there are none."""
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
@@ -191,7 +193,8 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 
 
 def known_names(name: str, known: Iterable[str]) -> str:
-    """Return `near_matches`, or the text `; expected one of a, b` if no known name is similar."""
+    """Return the text of `near_matches`.  If no known name is similar, return the text `; expected one of a, b`
+    instead."""
     names = list(known)
     shown = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
     return near_matches(name, names) or (f"; expected one of {shown}" if names else "")
@@ -200,16 +203,16 @@ def known_names(name: str, known: Iterable[str]) -> str:
 def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
     """Raise RelvmTypeError if an argument does not have the expected type.
 
-    name: the name of the argument in the message.   got: the argument.   expected: a type or a tuple of types.   shown:
-    the description of the expected types in the message.
+    name: the name of the argument, for the message.   got: the argument.   expected: a type or a tuple of types.
+    shown: a description of the expected types, for the message.
     """
     if not isinstance(got, expected):
         raise RelvmTypeError(f"{name}: expected {shown}, got {type(got).__name__}")
 
 
 def expect_name(what: str, name: Any) -> None:
-    """Raise RelvmTypeError if `name` is not a str, or contains a NUL character or an unpaired surrogate.  C code and
-    files cannot represent such names.  what: the description of the name in the message."""
+    """Raise RelvmTypeError if `name` is not a str, or contains a NUL character or an unpaired surrogate, which C code
+    and files cannot represent.   what: a description of the name, for the message."""
     expect_type(what, name, str, "a string")
     if "\0" in name:
         raise RelvmTypeError(f"{what}: {name!r} contains a NUL character")
@@ -220,8 +223,8 @@ def expect_name(what: str, name: Any) -> None:
 
 
 def expect_path(what: str, path: Any) -> None:
-    """Raise RelvmTypeError if `path` is not a str or PathLike that is a valid file name.  what: the description of the
-    path in the message."""
+    """Raise RelvmTypeError if `path` is not a str or PathLike that is a valid file name.   what: a description of the
+    path, for the message."""
     expect_type(what, path, (str, os.PathLike), "a str or PathLike")
     try:
         has_zero = b"\0" in os.fsencode(path)
@@ -232,7 +235,7 @@ def expect_path(what: str, path: Any) -> None:
 
 
 def expect_choice(name: str, got: object, choices: tuple[str, ...]) -> None:
-    """Raise RelvmArgumentError if the value `got` of the argument `name` is not one of the `choices`."""
+    """Raise RelvmArgumentError if `got`, the value of the argument `name`, is not one of `choices`."""
     if not isinstance(got, str) or got not in choices:
         raise RelvmArgumentError(
             f"{name}={got!r}: expected one of {', '.join(choices)}{near_matches(str(got), choices)}"

@@ -1,6 +1,6 @@
 """The IPython extension: `%load_ext relvm` adds `%%relvm` and `%relvm_profile`.
 
-`relvm.load_ipython_extension` imports this module.  Nothing else does, because IPython is optional.
+Only `relvm.load_ipython_extension` imports this module, because IPython is optional.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def load_ipython_extension(shell: InteractiveShell) -> None:
 
 
 class CellError(Exception):
-    """An error in a cell, shown as the message of the original error and without Python's frames."""
+    """An error in a cell.  IPython shows the message of the original error, without Python stack frames."""
 
     def __init__(self, error: RelvmError) -> None:
         super().__init__(str(error))
@@ -70,7 +70,7 @@ def _identifier(text: str) -> str:
 class RelvmMagics(Magics):
     """The magics of relvm."""
 
-    shell: InteractiveShell  # a magic is registered in a shell
+    shell: InteractiveShell  # the shell in which the magics are registered
 
     @cell_magic("relvm")
     def program(self, line: str, cell: str) -> None:
@@ -78,8 +78,8 @@ class RelvmMagics(Magics):
 
         %%relvm [--stage NAME]... [--exec-mode MODE] [--target TARGET] [--name NAME] [--machine NAME]
 
-        --stage     a stage to show, such as fuse_ops or bytecode, or "all" for all of them.  Without it, the module.
-        --exec-mode bytecode or compiled
+        --stage     a stage to show, such as fuse_ops or bytecode, or "all" for all of them.  By default, the module is
+        shown.  --exec-mode bytecode or compiled
         --target    c, bytecode or numpy
         --name      the variable for the module, by default `module`
         --machine   the variable for a machine that runs the program, by default `machine`
@@ -98,7 +98,7 @@ class RelvmMagics(Magics):
     @needs_local_scope
     @line_magic("relvm_profile")
     def profile(self, line: str, local_ns: dict[str, Any] | None = None) -> Profile:
-        """Run a call of a machine's function or of a model once, and return its profile.
+        """Profile one call of a function of a machine, or of a model.  Return the profile.
 
         %relvm_profile [--kernels] machine["main"](x, y)
 
@@ -158,7 +158,7 @@ def _words(line: str) -> list[str]:
 
 @contextmanager
 def _messages_only() -> Iterator[None]:
-    """Show an error of relvm as its message."""
+    """A context manager that shows only the message of a relvm error, without a traceback."""
     try:
         yield
     except RelvmError as error:

@@ -1,4 +1,4 @@
-"""`relvm.load_model`: load a model, and call it like a function, from any thread."""
+"""`relvm.load_model`: load a model that can be called like a function, from any thread."""
 
 from __future__ import annotations
 
@@ -72,20 +72,20 @@ class Signature(Displayed):
 class Model(Displayed):
     """A model that is ready to run.  `load_model` returns it.
 
-    Call it with the inputs in their order or by name: `model(x, mask=m)`.  It returns the output, or a tuple of several
-    outputs, as Tensors.  Any number of threads may call a model at once: each call takes a machine of its own, which
-    the model keeps for later calls.
+    Call the model with its inputs, in order or by name: `model(x, mask=m)`.  The call returns the output as a Tensor,
+    or a tuple of several outputs.  Any number of threads can call a model at the same time.  Each call uses a machine
+    that no other call uses at that time.  The model reuses machines for later calls.
 
     Parameters
     ----------
     executable
         The executable.
     function
-        The name of the function that a call of the model runs.
+        The name of the function that runs when the model is called.
     source
         The model that was loaded, which `explore` reads, or None.
     dims, weights
-        The sizes of symbolic dimensions and the weights that `source` was loaded with.
+        The sizes of symbolic dimensions, and the weights, with which `source` was loaded.
     **options
         The options of `relvm.vm.VirtualMachine`.
 
@@ -94,7 +94,7 @@ class Model(Displayed):
     executable
         The executable, for `relvm.vm.VirtualMachine`.
     input_names, output_names
-        The names of the inputs and outputs, in their order.
+        The names of the inputs and outputs, in order.
 
     Raises
     ------
@@ -138,7 +138,7 @@ class Model(Displayed):
         self.output_names = tuple(names)
         self._maps = frozenset(attributes.get("map_outputs", ()))
         self._groups = tuple(map(frozenset, attributes.get("output_groups", ())))
-        self._parameters = dict(zip(self.input_names, parameters, strict=True))  # equal, but in files of earlier builds
+        self._parameters = dict(zip(self.input_names, parameters, strict=True))  # differ in files of earlier builds
 
     # ---- running ----
 
@@ -148,8 +148,7 @@ class Model(Displayed):
         Parameters
         ----------
         *arguments, **inputs
-            The inputs, in their order or by name.  A name that is not an identifier is passed as in
-            `model(**{"input.1": x})`.
+            The inputs, in order or by name.  If a name is not an identifier, pass it as in `model(**{"input.1": x})`.
 
         Returns
         -------
@@ -173,7 +172,7 @@ class Model(Displayed):
                 self._free.append(free)
 
     def run(self, outputs: Iterable[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
-        """Run the model on inputs by name, and return some of the outputs.
+        """Run the model on named inputs, and return some or all of the outputs.
 
         Parameters
         ----------
@@ -185,7 +184,8 @@ class Model(Displayed):
         Returns
         -------
         list
-            An array for a tensor, a list for a sequence or a tuple, a dict for a map, and None for an absent value.
+            A value for each output: an array for a tensor, a list for a sequence or a tuple, a dict for a map, and None
+            for an absent value.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class Model(Displayed):
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` as arrays, lists, dicts and None, as `run` does.
+        """Return the outputs `names` in the form that `run` returns.
 
         result: the result of the model's function.
         """
@@ -217,13 +217,14 @@ class Model(Displayed):
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
-        """Return whether a run computes nothing that the outputs `names` do not need."""
+        """Return whether every computation of a run is needed for the outputs `names`."""
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)
 
     @contextmanager
     def borrowed_machine(self) -> Iterator[VirtualMachine]:
-        """Lend a machine to the body of a `with` statement.  Afterwards, keep the machine for later calls."""
+        """A context manager that yields a machine for exclusive use.  Afterwards, the model reuses the machine for
+        later calls."""
         free = self._take()
         try:
             yield free[0]
@@ -232,7 +233,7 @@ class Model(Displayed):
                 self._free.append(free)
 
     def machine(self) -> VirtualMachine:
-        """Return a new machine for the executable, for uses that a call does not cover.
+        """Return a new machine for the executable, for uses other than calling the model.
 
         Raises
         ------
@@ -268,7 +269,7 @@ class Model(Displayed):
         return Signature(inputs, dict(zip(self.output_names, self._results, strict=True)))
 
     def profile(self, /, *arguments: Any, **inputs: Any) -> Profile:
-        """Run the model once, and return the time of each kernel (VirtualMachine.profile).
+        """Run the model once, and return a profile with the time of each kernel.  See VirtualMachine.profile.
 
         Parameters
         ----------
@@ -279,7 +280,7 @@ class Model(Displayed):
         return machine.profile(self._function, *function.ordered(arguments, self._by_parameter(inputs)))
 
     def explore(self, **options: Any) -> Exploration:
-        """Return the result of every compilation stage (relvm.explore.explore).
+        """Return the result of every compilation stage.  See relvm.explore.explore.
 
         Parameters
         ----------
@@ -309,10 +310,10 @@ class Model(Displayed):
     # ---- files, copies, the end ----
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write the model as an executable, which `load_model` and `relvm run` read.
+        """Write the model to a file as an executable, which `load_model` and `relvm run` can read.
 
-        If native code was compiled in the background, and is ready, the file contains it.  `wait_compiled` waits for
-        it.
+        If native code is compiled in the background, the file contains it only if it is ready.  Call `wait_compiled`
+        first to wait for it.
 
         Parameters
         ----------
@@ -354,7 +355,7 @@ class Model(Displayed):
         return {self._parameters.get(name, name): value for name, value in inputs.items()}
 
     def _take(self) -> tuple[VirtualMachine, Function]:
-        """Return a machine that no other call uses, and its function."""
+        """Return a machine that no other call uses at present, and its function."""
         try:
             return self._free.pop()
         except IndexError:
@@ -389,16 +390,15 @@ def load_model(
     dims
         The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
     weights
-        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model, or
-        become constants in place of parameters of the function in a .relvm file
-        (`relvm.frontend.weights.bind_weights`).
+        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model.  In
+        a .relvm file, they replace parameters of the function by constants (`relvm.frontend.weights.bind_weights`).
     exec_mode
-        As for `relvm.vm.build`.  The default is "auto": the model needs no compiler and immediately runs kernel
-        bytecode.  If there is a C compiler, native code is compiled in the background and cached for the next start.
+        As for `relvm.vm.build`.  The default is "auto": the model starts immediately as bytecode, without a compiler.
+        If there is a C compiler, native code is compiled in the background, and cached for the next start.
     target
         As for `relvm.vm.build`.  The default is "c".
     threads
-        The maximum number of threads that work on a kernel at once; see `num_threads` of VirtualMachine.
+        The maximum number of threads that work on a kernel at once.  See `num_threads` of VirtualMachine.
     function
         The name of the function to call.
     trust_native
@@ -420,7 +420,8 @@ def load_model(
     RelvmTypeError
         `model` is neither a path, nor bytes, nor an onnx.ModelProto.
     RelvmArgumentError
-        `dims`, `weights`, `exec_mode` or `target` is invalid, or is given for an executable, which is already compiled.
+        `dims`, `weights`, `exec_mode` or `target` is invalid.  Or one of them is given for an executable, which is
+        already compiled.
     RelvmError
         The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
 
@@ -452,7 +453,7 @@ def load_model(
 
 
 def _expect_options(options: Mapping[str, Any]) -> None:
-    """Raise RelvmTypeError if VirtualMachine does not have one of the options."""
+    """Raise RelvmTypeError if VirtualMachine does not have an option of one of these names."""
     known = VirtualMachine.__init__.__kwdefaults__ or {}
     for name in options:
         if name not in known:
@@ -466,9 +467,9 @@ def _restored(
 
 
 def type_fields(text: str) -> list[str]:
-    """Return the fields of a tuple type in text form, or the text itself if it is another type.
+    """Return the fields of a tuple type in text form.  For any other type, return a list with the text itself.
 
-    The parser of the text form would do the same, but a start from the cache does not import it.
+    The parser of the text form is not used, because a model that is loaded from the cache should not import it.
     """
     if not (text.startswith("(") and text.endswith(")")):
         return [text]

@@ -1,4 +1,4 @@
-"""Building of model files, with the cache of earlier builds."""
+"""Building of model files, using the cache of earlier builds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_file(
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Build the executable of an .onnx or .relvm file, or take it from the cache.
+    """Return the executable of an .onnx or .relvm file, from the cache if possible.  Otherwise build it.
 
     weights, function: as for `read_model`.   See `build_onnx` for the other options.
     """
@@ -55,7 +55,7 @@ def build_onnx(
     fused: bool = True,
     progress: Callable | None = None,
 ) -> Executable:
-    """Build the executable of an ONNX model, or take it from the cache.
+    """Return the executable of an ONNX model, from the cache if possible.  Otherwise build it.
 
     If the cache contains the executable of an earlier build with "auto", neither onnx nor the compiler is imported.
 
@@ -97,9 +97,11 @@ def build_onnx(
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
-    """Raise RelvmArgumentError if any build option is given.  Called for a program that is already compiled.
+    """Raise RelvmArgumentError if any build option is given.  This function is called for a program that is already
+    compiled.
 
-    program: the description of the program in the message.   options: the options by name; None if not given.
+    program: a description of the program, for the message.   options: the options by name.  An option that is not given
+    is None.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

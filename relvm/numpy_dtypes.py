@@ -17,7 +17,7 @@ _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 @cache
 def numpy_dtype(number: int) -> np.dtype:
-    """Return the dtype of NumPy, or of ml_dtypes if NumPy lacks it, for row `number` of csrc/tables/dtypes.def."""
+    """Return the dtype for row `number` of csrc/tables/dtypes.def: one of NumPy or, if NumPy lacks it, of ml_dtypes."""
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)
@@ -39,12 +39,12 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """Return an array that is C-contiguous, aligned and in native byte order: `array` itself if possible, otherwise a
-    copy.  An array of strings gets the dtype object.
+    """Return an array that is C-contiguous, aligned and in native byte order.  This is `array` itself if possible,
+    otherwise a copy.  An array of strings is converted to dtype object.
 
     Raise RelvmTypeError if the dtype is not in csrc/tables/dtypes.def, an object is not a str, or elements are masked.
     """
-    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # np.ma would import the module
+    if "numpy.ma" in sys.modules and isinstance(array, np.ma.MaskedArray):  # accessing np.ma would import it
         if np.ma.is_masked(array):
             raise RelvmTypeError("masked arrays are not supported; pass array.filled(value)")
         array = array.data
@@ -54,7 +54,7 @@ def plain_array(array: np.ndarray) -> np.ndarray:
     dtype_number(native)
     if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned and array.size:
         return array
-    return array.astype(native, order="C")  # NumPy counts arrays without elements as aligned, wherever they are
+    return array.astype(native, order="C")  # NumPy treats any array without elements as aligned
 
 
 def _plain_strings(array: np.ndarray) -> np.ndarray:
@@ -66,7 +66,8 @@ def _plain_strings(array: np.ndarray) -> np.ndarray:
 
 
 def plain_bytes(array: np.ndarray) -> np.ndarray:
-    """Return the bytes of a plain array as a uint8 array, as in an executable.  Strings are packed."""
+    """Return the bytes of a plain array as a uint8 array, in the form that an executable contains.  Strings are
+    packed."""
     return pack_strings(array) if array.dtype == STRINGS else array.reshape(-1).view(np.uint8)
 
 
@@ -85,8 +86,8 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
 
 
 def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> np.ndarray:
-    """Reverse `pack_strings`: return the array of strings with shape `shape`.  Raise ValueError if the packed bytes are
-    damaged."""
+    """Return the array of strings, of shape `shape`, that `pack_strings` has packed.  Raise ValueError if the packed
+    bytes are damaged."""
     array = np.empty(shape, STRINGS)
     size = array.size
     ends = np.frombuffer(packed, np.int64, size)

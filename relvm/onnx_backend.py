@@ -1,5 +1,5 @@
-"""relvm as an ONNX backend.  It implements the interface of `onnx.backend.base`, so that the ONNX test suite and other
-programs for ONNX backends can use relvm.  Example::
+"""relvm as an ONNX backend.  This module implements the interface of `onnx.backend.base`, which the ONNX test suite and
+other programs use.  Example::
 
     import relvm.onnx_backend as backend
 
@@ -31,7 +31,7 @@ class RelvmRep(BackendRep):
     Parameters
     ----------
     machine
-        A machine with the model as function `main`.
+        A machine whose function `main` is the model.
     inputs, outputs
         The names of the inputs and outputs in the graph.
     maps
@@ -64,7 +64,7 @@ class RelvmRep(BackendRep):
         Raises
         ------
         RelvmError
-            The run failed, for example, with RelvmShapeError because an array does not have the shape that the model
+            The run failed.  For example, RelvmShapeError is raised if an array does not have the shape that the model
             requires.
         """
         if kwargs:
@@ -89,7 +89,7 @@ class RelvmRep(BackendRep):
 
 
 class RelvmBackend(Backend):
-    """An ONNX backend that builds models with relvm.  A subclass may set another `exec_mode` or `target` (see
+    """An ONNX backend that builds models with relvm.  A subclass can set another `exec_mode` or `target` (see
     relvm.vm.build)."""
 
     exec_mode = "bytecode"

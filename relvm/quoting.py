@@ -23,7 +23,7 @@ _KEYWORDS_OF_CPP = """
 and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
 protected public template this throw true try typename using virtual xor
 """
-_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ code may also include the header
+_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ code can also include the header
 _MACRO = re.compile("|".join(_MACROS_OF_C.split()))
 
 
@@ -33,10 +33,10 @@ def c_comment(text: str) -> str:
 
 
 def c_identifier(name: str) -> str:
-    """Return a readable C identifier for a name.  Different names can get the same identifier.
+    """Return a readable C identifier for a name.  Different names can result in the same identifier.
 
-    Each character that C does not allow becomes _.  A _ is appended to a keyword or macro, and an x is prepended to a
-    name that is reserved for compilers.
+    Each character that C does not allow is replaced by _.  A _ is appended to a keyword or macro, and an x is prepended
+    to a name that is reserved for compilers.
     """
     made = re.sub("[^A-Za-z0-9_]", "_", name) or "_"
     if made[0].isdigit():
@@ -47,8 +47,8 @@ def c_identifier(name: str) -> str:
 
 
 def c_identifier_part(name: str) -> str:
-    """Escape a name for use as the end of a C identifier.  Characters that C does not allow become _xHH_.  Different
-    names stay different."""
+    """Escape a name for use as the end of a C identifier.  Characters that C does not allow are replaced by _xHH_.
+    Different names result in different identifiers."""
     # _x is also escaped, so that no unescaped name equals an escaped name.
     return re.sub(r"_x|[^A-Za-z0-9_]", lambda found: "".join(f"_x{ord(ch):X}_" for ch in found.group()), name)
 
@@ -57,7 +57,7 @@ def c_string(text: str) -> str:
     """Return a C string literal with the UTF-8 bytes of a text."""
 
     def escaped(character: str) -> str:
-        # A ? may begin a trigraph.  Octal escapes are used, because they end after three digits.
+        # A ? can begin a trigraph.  Octal escapes are used, because they end after three digits.
         is_plain = " " <= character <= "~" and character not in '"\\?'
         encoded = character.encode(errors="surrogateescape")
         return character if is_plain else "".join(f"\\{byte:03o}" for byte in encoded)
@@ -70,13 +70,12 @@ def c_string(text: str) -> str:
 
 def makefile_word(text: str) -> str:
     """Escape a word for a target, prerequisite or recipe of a Makefile.  Each character that has a special meaning in
-    Make or the shell becomes _, because Make and the shell
-    quote differently."""
+    Make or the shell is replaced by _, because Make and the shell have different quoting rules."""
     return re.sub("[^A-Za-z0-9_./+-]", "_", text)
 
 
 def file_name(text: str) -> str:
-    """Return a relative name for a file, or for a member of an archive, that cannot refer to a place outside a folder.
+    """Return a relative name for a file, or for a member of an archive.  It cannot refer to a place outside its folder.
 
     Slashes separate folders.  The following are percent-encoded: a folder named .. or ., a slash without a name before
     it, a backslash, and every character that is not printable.
@@ -121,8 +120,8 @@ def _printable(data: Any) -> Any:
 
 
 def svg_text(text: str) -> str:
-    """Escape text for a label of a picture: control characters, which XML does not allow, and $, which begins a
-    formula."""
+    """Escape text for a label of a picture.  Control characters are escaped because XML does not allow them, and $ is
+    escaped because it begins a formula."""
     return terminal_lines(text).replace("$", "\\$")  # matplotlib renders the text between two $ as a formula
 
 
@@ -135,13 +134,14 @@ def svg_id(text: str) -> str:
 
 
 def text_string(text: str) -> str:
-    """Return a string literal of the text form.  It has only printable characters, and is parsed as the same text."""
+    """Return a string literal of the text form.  It contains only printable characters, and is parsed as the same
+    text."""
     quoted = json.dumps(text, ensure_ascii=False)
     return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _units(ch) for ch in quoted)
 
 
 def _units(character: str) -> str:
-    """Escape a character as in JSON, as UTF-16 code units."""
+    """Escape a character as JSON does, as UTF-16 code units."""
     digits = character.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
 
@@ -156,7 +156,7 @@ def terminal(text: str) -> str:
 
 
 def terminal_lines(text: str) -> str:
-    """Escape text of several lines for a terminal: as `terminal`, but newlines and tabs stay."""
+    """Escape a text of several lines for a terminal.  Unlike in `terminal`, newlines and tabs are kept."""
     return "\n".join("\t".join(map(terminal, line.split("\t"))) for line in text.split("\n"))
 
 
@@ -164,8 +164,7 @@ def terminal_message(text: str) -> str:
     """Escape the message of an error for a terminal.
 
     A newline is kept only if the next line is indented by at least two spaces, as in the source excerpt below a syntax
-    error.  Any other newline is escaped.  Untrusted text in a message
-    therefore cannot begin a new, unindented line.
+    error.  Any other newline is escaped.  Untrusted text in a message therefore cannot begin a new, unindented line.
     """
     return terminal_lines(re.sub("\n(?!  )", r"\\n", text))
 

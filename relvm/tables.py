@@ -21,7 +21,8 @@ _INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
 
 
 def csrc_directory() -> Path:
-    """Return the folder of the C sources: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the C sources.  It is inside the installed package, or next to the package in a source
+    checkout."""
     from pathlib import Path  # imported here to save memory in deployed programs
 
     return Path(_csrc())
@@ -60,16 +61,16 @@ def _read(folder: str, file: str) -> str:
 
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_ADJACENT_STRINGS = re.compile(r'"\s+"')  # adjacent strings are concatenated, as in C
+_ADJACENT_STRINGS = re.compile(r'"\s+"')  # adjacent string literals are concatenated, as in C
 _ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|[^")])*)\)', re.MULTILINE)
 _FIELD = re.compile(r'"([^"]*)"|(\w+)')
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
-    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.  A row also has the field `index`, its
-    row number.
+    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.  Each row also has the field `index`,
+    which is its row number.
 
-    file: the name of the table.   fields: the names of the fields, separated by spaces.
+    file: the name of the table file.   fields: the names of the fields, separated by spaces.
     """
     named: Any = namedtuple  # type checkers accept constant names only
     row_type = named(macro.title().replace("_", "") + "Row", f"index {fields}")
@@ -128,7 +129,8 @@ _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 
 @value_record
 class ElementFunction:
-    """A function of csrc/tables/kernel_functions.def for one dtype: its name, and the dtypes of result and operands."""
+    """A function in csrc/tables/kernel_functions.def for one dtype.   result, operand: the dtypes of the result and of
+    the operands."""
 
     name: str
     result: str
@@ -157,7 +159,7 @@ ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", 
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:
-    """Return a dict from the name of each row of `table` to its row number, which C also uses."""
+    """Return a dict from the name of each row of `table` to its row number.  C code uses the same numbers."""
     return {row.name: row.index for row in table}
 
 
@@ -165,8 +167,8 @@ def numbers(table: tuple[Any, ...]) -> dict[str, int]:
 class BuiltinSignature:
     """The kinds of the arguments and the result of a builtin.
 
-    The arguments are `before`, then `repeated` any number of times, then `after`.   result: the kind of the result,
-    `nil` for none.
+    The arguments are `before`, then `repeated` any number of times, then `after`.   result: the kind of the result, or
+    `nil` if there is none.
     """
 
     before: tuple[str, ...]
@@ -181,7 +183,7 @@ class BuiltinSignature:
 
 
 def parse_signature(text: str) -> BuiltinSignature:
-    """Parse a text of the signature column of builtins.def, such as `any heap rank code value ... where -> nil`."""
+    """Parse a text in the signature column of builtins.def, such as `any heap rank code value ... where -> nil`."""
     arguments, result = (part.split() for part in text.split("->"))
     if "..." not in arguments:
         return BuiltinSignature(tuple(arguments), (), (), result[0])

@@ -18,8 +18,8 @@ _CHOICES = {
     "favour": ("memory", "speed"),
 }
 
-_MAX_ALIGNMENT = 1 << 16  # accepted by the linkers of microcontrollers, too
-_MAX_NAME = 64  # characters
+_MAX_ALIGNMENT = 1 << 16  # linkers of microcontrollers accept it
+_MAX_NAME = 64  # maximum length in characters
 _NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and is not reserved in C"
 _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
 
@@ -60,7 +60,8 @@ class AotConfig:
     interface
         "c": the entry point takes a struct of inputs and a struct of outputs.  "packed": it takes an array of values.
     unpacked
-        Whether kernels take pointers and sizes.  Otherwise they take an array of values, as in the VM.
+        Whether the parameters of kernels are pointers and sizes.  Otherwise kernels take an array of values, as in the
+        VM.
     alignment
         Alignment in bytes of every tensor in a pool, a power of two.  Elements are always aligned to their own size.
     pools
@@ -69,9 +70,9 @@ class AotConfig:
     constants_limit_bytes
         Maximum size of all constants, or None for no limit.
     favour
-        "memory", the default for the bare runtime: kernels copy smaller parts of a matrix at once.  This takes up to
-        two thirds more time on processors with vector instructions.  "speed", the default for the hosted runtime:
-        kernels are the same as in the VM.
+        What kernels are optimized for.  "memory", the default for the bare runtime: kernels copy smaller parts of a
+        matrix at a time.  On processors with vector instructions, this takes up to two thirds more time.  "speed", the
+        default for the hosted runtime: kernels are the same as in the VM.
     workspace
         "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
         the hosted runtime: the caller provides the pools.
@@ -117,7 +118,7 @@ class AotConfig:
                 raise RelvmArgumentError(f"pools: {name!r}: expected {_NAME}")
             if name.upper() == "CONSTANTS":
                 raise RelvmArgumentError(f"pools: the name {name} is reserved for the constants; choose another name")
-            if [other.upper() for other in names].count(name.upper()) > 1:  # macros of sizes are upper-case
+            if [other.upper() for other in names].count(name.upper()) > 1:  # the names of size macros are in upper case
                 raise RelvmArgumentError(f"pools: two pools are named {name}; choose unique names")
         if not names:
             raise RelvmArgumentError("pools: expected at least one pool, got none")
@@ -127,7 +128,8 @@ class AotConfig:
                 raise RelvmArgumentError(f"{name}: expected a limit in bytes, an integer of at least 0, got {limit!r}")
 
     def _expect_calls(self) -> None:
-        """Check that the runtime supports the interface and the calling convention of kernels."""
+        """Raise RelvmArgumentError if the runtime does not support the interface or the calling convention of
+        kernels."""
         given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
             raise RelvmArgumentError(f'{given}: runtime="bare" requires interface="packed" or unpacked=True')
@@ -143,7 +145,7 @@ class AotConfig:
 
     @property
     def is_compact(self) -> bool:
-        """Whether kernels save memory at the expense of time."""
+        """Whether kernels should use little memory, even if they are slower."""
         return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
 
     @property
@@ -153,7 +155,7 @@ class AotConfig:
 
     @property
     def calls(self) -> CallKind:
-        """The calling convention of kernels."""
+        """The calling convention of kernels that results from `runtime` and `unpacked`."""
         if self.unpacked:
             return CallKind.UNPACKED
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED

@@ -41,7 +41,10 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class SizeInfo:
-    """A size that is known only at run time.  name: its name in C.  least, most: its bounds; None: no upper bound."""
+    """A size that is known only at run time.
+
+    name: its name in C.   least, most: its bounds; `most` is None if there is no upper bound.
+    """
 
     name: str
     least: int

@@ -51,7 +51,7 @@ _INDEXED = {"r": register, "c": constant, "f": function}
 
 
 class _Line:
-    """The tokens of one line, with the current position."""
+    """The tokens of one line, and the position of the next token."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -90,10 +90,10 @@ class _Line:
         return self.take()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
-        """Convert the next token with `reader` and take it.
+        """Consume the next token, and return it converted with `reader`.
 
-        `reader` raises ValueError or OverflowError if the token is wrong.  expected: a description of the right token,
-        for the error message.
+        `reader` raises ValueError or OverflowError if the token is wrong.   expected: a description of the expected
+        token, for the error message.
         """
         try:
             value = reader(self.ahead)
@@ -112,11 +112,12 @@ class _Line:
         return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
 
     def index(self, letter: str) -> int:
-        """Parse an index after a letter.  For example, return 12 for the token `c12` and the letter c."""
+        """Parse a token that consists of a letter and an index.  For example, return 12 for the token `c12` and the
+        letter c."""
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
-        """Parse a comma-separated list in `opening` and `closing`.  A comma may follow the last item.
+        """Parse a comma-separated list between `opening` and `closing`.  A trailing comma is allowed.
 
         item: a function that parses an item.
         """
@@ -131,9 +132,9 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A line of the text, with the lines after it that belong to it.
+    """A line of the text, together with the following lines that belong to it.
 
-    block: the contents of lines that begin with `|`.   instructions: the instructions of a function.
+    block: the contents of following lines that begin with `|`.   instructions: the instructions of a function.
     """
 
     line: _Line
@@ -162,12 +163,12 @@ class _Statement:
 
 
 def parse_text(text: str) -> Program:
-    """Return the program that `text` describes.  `text` has the form that as_text prints.
+    """Return the program that `text` describes, in the form that as_text prints.
 
     Raises
     ------
     RelvmSyntaxError
-        The text is malformed.  The message states the line, the column, the expected text and the text found.
+        The text is malformed.  The message contains the line, the column, the expected text and the text found.
     RelvmNameError
         The text calls a function that is not in the function table.
     """
@@ -204,7 +205,8 @@ def parse_text(text: str) -> Program:
 def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
     """Return the instructions of a function.
 
-    lines: one instruction each, in the form that `instruction_text` prints.   names: the names in the function table.
+    lines: one instruction each, in the form that `instruction_text` prints.   names: the names of the functions in the
+    function table.
     """
     numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
     return _code(numbered, {name: index for index, name in enumerate(names)})
@@ -268,7 +270,7 @@ def _constant(statement: _Statement) -> Constant:
         elif not line.accept("base64"):
             expected = "a string" if dtype == STRINGS else "a number"
             elements = line.list("[", "]", lambda: line.convert(expected, _READERS[dtype.kind]))
-            with np.errstate(over="ignore"):  # a number too large for a float is infinite
+            with np.errstate(over="ignore"):  # a number that is too large for a float becomes infinite
                 return np.array(elements, dtype).reshape(shape)
         if dtype == STRINGS:
             return unpack_strings(statement.content(), tuple(shape))

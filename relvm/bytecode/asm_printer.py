@@ -39,7 +39,7 @@ from relvm.quoting import terminal, text_string
 from relvm.tables import OPCODES, PRIM_OPERATORS
 
 HEADLINE = f"relvm executable {MAJOR}.{MINOR}"
-LITERAL_ELEMENTS = 16  # most elements of a tensor that is printed as numbers; larger tensors are printed as base64
+LITERAL_ELEMENTS = 16  # maximum elements of a tensor printed as numbers; larger tensors are printed as base64
 _COMMENT_COLUMN = 56
 _LETTERS = {row.name: row.operands for row in OPCODES}
 
@@ -50,10 +50,9 @@ def as_text(program: Program) -> str:
 
 
 def listing(program: Program) -> str:
-    """Return the program as text for people, which cannot be parsed.
+    """Return the program as text for people.  Unlike the result of `as_text`, it cannot be parsed.
 
-    Parts that take several lines are shortened to `| ...`: long tensors, native code, a portable program, source and
-    JSON.
+    Parts of several lines are shortened to `| ...`: long tensors, native code, a portable program, source and JSON.
     """
     lines: list[str] = []
     for line in _lines(program):
@@ -95,14 +94,14 @@ def _lines(program: Program) -> Iterator[str]:
 
 
 def quoted(name: str) -> str:
-    """Return a name in its text form: without quotes if it is a plain identifier, otherwise as a JSON string."""
+    """Return the text form of a name: the name itself if it is a plain identifier, otherwise a JSON string."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
     """Return the text of one instruction, without its number.
 
-    names: the names in the function table, in the text form that `quoted` returns.
+    names: the names of the functions in the function table, in the text form that `quoted` returns.
     """
     text = instruction.op + " "
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):
@@ -181,7 +180,7 @@ def _tuple_text(dims: Sequence[int]) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return the text of a number, which parses to the same bits.  The text of a NaN is its bits in hexadecimal."""
+    """Return the text of a number.  It parses to the same bits.  A NaN is printed as its bits in hexadecimal."""
     match value:
         case bool():
             return "true" if value else "false"

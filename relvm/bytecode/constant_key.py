@@ -12,9 +12,8 @@ from relvm.numpy_dtypes import plain_array, plain_bytes
 
 
 def constant_key(value: Constant) -> tuple:
-    """Return a key of a constant.  Constants of the same type and bits have equal keys.
-
-    Such constants can share a row of the constant table.
+    """Return a key of a constant.  Constants with the same type and bits have equal keys, and can share a row of the
+    constant table.
 
     Raises
     ------
@@ -23,7 +22,7 @@ def constant_key(value: Constant) -> tuple:
     """
     match value:
         case np.ndarray():
-            import hashlib  # hashlib imports OpenSSL, 4 MB that a deployed program does not need
+            import hashlib  # imported only here, because it loads OpenSSL (4 MB)
 
             array = plain_array(value)
             return ("tensor", array.dtype, array.shape, hashlib.sha256(plain_bytes(array).data).digest())

@@ -3,7 +3,8 @@
 encode.py and decode.py handle the contents of sections.  All numbers are little-endian.
 
 The header has 64 bytes: the magic number, u16 major version, u16 minor version, u32 section count, u64 file size, u32
-checksum, zeros.  The checksum is the CRC32C of the header, with 0 in place of the checksum, and the section table.
+checksum, zeros.  The checksum is the CRC32C of the header and the section table, computed with 0 in place of the
+checksum.
 
 The section table has 32 bytes for each section: u32 id, u32 CRC32C of the section, u64 offset, u64 size, u64 0.
 Sections start at multiples of 64 bytes, in the order of the table, with zeros between them.
@@ -93,7 +94,7 @@ def unpack_sections(buffer: Any) -> dict[str, memoryview]:
 def section_places(view: memoryview) -> dict[str, slice]:
     """Return the positions of the known sections of the executable `view`, by name.  Unknown sections are skipped.
 
-    Checksums are not verified here, but by the C loader.
+    This function does not verify checksums.  The C loader does.
 
     Raises
     ------

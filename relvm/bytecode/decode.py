@@ -25,10 +25,10 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 def decode(buffer: Any, *, portable: bool = False) -> Program:
     """Return the program of an executable.  Tensors are read-only views of `buffer`.
 
-    portable: whether to return the portable program that the executable contains.
+    portable: whether to return the portable program in the executable instead.
 
-    The C loader should have verified the bytes before.  This function does not verify checksums, nor the rules for
-    execution, such as valid register numbers and definite assignment.
+    The C loader must verify the bytes first.  This function verifies neither checksums nor the rules for execution,
+    such as valid register numbers and definite assignment.
 
     Raises
     ------
@@ -62,9 +62,9 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program of an executable.  sections: the sections of the executable.
+    """Return the sections of the portable program in an executable.   sections: the sections of the executable.
 
-    If the portable program has no section `data` of its own, it uses that of the executable.
+    If the portable program has no section `data` of its own, its section `data` is that of the executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
@@ -84,7 +84,7 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _malformed() -> Iterator[None]:
-    """Context manager: turn the exceptions that decoding malformed bytes raises into RelvmFormatError."""
+    """A context manager that converts the exceptions raised when malformed bytes are decoded to RelvmFormatError."""
     try:
         yield
     except RelvmFormatError:
@@ -174,8 +174,8 @@ def _argument(word: int) -> Argument:
 
 def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
     """Return the instructions of one function.  Raise IndexError if the last instruction is truncated."""
-    decoded: list[tuple[int, str, list]] = []  # the position of the first word, the opcode, the operands
-    indices: dict[int, int] = {}  # position of the first word -> index of the instruction
+    decoded: list[tuple[int, str, list]] = []  # (position of the first word, opcode, operands)
+    indices: dict[int, int] = {}  # position of the first word -> instruction index
     position = 0
     while position < len(words):
         start, row = position, OPCODES[words[position]]
@@ -197,7 +197,8 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction.  Convert a jump distance in words to the index of the target instruction.
+    """Return the operands of an instruction.  A jump distance in words is converted to the index of the target
+    instruction.
 
     start: the position of the instruction.   indices: the position of an instruction -> its index.
     """

@@ -20,8 +20,8 @@ FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII48x")
 PRIVATE, IMPURE = 1, 2  # flags of a function
-ABSENT = 0xFFFFFFFF  # the string index for "no string"
-PAYLOAD_BITS = 29  # bits of the payload of an argument word; the other three bits are the kind
+ABSENT = 0xFFFFFFFF  # string index that means "no string"
+PAYLOAD_BITS = 29  # bits of an argument word that are payload; the other three are the kind
 
 _KINDS, _TAGS, _ARGUMENTS = numbers(KINDS), numbers(TAGS), numbers(ARGUMENTS)
 _OPCODES = {row.name: row for row in OPCODES}
@@ -39,7 +39,7 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
-        """Return the index of a string that is the name of a function, parameter or symbol.
+        """Return the index of `text`, the name of a function, parameter or symbol.
 
         Raise RelvmFormatError if the name is too long.
         """
@@ -59,7 +59,7 @@ class _Strings:
 
 
 def encode(program: Program) -> np.ndarray:
-    """Return the bytes of an executable: a uint8 array, 64-byte aligned.  Equal programs give equal bytes.
+    """Return the bytes of an executable as a uint8 array, 64-byte aligned.  Equal programs are encoded to equal bytes.
 
     Raises
     ------
@@ -84,11 +84,11 @@ class _Tensors:
 
     def __init__(self) -> None:
         self.placed: list[tuple[int, np.ndarray]] = []  # the offset and the elements of each tensor, in order
-        # The same by size and checksum.  None: equal tensors are not shared.
+        # The same, by size and checksum, or None if equal tensors are not shared.
         self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share(self) -> None:
-        """From now on, store a tensor only if no equal tensor is stored yet.
+        """Share equal tensors from now on: `place` then stores a tensor only if no equal tensor is stored yet.
 
         The comparison takes time in proportion to the size of the tensors.
         """
@@ -97,7 +97,7 @@ class _Tensors:
             self.known.setdefault(_content_key(elements), []).append((offset, elements))
 
     def place(self, elements: np.ndarray) -> int:
-        """Store the bytes of a tensor in the section and return their offset."""
+        """Store the bytes of a tensor in the section, and return their offset."""
         like = [] if self.known is None else self.known.setdefault(_content_key(elements), [])
         for offset, part in like:
             if np.array_equal(part, elements):
@@ -114,7 +114,8 @@ def _content_key(elements: np.ndarray) -> tuple[int, int]:
 
 
 def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
-    """Return the parts of each section except `data`, by name.  Add the elements of tensors to `tensors`."""
+    """Return the parts of each section except `data`, by section name.  The elements of tensors are added to
+    `tensors`."""
     strings = _Strings()
     code: list[int] = []
     functions = _function_section(program.functions, strings, code)
@@ -163,7 +164,7 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
-    """Return the section `functions`.  Append the instructions of each bytecode function to `code`."""
+    """Return the section `functions`.  The instructions of bytecode functions are appended to `code`."""
     records: list[bytes] = []
     parameters: list[int] = []
     names: set[str] = set()
@@ -236,7 +237,7 @@ def _argument_word(kind: str, payload: int) -> int:
 
 
 def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors: _Tensors) -> bytes:
-    """Return the section `constants`.  Add the elements of tensors to `tensors`."""
+    """Return the section `constants`.  The elements of tensors are added to `tensors`."""
     records: list[bytes] = []
     dims: list[int] = []
     for index, value in enumerate(constants):

@@ -11,8 +11,8 @@ from relvm.errors import RelvmFormatError
 from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
 
 _NO_REGISTER = 0xFFFF
-_LOOPS = 64  # most loops around an instruction that are told of
-_MESSAGE = 200  # most characters of a message in a listing, because many instructions may use the same message
+_LOOPS = 64  # maximum number of enclosing loops that are listed
+_MESSAGE = 200  # maximum length of a message in a listing; many instructions can use the same message
 
 
 def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
@@ -31,30 +31,31 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
 
 
 def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
-    """Return the text of each instruction, as in `kernel_listing`.  Raise the errors of `kernel_listing`."""
+    """Return the text of each instruction, as in `kernel_listing`, with the same errors."""
     with _printing(name):
         return tuple(_instruction_text(program, step) for step in program.code)
 
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """Context manager: raise RelvmFormatError if the kernel program `name` refers to a table entry that does not exist.
+    """A context manager that raises RelvmFormatError if the kernel program `name` refers to a table entry that does not
+    exist.
 
-    Such a reference raises IndexError in the block.
+    The code in the block raises IndexError for such a reference.
     """
     try:
         yield
-    except (IndexError, RuntimeError):  # a table that ends too soon ends a generator with RuntimeError
+    except (IndexError, RuntimeError):  # in a generator, a table that is too short causes RuntimeError
         raise RelvmFormatError(
             f"the kernel program {name} is malformed: an instruction refers to a table entry that does not exist"
         ) from None
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return for each instruction the loops around it, outermost first.  A loop is the number of its first
-    instruction."""
+    """Return the enclosing loops of each instruction, outermost first.  A loop is represented by the number of its
+    first instruction."""
     found: list[tuple[int, ...]] = []
-    open_loops: list[tuple[int, int]] = []  # each with the instruction after it
+    open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)
     for place, step in enumerate(program.code):
         while open_loops and open_loops[-1][1] <= place:
             open_loops.pop()

@@ -74,7 +74,7 @@ class KernelProgram:
 
 
 def decode_kernel(content: bytes | memoryview) -> KernelProgram:
-    """Return the program for the bytes that `KernelProgram.encode` returned.
+    """Convert bytes that `KernelProgram.encode` returned back to a program.
 
     Raises
     ------

@@ -1,5 +1,7 @@
-"""Programs as Python objects.  An executable is a program encoded as bytes (encode.py).  Assembly text is a program
-printed as text (asm_printer.py)."""
+"""Programs as Python objects.
+
+encode.py encodes a program as an executable, and asm_printer.py prints it as text.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class Shape(tuple):
 class Argument(NamedTuple):
     """One argument of a call instruction.
 
-    kind: the name of a row in csrc/tables/arguments.def.   payload: a number, which the row explains.
+    kind: the name of a row in csrc/tables/arguments.def.   payload: a number, whose meaning the row explains.
     """
 
     kind: str
@@ -99,12 +101,16 @@ def callees(instruction: Instruction) -> Iterator[int]:
 
 
 def tail_call(callee: int, *arguments: Argument) -> Instruction:
-    """Return a tail call instruction, which releases the registers and then calls F[callee](arguments...)."""
+    """Return a tail call instruction, F[callee](arguments...).  It releases the registers before the call.
+
+    F is the function table.
+    """
     return Instruction("tail_call", (callee, arguments))
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """Return a `prim` instruction, which stores the result of scalar arithmetic on `arguments` in R[destination].
+    """Return a `prim` instruction, which stores the result of scalar arithmetic on `arguments` in register
+    `destination`.
 
     row: the index of the operation in csrc/tables/scalar_operators.def.
     """
@@ -112,22 +118,22 @@ def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
 
 
 def ret(source: int) -> Instruction:
-    """Return a `ret` instruction, which returns R[source]."""
+    """Return a `ret` instruction, which returns the value of register `source`."""
     return Instruction("ret", (source,))
 
 
 def goto(target: int) -> Instruction:
-    """Return a jump to the instruction at index `target`."""
+    """Return a `goto` instruction, which jumps to the instruction at index `target`."""
     return Instruction("goto", (target,))
 
 
 def unless(condition: int, target: int) -> Instruction:
-    """Return an `if` instruction, which jumps to the instruction at index `target` if R[condition] is false."""
+    """Return an `if` instruction, which jumps to the instruction at index `target` if register `condition` is false."""
     return Instruction("if", (condition, target))
 
 
 def reset(target: int) -> Instruction:
-    """Return a `reset` instruction, R[target] = nil, which releases the old value of the register."""
+    """Return a `reset` instruction, which releases the value of register `target` and sets the register to nil."""
     return Instruction("reset", (target,))
 
 
@@ -142,9 +148,9 @@ class FunctionEntry(Displayed):
     kind
         The name of a row in csrc/tables/kinds.def.
     parameters
-        The names of the parameters, or None for packed functions, which take any number of arguments.
+        The names of the parameters, or None for packed functions, which accept any number of arguments.
     registers
-        The number of registers.  The first registers are the parameters.  0 for packed functions and kernels.
+        The number of registers, of which the first are the parameters.  It is 0 for packed functions and kernels.
     code
         The instructions of a bytecode function.
     symbol
@@ -152,7 +158,7 @@ class FunctionEntry(Displayed):
     private
         Whether hosts cannot find the function by its name.  Only bytecode and native functions can be private.
     impure
-        Whether calls may have side effects.  An impure function cannot be used as a value of a pure function type.
+        Whether calls can have side effects.  An impure function cannot be used as a value of a pure function type.
         Only bytecode and native functions can be impure.
     """
 
@@ -177,8 +183,8 @@ class NativeCode:
 
     library: the contents of the shared library.
     triple: the target triple, such as "x86_64-linux-gnu".
-    cpu: the required processor features, such as "x86-64-v3 avxvnni".  The words are names in
-    csrc/tables/cpu_features.def or x86-64 levels.  The text is empty if the base architecture suffices.
+    cpu: the required processor features, such as "x86-64-v3 avxvnni".  Each word is a name in
+    csrc/tables/cpu_features.def or an x86-64 level.  The text is empty if the base architecture suffices.
     abi_version: the RVM_ABI_VERSION of the runtime that the library needs.
     """
 
@@ -259,9 +265,9 @@ class Program(Displayed):
 def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
     """Return the entry of `function` in the `signature` of a program, or None if there is none.
 
-    A build writes an object with three items: ``params``, a list of objects with a ``name`` and a ``type``; ``result``,
-    a type; and ``attributes``.  The attributes of a model include ``input_names``, one name for each parameter, and
-    ``output_names``.
+    In an executable that was built from a module, the entry is an object with three items: ``params``, a list of
+    objects with a ``name`` and a ``type``; ``result``, a type; and ``attributes``.  The attributes of a model include
+    ``input_names``, one name for each parameter, and ``output_names``.
 
     Raises
     ------
@@ -281,7 +287,8 @@ def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, A
 
 
 def input_names(stated: Mapping[str, Any]) -> list[str]:
-    """Return the names of the inputs of a function: those of the model, or else those of the parameters.
+    """Return the names of the inputs of a function: the input names of the model if there are any, otherwise the
+    parameter names.
 
     stated: an entry of a signature, as `stated_signature` returns it.
     """
@@ -297,7 +304,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def scalar_kind(type_text: str) -> str:
-    """Return the dtype of a scalar parameter, "bool", "i64" or "f64", or "" if the parameter is not a scalar.
+    """Return the dtype of a scalar parameter: "bool", "i64" or "f64".  Return "" if the parameter is not a scalar.
 
     type_text: the parameter's type in a signature, such as "i64(n)".
     """

@@ -42,17 +42,17 @@ from relvm import vm
 b = vm.ExecBuilder()"""
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
-# The instructions for which ExecBuilder has a method with the same operands in the same order.
+# Instructions for which ExecBuilder has a method with the same operands in the same order.
 _METHODS = ("ret", "goto", "if", "reset")
 
 
 def as_python(program: Program) -> str:
-    """Return a Python program that builds a program equal to `program`, with the same text and the same encoding.
+    """Return a Python program that builds a copy of `program`, with the same text and the same encoding.
 
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code, kernels or a portable program, or an entry of the function table has fields
+        The program contains native code, kernels or a portable program, or an entry of the function table sets fields
         that its kind does not use.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
@@ -176,7 +176,7 @@ def _constant(value: Constant) -> str:
             return f"vm.Shape({list(value)})"
         case np.dtype():
             return f"np.dtype({value.name!r})"
-        case float() if isnan(value):  # a NaN is written as its bits
+        case float() if isnan(value):  # a NaN is printed as its bits
             return f'struct.unpack("<d", bytes.fromhex("{struct.pack("<d", value).hex()}"))[0]'
         case float():
             return f'float("{value!r}")' if value in (float("inf"), -float("inf")) else repr(value)

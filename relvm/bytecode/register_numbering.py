@@ -1,4 +1,4 @@
-"""Register numbering of handwritten functions: assignment of consecutive numbers to the registers in use."""
+"""Register numbering: assignment of consecutive numbers to the registers of a handwritten function."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _used(instruction: Instruction) -> Iterator[int]:
 def _renumbered(letter: str, operand: Any, numbers: dict[int, int]) -> Any:
     match letter:
         case "d" | "r" | "u":
-            return numbers.get(operand, operand)  # -1: no destination
+            return numbers.get(operand, operand)  # -1, for no destination, is unchanged
         case "A":
             return tuple(register(numbers[each.payload]) if each.kind == "REGISTER" else each for each in operand)
     return operand

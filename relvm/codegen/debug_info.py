@@ -1,4 +1,4 @@
-"""The debug section: information about functions, instructions and kernels for people.
+"""The debug section: information about functions, instructions and kernels, for people and tools.
 
 The entry of a function contains:
 
@@ -15,11 +15,11 @@ If the program is built for debugging, the entry of a function also contains:
 origins
     For each instruction, its source locations (Var.origins).
 code
-    For a native function, the text of the bytecode instructions that correspond to its code.  The native code reports
-    these instructions to a debugger.
+    For a native function, the text of the corresponding bytecode instructions.  The native code reports its position to
+    a debugger as one of these instructions.
 values
-    For a function of the source module, each name -> the locations at which a value of that name is bound.  If the
-    function was inlined everywhere, the program does not contain it, but the section still does.
+    For a function of the source module, the locations at which a value is bound, by the name of the value.  This
+    includes functions that were inlined everywhere, and so are not in the program.
 """
 
 from __future__ import annotations

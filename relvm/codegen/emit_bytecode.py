@@ -38,15 +38,15 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @value_record
 class Bytecode:
-    """The bytecode of routines, the result of print_bytecode.  All fields but `constants` are dicts with the name of
+    """The bytecode of routines, as returned by print_bytecode.  All fields but `constants` are dicts with the name of
     the routine as the key.
 
-    code: the instructions.   comments: for each instruction, the name of the IR value that it computes.
-    origins: for each instruction, its source locations.   places: for each statement of the routine's C code, in order,
-    the index of the corresponding instruction.  For an `if`, these are the conditional jump, the first branch, the jump
-    at the end of the first branch, and the second branch.  The last item is the return instruction.
-    registers: the number of registers, including an additional one if a condition is constant.
-    constants: the constants of the module, then constants that only instructions need.
+    code: the instructions.   comments: for each instruction, the name of the IR value that it computes.   origins: for
+    each instruction, its source locations.   places: for each statement of the routine's C code, in order, the index of
+    the corresponding instruction.  For an `if`, the list contains the conditional jump, the first branch, the jump at
+    the end of the first branch, and the second branch.  The last item is the return instruction.   registers: the
+    number of registers, including a spare one if a condition is constant.   constants: the constants of the module,
+    then constants that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]
@@ -60,7 +60,7 @@ class Bytecode:
 def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None, *, debug: bool = False) -> Bytecode:
     """Return the bytecode of the given routines of the module, or of all routines if `routines` is None.
 
-    debug: whether the code is for a debugger.  Jumps to a return are then not replaced by returns.
+    debug: whether the code is for a debugger.  If not, jumps to a return are replaced by returns.
     """
     constants = list(constant_values(module))
     added: dict[Any, int] = {}
@@ -158,7 +158,8 @@ class _Printer:
                 self.instructions[place] = self.instructions[instruction.operands[0]]
 
     def condition(self, cond: Operand) -> int:
-        """Return the register that contains a condition.  Emit a copy of a constant condition to a spare register."""
+        """Return the register that contains a condition.  If the condition is constant, emit a copy of it to a spare
+        register first."""
         if isinstance(cond, Register):
             return cond.index
         self.registers = self.spare + 1
@@ -187,7 +188,7 @@ class _Printer:
         raise AssertionError(f"cannot encode the argument {operand!r}")
 
     def constant(self, value: int | float) -> int:
-        """Return the index in the constant table of a number that does not fit in an argument word."""
+        """Return the index of a number in the constant table.  The number does not fit in an argument word."""
         key = (type(value), value.hex() if isinstance(value, float) else value)
         if key not in self.added:
             self.added[key] = len(self.constants)

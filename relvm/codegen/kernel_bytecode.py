@@ -85,14 +85,15 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
 
 
 def print_with_sources(kernel: Kernel) -> tuple[KernelProgram, tuple[Statement | None, ...]]:
-    """Return the kernel bytecode, as `print_kernel_bytecode`, and the statement from which each instruction comes."""
+    """Return the kernel bytecode, as in `print_kernel_bytecode`, and for each instruction the statement that it comes
+    from."""
     printer = _Printer(kernel)
     program = printer.program()
     return program, tuple(item.source for item in printer.block.code if isinstance(item, Instruction))
 
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
-    """Return the bits of a scalar register that contains `value` as a number of dtype `dtype`, in its low bytes."""
+    """Return the bits of a scalar register that contains `value` in its low bytes, as a number of dtype `dtype`."""
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
         return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):
@@ -115,7 +116,7 @@ class _Printer:
         self.env: dict[str, StripValue] = {}
         self.facts: dict[Scalar, tuple[frozenset[str], bool]] = {}  # the results of `locals_in` and `has_load`
         self.block = Block(0, None)
-        self.current: Statement | None = None  # the statement that is printed
+        self.current: Statement | None = None  # the statement that is being printed
         self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}
 
     # ---- the program ----
@@ -181,7 +182,8 @@ class _Printer:
     def pure(self, op: str, *operands: Reg | int) -> Reg:
         """Return the register with the result of an instruction without side effects.
 
-        The instruction is emitted in the outermost block in which its operands are defined, unless it is already there.
+        The instruction is emitted in the outermost block in which its operands are defined.  If an equal instruction is
+        already there, its result is reused.
         """
         depth = 0
         for operand in operands:
@@ -203,8 +205,8 @@ class _Printer:
 
     @contextmanager
     def inside(self) -> Iterator[Block]:
-        """Open a block in a `with` statement, in which code is emitted to the block.  The caller then appends the
-        block's code to the enclosing block."""
+        """A context manager that opens a block, to which code is then emitted.  The caller must append the block's code
+        to the enclosing block afterwards."""
         block = self.block = Block(self.block.depth + 1, self.block)
         yield block
         assert block.parent is not None
@@ -262,7 +264,7 @@ class _Printer:
         names = self.locals_in(loop.stop) & self.assigned
         assigns = names and any(isinstance(s, Assign) and s.local.name in names for s in statements_in(loop.body))
         changes = assigns or self.has_load(loop.stop)
-        if changes:  # as in C, each iteration evaluates the end of the loop again
+        if changes:  # as in C, the end of the loop is evaluated in each iteration
             first, stop = stop, self.new(is_mutable=True)
             self.emit("copy", stop, first)
         with self.inside() as body:
@@ -275,7 +277,7 @@ class _Printer:
     def blocks(self, loop: Loop) -> None:
         """Print a loop around a SIMD loop as a loop over blocks of rows, if the rows are short.
 
-        If the length of the rows is unknown, print both forms and choose between them at run time.
+        If the length of the rows is unknown, print both forms, and code that chooses between them at run time.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
@@ -421,9 +423,8 @@ class _Printer:
         return self.apply(NAMES[function], dtype, left, right)
 
     def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
-        """Return the register with the result of an i64 operation, if no instruction is needed to compute it.
-
-        Return None if an instruction is needed.
+        """Return the register with the result of an i64 operation if no instruction is needed to compute it, otherwise
+        None.
 
         This is constant folding, and simplification of operations with 0 or 1.
         """

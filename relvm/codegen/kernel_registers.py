@@ -1,4 +1,4 @@
-"""Registers and blocks of kernel bytecode under construction, and helper functions for its printers."""
+"""Virtual registers and blocks of kernel bytecode, and helper functions for the printers of kernel bytecode."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Label:
 
 @dataclass(eq=False, slots=True)  # not frozen, because a frozen object takes three times as long to make
 class Instruction:
-    """An instruction.  source: the statement for which it was emitted first, or None."""
+    """An instruction.   source: the statement for which it was first emitted, or None."""
 
     op: str
     operands: tuple[Reg | Label | int, ...]
@@ -66,7 +66,7 @@ class Instruction:
 class Block:
     """A block of code under construction.
 
-    known: the opcode and operands of an instruction without side effects in the block -> the register with its result.
+    known: the opcode and operands of an instruction without side effects -> the register with its result.
     """
 
     depth: int
@@ -91,9 +91,9 @@ StripValue = Reg | Affine  # a scalar register is a strip of equal elements
 
 
 def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
-    """Return the position of an element in row-major order.
+    """Return the row-major position of an element.
 
-    If there is a single index, and the rank of the buffer is not 1, the index is that position.
+    If there is a single index and the rank of the buffer is not 1, the index already is that position.
     """
     if len(indices) != len(buffer.shape):
         assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"

@@ -54,14 +54,14 @@ class StripPrinter:
     def __init__(self, printer: Any, loop: Loop) -> None:
         self.p = printer
         self.loop = loop
-        self.counters: dict[str, Affine] = {}  # the counter of a loop that the strip covers -> its values in the strip
+        self.counters: dict[str, Affine] = {}  # the counter of a vectorized loop -> its values in the strip
         self.width: Reg | None = None  # the length of a row, if the strip is a block of rows
         self.varying = {loop.counter.name}
         self.lanes: dict[str, tuple[str, Reg]] = {}
-        # If the output overwrites an input, loops inside this one would change the elements of a view.
+        # If the output overwrites an input, inner loops would change the elements of a view.
         self.has_views = loop.simd or not printer.kernel.in_place
-        self.views: dict[Reg, tuple[str, int]] = {}  # the buffer of each view, and the bytes of an element
-        self.known: dict[tuple, Reg] = {}  # opcode and operands -> the strip that the instruction has computed
+        self.views: dict[Reg, tuple[str, int]] = {}  # a view -> its buffer, and the size of an element in bytes
+        self.known: dict[tuple, Reg] = {}  # opcode and operands -> the strip with the result
 
     def write(self) -> None:
         p, loop = self.p, self.loop
@@ -204,10 +204,11 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """If the last instruction computes `value`, change it to write its result directly to `buffer`.
+        """Try to change the last instruction so that it writes its result, `value`, directly to `buffer`.  Return
+        whether the instruction was changed.
 
-        first: the register with the position in the buffer at which to write.
-        Return whether the instruction was changed.
+        first: the register with the position in the buffer at which to write.  The instruction is not changed if it
+        does not compute `value`.
         """
         p, size = self.p, buffer.dtype.size_bytes
         if not self.is_last_result(value):
@@ -223,10 +224,8 @@ class StripPrinter:
         return True
 
     def redirect(self, value: Reg, target: Reg) -> bool:
-        """If the last instruction computes `value`, change it to write its result to `target`.
-
-        Return whether the instruction was changed.
-        """
+        """Try to change the last instruction so that it writes its result, `value`, to `target`.  Return whether the
+        instruction was changed."""
         if not self.is_last_result(value) or any(held is value for held in self.p.env.values()):
             return False
         last = self.p.block.code.pop()
@@ -240,13 +239,14 @@ class StripPrinter:
         last = code[-1] if code else None
         if not isinstance(last, Instruction) or last.op not in ("apply", "choose") or last.operands[0] is not value:
             return False
-        adds = last.op == "apply" and last.operands[-1] == FMA  # adds to the old contents of the strip
+        adds = last.op == "apply" and last.operands[-1] == FMA  # this instruction adds to the old contents of the strip
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Emit copies of the variables that are views of buffer `stored`, before a store to this buffer.
+        """Emit copies of the variables that are views of buffer `stored`.  This is done before a store to the buffer.
 
-        If an output of the kernel can be in the memory of an input, copy all views, because the store can change them.
+        If an output of the kernel can be in the memory of an input, copy all views, because the store can change all of
+        them.
         """
         p = self.p
         for name, value in p.env.items():
@@ -263,7 +263,7 @@ class StripPrinter:
     def emitted(self, op: str, *operands: Reg | int) -> Reg:
         """Return the strip with the result of an instruction without side effects.
 
-        The instruction is emitted unless the strip is already computed.
+        The instruction is emitted only if its result does not exist yet.
         """
         key = (op, *operands)
         if key in self.known:
@@ -284,9 +284,11 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a mask: a strip of bools that are true where `outer`, another mask, and the condition `scalar` hold.
+        """Return a mask: a strip of bools that are true where both `outer`, another mask, and the condition `scalar`
+        hold.
 
-        outer: None if there is no other mask.   inverted: whether the condition must be false instead.
+        outer: the other mask, or None if there is none.   inverted: whether the mask is true where the condition is
+        false.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
@@ -301,7 +303,7 @@ class StripPrinter:
         return mask
 
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
-        """Return the value of an expression.  Loads give 0 where `mask` is false."""
+        """Return the value of an expression.  Where `mask` is false, loads return 0."""
         p = self.p
         if not self.varies(scalar) and (mask is None or not p.has_load(scalar)):
             return p.scalar(scalar)
@@ -340,12 +342,13 @@ class StripPrinter:
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
-        """Return left * right + added.  The instruction adds the product to its destination strip."""
+        """Return left * right + added.  The instruction adds the product to its destination strip, so `added` is in
+        that strip."""
         total = self.strip_of(self.value(added, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):
             factors[0] = self.emitted("move", factors[0], F32.size_bytes)
-        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # nothing else reads it
+        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # read only here
         if not is_own:
             result = Reg("strip", self.p.block.depth)
             self.p.emit("move", result, total, F32.size_bytes)
@@ -372,9 +375,10 @@ class StripPrinter:
         return self.applied(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product of two values if the result is affine in the loop counters.
+        """Return the sum, difference or product of two values if the result is affine in the loop counters, otherwise
+        None.
 
-        Otherwise return None.   function: +, - or *.
+        function: +, - or *.
         """
         p = self.p
         zero = p.constant(0)

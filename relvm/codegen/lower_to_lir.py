@@ -115,9 +115,9 @@ class _Tables:
         return self.functions.setdefault(name, len(self.functions))
 
     def constant(self, value: Any) -> ConstantItem:
-        """Return the item of the constant table for a value: an np.ndarray, a tuple of int, a str or a DType.
+        """Return the entry of the constant table for a value: an np.ndarray, a tuple of int, a str or a DType.
 
-        Equal constants share an item.
+        Equal constants share an entry.
         """
         key: Hashable = (type(value), value)
         if isinstance(value, np.ndarray):
@@ -201,9 +201,9 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the call that computes a value, as four items.
+        """Return the call that computes a value, as a tuple of four items.
 
-        They are the name of the function, its arguments, whether it is a kernel, and whether it returns nothing.
+        The items are the name of the function, its arguments, whether it is a kernel, and whether it returns nothing.
         """
         match value:
             case PackedCall(name, args):

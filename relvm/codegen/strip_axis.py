@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from relvm.codegen.kernel_registers import has_load, parts_of
 from relvm.kernels.loop_ir import SUM_LANES, Assign, Let, Load, Local, Loop, Statement, Store, scalars_in, trip_count
 
-MAX_WIDTH = 128  # greatest length of the rows in a block: a quarter of a strip
-# A SIMD loop with fewer iterations takes longer than strided accesses.  The order of float reductions is the same for
-# both.
+MAX_WIDTH = 128  # maximum length of the rows in a block: a quarter of a strip
+# A SIMD loop with fewer iterations is slower than strided accesses in an outer loop.  The order of float reductions is
+# the same in both cases.
 _SHORT = SUM_LANES
 
 
 def suits_strips(loop: Loop) -> bool:
     """Return whether strips should consist of iterations of this loop instead of the loops inside it.
 
-    All loops inside it must be short, and its iterations must be independent.  It must not contain other statements
-    than loops, definitions, assignments and stores.
+    All loops inside it must be short, and its iterations must be independent.  Its statements must all be loops,
+    definitions, assignments or stores.
     """
     count = trip_count(loop)
     if (count is not None and count < _SHORT) or not any(isinstance(item, Loop) for item in loop.body):

@@ -20,7 +20,7 @@ def adapt(executable: Executable) -> Executable:
     that names the requirement that is not met, and return the first of these executables that is possible:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
-    are unchanged.  Its results are bit for bit the same as if the module were built on this machine.  This requires a C
+    are unchanged.  The results are bit for bit the same as those of a build on this machine.  This requires a C
     compiler, the same version of relvm's headers, and a trusted executable:
     `load(path, trust_native=True, elsewhere=True)`.
     2. The portable program in the executable, which is function bytecode and kernel bytecode.  It is slower, and
@@ -95,7 +95,7 @@ def _compile_source(executable: Executable) -> NativeCode:
         raise RelvmUnsupportedError("compiling the C source in the executable requires trust_native=True")
     if not executable.source:
         raise RelvmUnsupportedError("the executable contains no C source")
-    from relvm.codegen.c.module import parse_source  # most executables run as they are
+    from relvm.codegen.c.module import parse_source  # imported here, because most executables need no adaptation
     from relvm.compiler.toolchain import compile_native
 
     source = parse_source(executable.source)

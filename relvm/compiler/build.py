@@ -59,7 +59,7 @@ def build(
     observer: Observer | None = None,
     progress: Progress | None = None,
 ) -> Executable:
-    """Build an executable from a module.
+    r"""Build an executable from a module.
 
     Parameters
     ----------
@@ -68,14 +68,14 @@ def build(
         class that is decorated by `script` is a module, too.  The annotation includes `type`, because type checkers see
         such a class as a type.
     exec_mode
-        "bytecode": the interpreter runs functions.  "compiled": functions are native code.  Both modes give the same
-        results, bit for bit.
+        "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
+        results are the same, bit for bit.
         "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C compiler, a
         background thread compiles them.  Afterwards the machine uses the native code (see
         `VirtualMachine.wait_compiled`).
-        A mapping gives the mode, "bytecode" or "compiled", of each function by name.  The entry "*" is the mode of all
-        other functions, by default "bytecode".  A private function that the mapping does not name has the mode of the
-        first public function, in module order, that uses it.
+        A mapping from function names to modes sets the mode of each function, "bytecode" or "compiled".  The entry "*"
+        is the mode of all other functions, by default "bytecode".  A private function that the mapping does not name
+        has the mode of the first public function, in module order, that uses it.
     target
         "c": the system's C compiler compiles kernels for this processor.
         "bytecode": kernels are kernel bytecode.  Every processor can run it, and it requires neither a compiler nor
@@ -85,8 +85,8 @@ def build(
         compiled for other processors (see relvm.compiler.target).  If this processor lacks instructions that the
         executable requires, the executable can be saved, but not run here.
     fused
-        Whether operators may share kernels.  If False, every operator has its own kernel, which is useful for profiles
-        of operators.
+        Whether to fuse operators into common kernels.  If False, every operator has its own kernel, which is useful for
+        profiles of operators.
     debug
         Whether the executable is for `relvm.explore.Debugger`.  It then maps each instruction to its source location.
         Native functions can stop at the same places as bytecode, which makes them slower.  Kernels are the same.
@@ -124,7 +124,7 @@ def build(
     --------
     >>> from relvm import vm
     >>> from relvm.frontend.text import parse_module
-    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\\n def main(i: i64) -> i64 = @f(i) * 2")
+    >>> module = parse_module("def f(i: i64) -> i64 = i + 1\n def main(i: i64) -> i64 = @f(i) * 2")
     >>> executable = vm.build(module, exec_mode={"f": "compiled"})
     >>> machine = vm.VirtualMachine(executable)
     >>> machine["main"](20), machine.function_kinds
@@ -169,7 +169,7 @@ def build(
     if exec_mode == "auto":
         writer = threading.Thread(target=build_cache.keep, args=(place, executable), name="relvm cache")
         if place:
-            writer.start()  # the first result does not wait for the disk
+            writer.start()  # the caller does not wait for the disk
         compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), place, writer)
     return executable
 
@@ -207,7 +207,7 @@ def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Pr
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable Python's garbage collection in a `with` statement.
+    """A context manager that disables Python's cyclic garbage collection.
 
     The data of a build contains no reference cycles.  The search for cycles would take a third of the time of a large
     build.  If garbage collection is already disabled, for example by a concurrent build, nothing changes.
@@ -232,7 +232,7 @@ def lower(module: Module) -> LirModule:
 
 
 def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the functions that `exec_mode` makes native code."""
+    """Return the names of the functions that become native code according to `exec_mode`."""
     modes = {"*": exec_mode} if isinstance(exec_mode, str) else exec_mode
     routines = {routine.name: routine for routine in lir.routines}
     for name in modes:
@@ -247,9 +247,9 @@ def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> froz
 
 
 def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
-    """Assign `mode` to the private functions that have no mode yet and that `start` uses, directly or indirectly.
+    """Assign `mode` to the private functions that `start` uses, directly or indirectly, and that have no mode yet.
 
-    given: the modes of functions, by name, to which entries are added.
+    given: the modes of functions, by name.  New modes are added to it.
     """
     waiting = [start]
     while waiting:
@@ -269,8 +269,8 @@ def assemble(
 ) -> Program:
     """Generate bytecode and native code for a lowered module, and return the program.
 
-    compiled: the names of the functions that become native code.  The others become bytecode.  report: a function to
-    call with the name of each build step.  debugged: the source module if the program is built for a debugger,
+    compiled: the names of the functions that become native code.  The others become bytecode.   report: a function that
+    is called with the name of each build step.   debugged: the source module if the program is built for a debugger,
     otherwise None.   each_unit: as for `compile_native`.
     """
     native, source = None, ""
@@ -290,7 +290,7 @@ def assemble(
 
 
 class _Entries:
-    """A callable that returns the entry of the function table for the name of a function."""
+    """A callable that converts the name of a function to its entry of the function table."""
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode

@@ -33,8 +33,8 @@ def place_of(
 
     A build is not cached if the origin of its module is not known, or if the target is "numpy".
 
-    The path depends on the version of the C compiler if the build waits for the compiler.  With exec_mode="auto", the
-    path does not depend on the version, because native code of another compiler stays valid.
+    If the build waits for the C compiler, the path depends on the compiler's version.  With exec_mode="auto", it does
+    not, because native code of another compiler stays valid.
     """
     from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
 
@@ -76,8 +76,8 @@ def _place(*settings: object) -> Path:
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", this is the case for the first executable in a cache file.  An executable with native code
-    replaces it later.
+    With exec_mode="auto", this is the case for the executable that is first written to a cache file.  Later, an
+    executable with native code replaces it.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
@@ -94,16 +94,16 @@ def cached_executable(place: Path) -> Executable | None:
 
 @contextlib.contextmanager
 def claim(place: Path) -> Iterator[None]:
-    """Lock the cache file `place` in a `with` statement, so that only one process builds its executable.
+    """A context manager that locks the cache file `place`, so that only one process builds its executable.
 
-    Wait while another process has the lock.  If the cache is not writable, do not wait.
+    If another process has the lock, wait for it.  If the cache is not writable, do not lock, and do not wait.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = cache_place("claims", place.name)
             file.parent.mkdir(parents=True, exist_ok=True)
             opened = stack.enter_context(open(file, "wb"))
-            fcntl.flock(opened, fcntl.LOCK_EX)  # released when the file is closed, or the process ends
+            fcntl.flock(opened, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
         yield
 
 

@@ -24,14 +24,14 @@ from relvm.runtime.file_io import complete_file
 from relvm.runtime.trust import cache_directory
 
 _DEFAULT_BYTES = 2_000_000_000
-_KEPT_SHARE = 0.75  # the share of the limit that remains after a removal, so that removals are rare
+_KEPT_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
 _KINDS = ("compiled", "builds", "claims", "peaks")
 _LARGE_BYTES = 1_000_000
 
 
 @value_record
 class CacheFile:
-    """A file of the cache.  size_bytes: its size.  used: the time of its last use, in seconds since the epoch."""
+    """A file of the cache.   used: the time of its last use, in seconds since the epoch."""
 
     path: Path
     size_bytes: int
@@ -48,13 +48,13 @@ def cache_place(kind: str, digest: str) -> Path:
 
 
 def touch(path: Path) -> None:
-    """Set the time of a file's last use to now."""
+    """Set the time of last use of a file to now."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file atomically.  Do not write a file that is larger than the limit.
+    """Write a file atomically, unless it is larger than the limit.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
     """
@@ -65,9 +65,8 @@ def write(path: Path, content: bytes | memoryview) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with complete_file(path) as partial:
             partial.write_bytes(content)
-    if len(content) >= _LARGE_BYTES or path.name.startswith(
-        "0"
-    ):  # names are digests, so this selects one small file in 16
+    # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
+    if len(content) >= _LARGE_BYTES or path.name.startswith("0"):
         shrink(limit)
 
 
@@ -88,14 +87,15 @@ def _files(folder: Path) -> list[CacheFile]:
     found = []
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            with contextlib.suppress(OSError):  # another process may have removed the file
+            with contextlib.suppress(OSError):  # another process can have removed the file
                 status = entry.stat()
                 found.append(CacheFile(Path(entry.path), status.st_size, status.st_mtime))
     return found
 
 
 def shrink(limit: int) -> int:
-    """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the removed bytes."""
+    """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the number of bytes
+    removed."""
     files = kept_files()
     total = sum(file.size_bytes for file in files)
     excess = total - limit * _KEPT_SHARE if total > limit else 0

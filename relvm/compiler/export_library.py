@@ -17,7 +17,7 @@ _FLAGS = ("-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-fvisibility=hidden", "-DRV
 
 
 def export_library(executable: Executable, path: str | os.PathLike) -> None:
-    """Write a shared library that contains the runtime and the executable, up to 2 GB.
+    """Write a shared library that contains the runtime and the executable.  Its maximum size is 2 GB.
 
     The library exports the functions that csrc/include/relvm.h declares.  The function `relvm_module_load` loads the
     executable.  The library depends on the C library only.
@@ -26,7 +26,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     dlopen.  The program must call rvm_register for each packed function that is not a builtin, including those of
     target="numpy".
 
-    `load` can open the file as well.  It does not run code of the library, and requires trust in native code as for any
+    `load` can also open the file.  It does not run code of the library, and requires trust in native code as for any
     other file.
 
     Parameters
@@ -52,7 +52,7 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     flags = [*_FLAGS, *GUARDS]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        partial.touch()  # an error of writing is raised here, not reported by the linker
+        partial.touch()  # so that an error of writing is raised here, not in the linker
         executable.save(Path(folder, "module.rvm"))
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():

@@ -17,7 +17,7 @@ from relvm.errors import RelvmToolchainError
 
 @value_record
 class Compiler:
-    """A C compiler.  command: the words of its command line.  version: the first line that --version prints."""
+    """A C compiler.   command: the words of its command line.   version: the first line that `--version` prints."""
 
     command: tuple[str, ...]
     version: str
@@ -67,7 +67,7 @@ def _packages() -> list[tuple[str, ...]]:
 
 
 def find_compiler() -> Compiler | None:
-    """Return the C compiler, or None if there is none.
+    """Return the C compiler, or None if no compiler is found.
 
     Raises
     ------

@@ -19,8 +19,8 @@ PREFIX = "reference."
 def reference_kernel(name: str) -> Callable[..., None] | None:
     """Return the packed function `name`, such as `reference.add`, or None if there is no such operator.
 
-    The arguments of the packed function are the attributes as JSON text, the inputs, and the tensors to write.  An
-    example is `reference.add("{}", x, y, out)`.
+    The arguments of the packed function are the attributes as JSON text, the inputs, and the tensors to write, as in
+    `reference.add("{}", x, y, out)`.
     """
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
@@ -34,7 +34,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
     def run(attributes: str, *args: Any) -> None:
         keywords = _attributes(attributes)
         for name in keywords:
-            if name not in declared:  # NumPy's own, such as `where`, would leave memory as it is
+            if name not in declared:  # NumPy's parameters, such as `where`, would leave memory unwritten
                 raise RelvmArgumentError(f"{operator.name}: unknown attribute {name}{near_matches(name, declared)}")
         values = [_plain(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))

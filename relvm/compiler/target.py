@@ -12,15 +12,15 @@ from relvm.passes.pipeline import TARGETS
 from relvm.tables import CPU_FEATURES
 
 LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4")
-_CHOICES = ("-march=", "-mcpu=", "-mtune=")  # names that the C compiler knows
-_PRODUCTS = ("avx512vnni", "avxvnni")  # features for products of bytes, which no level includes
+_CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C compiler checks
+_PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
 
 
 @value_record
 class Target:
     """The target of a build.
 
-    kind: one of TARGETS.  options: compiler options that select processors, or None for the processor of this machine.
+    kind: one of TARGETS.   options: compiler options that select processors, or None for the processor of this machine.
     """
 
     kind: str
@@ -91,13 +91,13 @@ def own_options() -> tuple[str, ...]:
 
 
 def level_of(options: set[str]) -> str:
-    """Return the highest x86-64 level of which all features are in `options`."""
+    """Return the highest x86-64 level whose features are all in `options`."""
     reached = [n for n in (2, 3, 4) if all(row.option in options for row in CPU_FEATURES if 0 < row.level <= n)]
     return LEVELS[max(reached, default=1) - 1]
 
 
 def described(macros: Container[str]) -> str:
-    """Return the text of the required processor features for the native section: a level, and additional features.
+    """Return the required processor features as text for the native section: a level, followed by additional features.
 
     macros: the macros that the compiler predefines.
     """

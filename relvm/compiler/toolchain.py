@@ -2,7 +2,7 @@
 
 Environment variables: RELVM_CACHE_DIR is the directory of cached libraries, by default relvm/ in the user's cache
 directory.  RELVM_CPU is an x86-64 level for target "c", `x86-64` to `x86-64-v4`.  Every processor of that level can
-then load the native code.  By default, kernels may use all features of this machine's processor.  See also
+then load the native code.  By default, kernels use all features of this machine's processor.  See also
 find_compiler.py.
 """
 
@@ -19,7 +19,7 @@ import tempfile
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing.pool import ThreadPool  # unlike concurrent.futures, it works while the interpreter exits
+from multiprocessing.pool import ThreadPool  # unlike concurrent.futures, works while the interpreter exits
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def compile_native(
     ----------
     each_unit
         A function that is called when a unit of kernels is compiled, with the index of the unit and a library of this
-        unit alone.  Several threads may call it.  It is not called if the whole library is in the cache, or has a
+        unit alone.  It is called from several threads.  It is not called if the whole library is in the cache, or has a
         single unit of kernels.
 
     Raises
@@ -76,7 +76,7 @@ def compile_native(
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), described(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
-    limit_bytes()  # raises errors of settings before anything is compiled
+    limit_bytes()  # to raise errors of settings before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
@@ -91,7 +91,7 @@ def compile_native(
 
 
 def native_cpu(target: Target = HERE) -> str:
-    """Return the processor features that the result of `compile_native` would require, as in `NativeCode.cpu`.
+    """Return the processor features that the result of `compile_native` would require, in the form of `NativeCode.cpu`.
 
     Raise the errors that `compile_native` raises before it compiles.
     """
@@ -149,7 +149,7 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
         The compiler failed.
     """
     sources = runtime_sources()
-    texts = [source.read_text() for source in sources]  # the digest covers all sources, because one may include another
+    texts = [source.read_text() for source in sources]  # the digest covers all sources: one can include another
     runtime = _digest(compiler, (texts, tuple(flags)))
 
     def compiled(source: Path) -> bytes:
@@ -166,7 +166,7 @@ _BACKGROUND_NICENESS = 10
 
 @contextlib.contextmanager
 def in_background() -> Iterator[None]:
-    """Lower the priority of the compilers that this thread starts in a `with` statement."""
+    """A context manager in which the compilers that this thread starts have a low priority."""
     _here.is_background = True
     try:
         yield
@@ -175,20 +175,20 @@ def in_background() -> Iterator[None]:
 
 
 def _lower_priority() -> None:
-    """Lower the priority of this thread, which its child processes inherit (Linux)."""
+    """Lower the priority of this thread (Linux only).  Its child processes inherit the priority."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _BACKGROUND_NICENESS)
 
 
-_Unit = tuple[str, tuple[str, ...]]  # a text, and the flags to compile it with
+_Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
 
 
 def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
     """Return the shared library of translation units, from the cache if possible.
 
-    cpu: the processor features that the flags select.  It is part of the cache key, because a flag may have different
-    meanings on different machines.   publish: a function that is called with the
-    index and the object file of each unit, but not if the whole library is in the cache.
+    cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
+    meanings on different machines.   publish: a function that is called with the index and the object file of each
+    unit.  It is not called if the whole library is in the cache.
     """
 
     def compiled(index: int) -> bytes:
@@ -206,7 +206,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
 
 
 def _compiled_unit(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
-    """Return the object file of a unit, compiled here or from the cache."""
+    """Return the object file of a unit, from the cache if possible."""
     return _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit))
 
 
@@ -223,7 +223,7 @@ def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
     except OSError:
         kept = b""
     name = digest.encode()
-    if kept and is_built_here(name, kept):  # ignore files that were truncated or changed, or belong to other code
+    if kept and is_built_here(name, kept):  # ignore files that were truncated or changed, or that are for other code
         touch(place)
         return kept
     made = make()

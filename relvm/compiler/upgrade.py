@@ -21,9 +21,9 @@ def compile_in_background(
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    compile: a function that returns the executable with native code.  Its argument is a function, which it calls with
-    executables that contain some of the kernels as soon as these are compiled.   place: the cache file for the result,
-    or None.   writer: the thread that writes `executable` to `place`.  It ends before the result is written.
+    compile: a function that returns the executable with native code.  Its argument is a callback, to which it passes
+    executables with some of the kernels as soon as these are compiled.   place: the cache file for the result, or None.
+    writer: the thread that writes `executable` to `place`.  The result is written after this thread has ended.
     """
 
     def build(publish: Publish[Executable]) -> Executable:
@@ -43,7 +43,7 @@ def compile_in_background(
         with build_cache.claim(place):
             kept = build_cache.cached_executable(place)
             if kept and not build_cache.has_bytecode(kept):
-                return kept  # compiled by a process that started at the same time
+                return kept  # another process, started at the same time, has compiled it
             compiled = build(publish)
             compiled.record_built()
             build_cache.keep(place, compiled)

@@ -26,8 +26,8 @@ def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
 
 
 def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
-    """Match the parameter type `param` with the argument type `arg`.  For each plain variable of `param`, record in
-    `values` the corresponding dimension of `arg`.  Variables that already have a value keep that value."""
+    """Match the parameter type `param` with the argument type `arg`.  For each plain variable of `param` without an
+    entry in `values`, add the corresponding dimension of `arg`."""
     match param, arg:
         case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
             for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):

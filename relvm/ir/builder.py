@@ -62,8 +62,9 @@ Params = Sequence[tuple[str, Type]]
 class _Frame:
     """A function or block under construction.
 
-    place: the function's name, for messages.  dims: the dimension variables that have a value.  names: how often each
-    name of a variable was used.  bindings: the bindings added so far.  result: the result, or None until it is given.
+    place: the function's name, for messages.   dims: the dimension variables that have a value.   names: how many times
+    each variable name has been used.   bindings: the bindings added so far.   result: the result, or None while it is
+    not set.
     """
 
     place: str
@@ -75,9 +76,9 @@ class _Frame:
 
 @value_record
 class OpenFunction:
-    """A local function with a complete body, but without a final result type.
+    """A local function whose body is complete, but whose result type is not yet final.
 
-    var: the variable through which the body calls the function itself.
+    var: the variable with which the body calls the function recursively.
     """
 
     var: Var
@@ -96,9 +97,9 @@ class Builder:
         module = b.module()
 
     attributes: the attributes of the module.
-    place: the source position that is recorded as the origin of the expressions added next (Var.origins).  If it is
+    place: the source location that is recorded as the origin of the expressions added next (Var.origins).  If it is
     None, the origin is the Python line that adds the expression, and error messages begin with that line.  If it is
-    set, error messages do not contain it, so the caller must add it.
+    set, error messages do not contain it, so the caller must add it to them.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -108,7 +109,7 @@ class Builder:
         self._types: dict[str, FuncType] = {}
         self._kernels: dict[str, KernelDef] = {}
         self._frames: list[_Frame] = []
-        self._ended: set[Expr] = set()  # the variables of completed blocks and functions
+        self._ended: set[Expr] = set()  # the variables of blocks and functions that are complete
 
     @contextmanager
     def function(
@@ -120,13 +121,13 @@ class Builder:
         attributes: Attributes = (),
         private: bool = False,
     ) -> Iterator[tuple[Var, ...]]:
-        """Build a function of the module.
+        """A context manager that builds a function of the module.
 
-        Entering the context manager returns the variables of the parameters.  The expressions emitted inside, up to
-        `ret`, are the body of the function.
+        It yields the variables of the parameters.  The expressions emitted in the `with` block, up to `ret`, are the
+        body of the function.
 
-        The contexts of two functions may be nested.  Both functions then belong to the module.  A function that is
-        called before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
+        The `with` blocks of two functions may be nested.  Both functions still belong to the module.  A function that
+        is called before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
 
         Parameters
         ----------
@@ -139,7 +140,7 @@ class Builder:
         attributes
             The attributes of the function, as (name, value) pairs.
         private
-            Whether only the module itself calls the function, so that passes may inline or remove it.
+            Whether only the module itself calls the function.  Passes may then inline or remove it.
 
         Raises
         ------
@@ -202,7 +203,7 @@ class Builder:
         """Bind a call of the operator named `operator` to a new variable.
 
         A Python number among `args` becomes a constant with the dtype of the first tensor among `args`.  `name` is the
-        name of the variable.  Raise RelvmArgumentError if the operator does not take these `args` and `attributes`.
+        name of the variable.  Raise RelvmArgumentError if the operator does not accept these `args` and `attributes`.
         """
         found = find_operator(operator)
         try:
@@ -249,9 +250,9 @@ class Builder:
     ) -> Var:
         """Bind a call of a packed function with `args` to a new variable.
 
-        function: the name under which the packed function is registered.  result: the type of the result, checked at
-        run time.  A dimension variable that is not defined before the call takes the actual size.  pure: whether the
-        call may be removed if its result is unused.  name: the name of the variable.
+        function: the name under which the packed function is registered.   result: the type of the result, which is
+        checked at run time.  A dimension variable that is not defined before the call gets the actual size as its
+        value.   pure: whether the call may be removed if its result is unused.   name: the name of the variable.
         """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
@@ -282,7 +283,7 @@ class Builder:
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
-        If a dimension of `type_` is a dimension variable that has not occurred before, such as `n`, the variable gets
+        If a dimension of `type_` is a dimension variable that has not occurred before, such as `n`, its value becomes
         the actual size.  `name` is the name of the new variable.
         """
         frame = self._frame()
@@ -294,7 +295,7 @@ class Builder:
         return var
 
     def block(self, body: Callable[[], Expr]) -> Block:
-        """Call `body` and return a block of the bindings that it emits.  The return value of `body` is the result of
+        """Call `body`, and return a block of the bindings that it emits.  The return value of `body` is the result of
         the block."""
         outer = self._frame()
         frame = _Frame(outer.place, set(outer.dims), outer.names)
@@ -323,10 +324,9 @@ class Builder:
     ) -> Var:
         """Bind a closure to a new variable.
 
-        params, result_type: as in `function`.  body: a Python function that takes the variables of the parameters,
-        emits the closure's body and returns its result.  name: the name of the variable.
-        recursive: whether `body` takes the closure itself as its first argument.  A recursive closure requires
-        `result_type`.
+        params, result_type: as in `function`.   body: a Python function that receives the variables of the parameters,
+        emits the closure's body and returns its result.   name: the name of the variable.   recursive: whether `body`
+        receives the closure itself as an additional first argument.  A recursive closure requires `result_type`.
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]
@@ -336,13 +336,13 @@ class Builder:
     def local_functions(
         self, functions: Sequence[tuple[str | None, Params, Type | None, Callable[..., Expr]]]
     ) -> tuple[Var, ...]:
-        """Bind closures that may call themselves and each other.  Return their variables.
+        """Bind closures that can call themselves and each other.  Return their variables.
 
         Parameters
         ----------
         functions
-            The name, the parameters, the result type and the body of each closure.  A body is a Python function that
-            takes the variables of all closures, then the variables of its own parameters.
+            The name, the parameters, the result type and the body of each closure.  A body is a Python function.  Its
+            arguments are the variables of all closures, then the variables of its own parameters.
 
         Raises
         ------
@@ -367,15 +367,15 @@ class Builder:
     def open_function(
         self, name: str, params: Params, body: Callable[..., Expr], result_type: Type | None = None
     ) -> OpenFunction:
-        """Start a closure that may call itself.  `close_function` finishes it.
+        """Start a closure that can call itself.  `close_function` finishes it.
 
         Parameters
         ----------
         name, params
             As in `function`.
         body
-            A Python function that takes the variable of the closure, then the variables of its parameters.  It emits
-            the closure's body and returns its result.
+            A Python function that emits the closure's body and returns its result.  Its arguments are the variable of
+            the closure, then the variables of the parameters.
         result_type
             The result type that the body assumes when it calls the closure, by default `object`.
         """
@@ -415,7 +415,7 @@ class Builder:
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
         """Infer the types of local functions and emit their bindings.  Return their variables.
 
-        An inferred result type is not stored as the declared one, so that a later inference may change it.
+        An inferred result type is not stored as the declared result type, so that a later inference can change it.
         """
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
         made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
@@ -429,11 +429,12 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return how often each name of a variable was used in the current function, as a copy for `restore_names`."""
+        """Return the number of times that each variable name was used in the current function, as a copy for
+        `restore_names`."""
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Restore the counts that `names` returned.  Use this after discarding the expressions emitted since then."""
+        """Restore the counts that `names` returned.  Use this to discard the expressions emitted since then."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)
@@ -530,7 +531,7 @@ class Builder:
 
 
 def _numbered(expr: Expr) -> str:
-    """Return the default name of a variable bound to `expr`, before a number is appended."""
+    """Return the default name of a variable bound to `expr`.  The caller appends a number."""
     match expr:
         case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
             return "_"

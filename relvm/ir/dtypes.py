@@ -23,9 +23,9 @@ class DType:
     name
         The name in the text form: `f32`, `i64`, `bool`.
     index
-        The number of the row, which represents the dtype in executables and in dtype values at run time.
+        The number of the table row.  It represents the dtype in executables, and in dtype values at run time.
     bits
-        The size of one element.
+        The size of one element in bits.
     ctype
         The C type of one element in memory.
     """
@@ -121,7 +121,7 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
     Raises
     ------
     RelvmTypeError
-        csrc/tables/dtypes.def has no such type.
+        `source` does not denote a type in csrc/tables/dtypes.def.
     """
     if isinstance(source, DType):
         return source
@@ -133,7 +133,7 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
             return STR
         name = found.name if found.isnative else None
     except TypeError:
-        name = source if isinstance(source, str) else None  # a type of ml_dtypes, which may not be loaded yet
+        name = source if isinstance(source, str) else None  # perhaps a type of ml_dtypes, which is not loaded yet
     if name not in _BY_NUMPY:
         hint = near_matches(source, ALL_DTYPES) if isinstance(source, str) else ""
         raise RelvmTypeError(f"unknown dtype {source}; expected one of {', '.join(ALL_DTYPES)}{hint}")

@@ -24,7 +24,7 @@ from relvm.numpy_dtypes import plain_array, plain_bytes
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
 
-Attributes = tuple[tuple[str, Any], ...]  # (name, hashable value), in declaration order, defaults filled in
+Attributes = tuple[tuple[str, Any], ...]  # (name, hashable value) in declaration order, including defaults
 
 
 def _typed(default: Type | None = None):
@@ -32,14 +32,14 @@ def _typed(default: Type | None = None):
 
 
 def _origins():
-    """Return a dataclass field for the origins of an expression: a tuple of positions in the source."""
+    """Return a dataclass field for the origins of an expression: a tuple of source locations."""
     return field(default=(), kw_only=True, metadata={"derived": True})
 
 
 def _origin():
-    """Return a dataclass field for one origin: a position in the source.
+    """Return a dataclass field for one origin: a source location.
 
-    An origin is `file:line:column` for source code, a node for an imported model, or "" if it is unknown.
+    An origin is `file:line:column` for source code, the name of a node for an imported model, or "" if it is unknown.
     """
     return field(default="", kw_only=True, metadata={"derived": True})
 
@@ -111,7 +111,7 @@ class Expr(Node):
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
     """Return the expression of the Python operator `sign` on expressions and numbers.  `name` is the operator to call
     on tensors."""
-    from relvm.ir.operator import find_operator  # it is built from expressions
+    from relvm.ir.operator import find_operator  # relvm.ir.operator imports this module
     from relvm.ir.scalar_ops import DTYPE_OF_LETTER, FORMS, find_row
 
     if not all(isinstance(operand, Expr | bool | int | float) for operand in operands):
@@ -131,10 +131,10 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
 
 @node
 class Var(Expr):
-    """A variable, compared by identity.  One parameter or one binding binds it.
+    """A variable, compared by identity.  Each variable is bound only once, as a parameter or in a binding.
 
-    name: the name in printed text, which need not be unique.  origins: positions in the source.  The first is the
-    variable's own.  The others belong to computations that passes merged with it.
+    name: the name in printed text, which need not be unique.   origins: source locations.  The first is that of the
+    variable itself.  The others belong to computations that passes merged with it.
     """
 
     name: str
@@ -143,13 +143,13 @@ class Var(Expr):
 
     @property
     def origin(self) -> str:
-        """The variable's own position in the source, or "" if it is unknown."""
+        """The variable's own source location, or "" if it is unknown."""
         return self.origins[0] if self.origins else ""
 
     def part(self, what: str, type_: Type) -> Var:
         """Return a new variable of type `type_` for an intermediate result of this variable's computation.
 
-        The name is this variable's name, `_` and `what`.  The origins are those of this variable.
+        Its name is the name of this variable, followed by `_` and `what`.  It has the origins of this variable.
         """
         return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
 
@@ -174,7 +174,8 @@ class PackedRef(Expr):
 class Constant(Expr):
     """A tensor known at compile time.
 
-    value: a read-only, C-contiguous array of a dtype in csrc/tables/dtypes.def.  Strings are an array of str objects.
+    value: a read-only, C-contiguous array of a dtype in csrc/tables/dtypes.def.  A tensor of strings is an array of str
+    objects.
     """
 
     value: np.ndarray
@@ -186,7 +187,7 @@ class Constant(Expr):
 
 @node
 class Prim(Expr):
-    """An unboxed scalar, `value`, known at compile time.  dtype: bool, i64 or f64."""
+    """A scalar (unboxed) that is known at compile time.   value: the scalar.   dtype: bool, i64 or f64."""
 
     value: bool | int | float
     dtype: DType
@@ -200,7 +201,7 @@ class Prim(Expr):
 
 @node
 class DimValue(Expr):
-    """The value of a dimension, constant or symbolic, as an i64 scalar."""
+    """The value of a dimension, which is constant or symbolic, as an i64 scalar."""
 
     dim: AnyDim
     type: Type = _typed()
@@ -211,7 +212,7 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A string constant. value: the text."""
+    """A string constant.   value: the string."""
 
     value: str
     type: Type = _typed(OBJECT)
@@ -219,7 +220,7 @@ class String(Expr):
 
 @node
 class DTypeValue(Expr):
-    """A dtype constant. value: the dtype."""
+    """A dtype constant.   value: the dtype."""
 
     value: DType
     type: Type = _typed(OBJECT)
@@ -234,7 +235,7 @@ class Null(Expr):
 
 @node
 class Shape(Expr):
-    """A shape value: a list of dimensions. dims: the dimensions, constant or symbolic."""
+    """A shape value: a list of dimensions.   dims: the dimensions, which are constant or symbolic."""
 
     dims: tuple[AnyDim, ...]
     type: Type = _typed()
@@ -286,7 +287,7 @@ class Call(Expr):
 class OpCall(Expr):
     """A call of the operator `op` with `args` and `attributes`.  At stage LOWERED, kernel calls replace operator calls.
 
-    origins: the position of the call in the source, then the positions of expressions that a pass merged into it.
+    origins: the source location of the call, then the locations of expressions that a pass merged into it.
     """
 
     op: Operator
@@ -300,7 +301,7 @@ class OpCall(Expr):
 class Fused(Expr):
     """A group of operators that becomes one kernel.  The pass fuse_ops creates it, and lower_to_kernels replaces it.
 
-    body: a block of operator calls without side effects.  They may use variables from outside the block.  The result is
+    body: a block of operator calls without side effects.  They can use variables from outside the block.  The result is
     a variable that the block binds, or a tuple of such variables.
     """
 
@@ -312,7 +313,8 @@ class Fused(Expr):
 class PrimCall(Expr):
     """Arithmetic on unboxed scalars.
 
-    function: a function of csrc/tables/scalar_operators.def.  The operands' dtypes select the row for the function.
+    function: a function in csrc/tables/scalar_operators.def.  If several rows have this function, the dtypes of the
+    operands select one.
     """
 
     function: str
@@ -338,7 +340,7 @@ class PackedCall(Expr):
 class KernelCall(Expr):
     """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
 
-    type: the type of the result, a tensor or a tuple of tensors.  origins: the source positions of everything that the
+    type: the type of the result, a tensor or a tuple of tensors.  origins: the source locations of everything that the
     kernel computes.
     """
 
@@ -350,10 +352,10 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """A call of a `kernel` with explicit memory (stage PLANNED).  The call has no result.
+    """A call of a kernel that writes to given tensors (stage PLANNED).  The call has no result.
 
     args: the tensors to read, then the tensors to write.  names: the names of the values that the kernel writes.  They
-    may differ from the names of the tensors, because a kernel may overwrite an argument.
+    can differ from the names of the tensors, because a kernel can overwrite an argument.
     """
 
     kernel: str
@@ -398,10 +400,11 @@ class Binding(Node):
 
 @node
 class MatchCast(Node):
-    """The binding `var = match_cast(value, type)`: `var` is `value`, checked at run time to be of the type of `var`.
+    """The binding `var = match_cast(value, type)`.  `var` has the value `value`, which is checked at run time to have
+    the type of `var`.
 
-    A dimension variable that first occurs in this type takes the actual size.  where: the beginning of the error
-    message, or "" to begin with the names of the function and the variable.
+    A dimension variable that first occurs in this type gets the actual size as its value.  where: the beginning of the
+    error message, or "" to begin with the names of the function and the variable.
     """
 
     var: Var
@@ -421,16 +424,16 @@ class Block(Expr):
 
 @node
 class Function(Expr):
-    """A function of the module or a local function.  A local function is an expression: a closure over the enclosing
-    variables.
+    """A function of the module or a local function.  A local function is an expression, whose value is a closure that
+    captures enclosing variables.
 
     name: the name in the module, which is unique, or the name of a local function.
     params, body: the variables of the parameters, and an expression over them.
     result_type: the annotated result type, or None to infer it.
-    pure: False if the function may have effects.  Type inference sets it.
+    pure: False if the function can have side effects.  Type inference sets this field.
     attributes: annotations for tools, such as upper_bounds and lower_bounds.
-    private: whether only the module itself calls the function, so that passes may change or remove it.
-    claims_pure: whether the program declares the function pure.  An effect is then an error.
+    private: whether only the module itself calls the function.  Passes may then change or remove it.
+    claims_pure: whether the program declares the function pure.  A side effect is then an error.
     """
 
     name: str
@@ -452,7 +455,8 @@ class Function(Expr):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The name of each parameter in messages: that of the model's input, or else that of the parameter."""
+        """The name of each parameter in messages: the name of the model's input if it has one, otherwise that of the
+        parameter."""
         names = dict(self.attributes).get("input_names", ())
         return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
 
@@ -485,10 +489,8 @@ class Module(Node):
         return [function.name for function in self.functions]
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        """Return a module with the given functions, and otherwise equal to this module.
-
-        Return this module itself if the functions are the same objects.
-        """
+        """Return a copy of this module with other functions, or this module itself if the functions are the same
+        objects."""
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
 
@@ -502,9 +504,9 @@ def is_atom(expr: Expr) -> bool:
 
 
 def constant(value, dtype: str | DType | None = None) -> Constant:
-    """Return a tensor constant with a copy of `value`: an array, or any other argument that np.array accepts.
+    """Return a tensor constant with a copy of `value`, which is an array or any other argument that np.array accepts.
 
-    dtype: the dtype of the elements.  None: the dtype that NumPy chooses, but f32 for Python floats.
+    dtype: the dtype of the elements.  If it is None, NumPy chooses the dtype, except that Python floats become f32.
     """
     array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
     if array.dtype.kind in "UTO":
@@ -516,7 +518,7 @@ def constant(value, dtype: str | DType | None = None) -> Constant:
 
 
 def constant_key(array: np.ndarray) -> Hashable:
-    """Return a dictionary key for a constant.  Equal keys mean the same dtype, shape and bits.
+    """Return a dictionary key for a constant.  Constants with equal keys have the same dtype, shape and bits.
 
     Equal arrays of at most 256 bytes have equal keys.  The key of a larger array is its id, so the caller must keep the
     array alive.

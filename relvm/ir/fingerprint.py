@@ -1,4 +1,4 @@
-"""Origins of modules, which serve as cache keys for results computed from a module."""
+"""Origins of modules.  An origin is a cache key for results that are computed from a module."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from relvm.ir.expr import Module
 
-# By identity: modules are immutable, and a pass returns a new one.
+# The keys are compared by identity.  Modules are immutable, and a pass returns a new one.
 _ORIGINS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
 
 
 def set_origin(module: Module, origin: str) -> Module:
     """Record `origin` as the cache key of `module`.  Return the module.
 
-    The caller guarantees that two modules with equal origins are equal, within this version of relvm.
+    The caller must ensure that modules with equal origins are equal, at least within this version of relvm.
     """
     _ORIGINS[module] = origin
     return module

@@ -1,4 +1,4 @@
-"""Reference interpreter: evaluates the IR with NumPy.  Tests compare both execution modes with it.
+"""Reference interpreter: evaluates the IR with NumPy.  Tests compare bytecode mode and compiled mode with it.
 
 A tensor is an np.ndarray.  A scalar is a Python bool, int or float.  Shapes and tuples are Python tuples, and lists are
 Python lists.  Null is None, and a function is an `InterpretedClosure`.
@@ -119,12 +119,13 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     args
         The arguments: np.ndarray, Python scalars, or tuples of these.
     packed
-        The packed functions that the module calls, by name.  They take and return values of the same kinds as `args`.
+        The packed functions that the module calls, by name.  Their arguments and results are values of the same kinds
+        as `args`.
 
     Raises
     ------
     RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
-        The same errors as the virtual machine raises.
+        In the same cases as in the virtual machine.
     """
     evaluator = _Evaluator(module, packed or {})
     return evaluator.call(evaluator.global_function(name), args)
@@ -148,7 +149,7 @@ class _Evaluator:
         return result
 
     def enter(self, callee: Any, args: tuple) -> Any:
-        """Run one function.  Return its result, or its tail call without performing it."""
+        """Run one function.  Return its result, or a tail call at its end, which is not performed."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, InterpretedClosure):
@@ -240,7 +241,7 @@ class _Evaluator:
                     return _as_values(op.numpy(*values, **dict(attributes)), expr.type)
                 except RelvmError:
                     raise
-                except ValueError as error:  # the array is too large
+                except ValueError as error:  # NumPy raises it if the array is too large
                     raise RelvmShapeError(f"{op}: {error}") from error
                 except MemoryError as error:
                     raise RelvmMemoryError(f"{op}: {error}") from error
@@ -360,7 +361,7 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
-    """Convert the result of a NumPy reference implementation to arrays with the dtypes that `type_` states."""
+    """Convert the result of a NumPy reference implementation to arrays.  Their dtypes are those in `type_`."""
     if isinstance(result, tuple) and not isinstance(type_, ShapeType):
         fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
         return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
@@ -370,17 +371,18 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 
 
 def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
-    """Check that `value` is of `type_`.  Dimension variables that are not in `dims` take the actual sizes."""
+    """Check that `value` has type `type_`.  Dimension variables that are not in `dims` are added with the actual
+    sizes."""
     pending: list[tuple[str, AnyDim, int]] = []
     _match(where, type_, value, dims, pending)
     _check_pending(pending, dims)
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """Check that `value` is of `type_`, except for the checks that are added to `pending`.
+    """Check that `value` has type `type_`, except for the checks that are added to `pending`.
 
-    A dimension variable that is not in `dims` takes the actual size.  Known and compound dimensions, list items and
-    optional values are added to `pending`, to be checked when all variables have values.
+    A dimension variable that is not in `dims` is added with the actual size.  Checks of known and compound dimensions,
+    list items and optional values are added to `pending`, to be made when all variables have values.
     """
     match type_:
         case TensorType(dtype, shape, rank):
@@ -403,7 +405,7 @@ def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending
                 raise RelvmTypeError(f"{where}: expected a tuple of {len(fields)} items")
             for i, (field, part) in enumerate(zip(fields, value, strict=True)):
                 _match(f"{where}, item {i}", field, part, dims, pending)
-        case ListType(item):  # an item binds no variables: check it after those that do
+        case ListType(item):  # items bind no variables, so they are checked last
             if not isinstance(value, list | tuple):
                 raise RelvmTypeError(f"{where}: expected a list, got {type(value).__name__}")
             for i, part in enumerate(value):

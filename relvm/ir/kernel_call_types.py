@@ -16,9 +16,9 @@ from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, misma
 def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
     """Return the call with its inferred type.
 
-    The kernel's dimension variables take their values from the arguments.  Variables that the arguments do not bind
-    take their values from the result type that the call states.  An argument is checked at run time if its type does
-    not prove that it fits.  A scalar argument becomes a tensor of rank 0.
+    The values of the kernel's dimension variables come from the arguments.  For variables that the arguments do not
+    bind, they come from the result type that the call states.  If the type of an argument does not prove that the
+    argument fits, it is checked at run time.  A scalar argument becomes a tensor of rank 0.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def _to_tensor(arg: Expr, expected: TensorType) -> Expr:
 
 
 def _checked(arg: Expr, type_: Type, where: str) -> Block:
-    """Return a block that checks at run time that `arg` is of `type_`, and has `arg` as its result.
+    """Return a block that checks at run time that `arg` has type `type_`, and whose result is `arg`.
 
     where: the beginning of the error message.
     """

@@ -1,6 +1,6 @@
-"""Kernel definitions: kernels that a program writes itself, as loops over the elements of tensors.
+"""Kernel definitions: kernels that are written in the program itself, as loops over the elements of tensors.
 
-A definition is typed, but it contains no checks of indices.  Lowering (relvm/kernels/lower_kernel_def.py) adds them.
+A definition is typed, but contains no checks of indices.  Lowering (relvm/kernels/lower_kernel_def.py) adds them.
 Every scalar has a dtype, and there are no implicit conversions.  docs/language.md describes the language.
 """
 
@@ -19,12 +19,12 @@ from relvm.ir.types import TensorType, TupleType, Type
 LOOPS = ("range", "simd", "parallel")
 Number = bool | int | float
 
-# Functions of floats, in the precision of their operands -> their names in loop IR, which are those of <math.h>.
+# Functions on floats, in the precision of their operands -> their names in loop IR, which are those of <math.h>.
 _SAME_NAME = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "copysign", "cos", "cosh", "erf", "exp", "floor"),
     *("fmod", "log", "log1p", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
 )
-MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round: to even
+MATH = {name: name for name in _SAME_NAME} | {"power": "pow", "round": "rint"}  # round rounds to even
 _BINARY_MATH = ("copysign", "fmod", "power")
 # Operators of Python's syntax -> the Python functions that evaluate them on two numbers.
 ARITHMETIC: dict[str, Callable] = {
@@ -43,7 +43,7 @@ COMPARISONS: dict[str, Callable] = {
     "eq": operator.eq,
     "ne": operator.ne,
 }
-FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as are the conversions to dtypes
+FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as are dtypes (conversions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """The element `buffer[indices]`.  indices: one i64 for each axis.  origin: the position in the source."""
+    """The element `buffer[indices]`.   indices: one i64 scalar for each axis.   origin: the source location."""
 
     buffer: KernelBuffer
     indices: tuple[Scalar, ...]
@@ -101,12 +101,12 @@ class Operation:
     """A function applied to scalars.
 
     function: one of FUNCTIONS, or one of these:
-    add, sub, mul, neg, lt, le, gt, ge, eq, ne, not;
-    div: division of floats;
-    floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0;
-    and, or: they evaluate their second operand only if needed;
-    where(cond, then, orelse): it evaluates only one of `then` and `orelse`;
-    cast: conversion to `dtype`, as by NumPy's astype.
+        add, sub, mul, neg, lt, le, gt, ge, eq, ne, not
+        div: division of floats
+        floordiv, mod: division that rounds down, and its remainder.  The result is 0 if an integer divisor is 0.
+        and, or: the second operand is evaluated only if it is needed.
+        where(cond, then, orelse): only one of `then` and `orelse` is evaluated.
+        cast: conversion to `dtype`, as by NumPy's astype
     """
 
     function: str
@@ -115,15 +115,16 @@ class Operation:
 
 
 Scalar = Literal | Variable | Size | Element | Operation
-Operand = Scalar | Number  # a number takes the dtype of the other operand
+Operand = Scalar | Number  # a number gets the dtype of the other operand
 
 
 @dataclass(frozen=True, eq=False)
 class For:
     """A loop over [start, stop).  Both bounds are evaluated once, before the loop.
 
-    kind: "range": the iterations run in order.  "simd": the iterations are independent, except for reductions, and may
-    run as vector lanes.  "parallel": the iterations are independent, and may run in several threads.
+    kind: "range", "simd" or "parallel".  The iterations of a "range" loop run in order.  Those of a "simd" loop are
+    independent, except for reductions, and can run in vector lanes.  Those of a "parallel" loop are independent, and
+    can run in several threads.
     """
 
     counter: Variable
@@ -136,7 +137,7 @@ class For:
 
 @dataclass(frozen=True, eq=False)
 class Let:
-    """The definition of a local variable.  Its scope ends with the block that contains the definition."""
+    """The definition of a local variable.  Its scope ends at the end of the enclosing block."""
 
     variable: Variable
     value: Scalar
@@ -174,7 +175,7 @@ Statement = For | Let | Assign | Put | Branch
 class KernelDef(Printed):
     """A kernel: statements that read `inputs` and write `outputs`.
 
-    Elements of outputs are 0 until they are written.  An index outside of its axis is an error.
+    Elements of outputs are 0 until they are written.  An index outside its axis is an error.
     """
 
     name: str
@@ -201,7 +202,7 @@ class KernelDef(Printed):
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement of `body` in pre-order: each statement, then the statements inside it."""
+    """Yield every statement of `body` in preorder: each statement comes before its nested statements."""
     for statement in body:
         yield statement
         match statement:
@@ -213,7 +214,7 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
-    """Return the scalars that a statement evaluates, without those of the statements inside it."""
+    """Return the scalars that a statement itself evaluates, without those of nested statements."""
     match statement:
         case For(_, start, stop):
             return (start, stop)
@@ -240,12 +241,14 @@ def parts_of(scalar: Scalar) -> Iterator[Scalar]:
 
 
 def default_dtype(value: Number) -> DType:
-    """Return the dtype of a number if no other operand determines it: bool, i64 or f32."""
+    """Return the dtype of a number if no other operand determines it: bool for a bool, i64 for an int, f32 for a
+    float."""
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
 def typed(value: Operand, dtype: DType | None = None) -> Scalar:
-    """Return a number as a literal of `dtype`, by default bool, i64 or f32.  Return any other scalar unchanged.
+    """Return a number as a literal of `dtype`, or of its default dtype if that is None.  Return any other scalar
+    unchanged.
 
     Raises
     ------
@@ -269,7 +272,8 @@ def typed(value: Operand, dtype: DType | None = None) -> Scalar:
 
 
 def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
-    """Return the operands as scalars of the same dtype.  Numbers become literals of the dtype of the others."""
+    """Return the operands as scalars of the same dtype.  Numbers become literals of the dtype that the other operands
+    have."""
     dtypes = {operand.dtype for operand in operands if not isinstance(operand, int | float)}
     if len(dtypes) > 1:
         names = " and ".join(str(o.dtype) for o in operands if not isinstance(o, int | float))
@@ -288,9 +292,9 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
 
 
 def binary(function: str, left: Operand, right: Operand) -> Operand:
-    """Return an operation of two operands: arithmetic, a comparison, `and` or `or`.
+    """Return the operation of two operands: arithmetic, a comparison, `and` or `or`.
 
-    If both operands of arithmetic or a comparison are numbers, evaluate it and return a number.
+    If both operands of arithmetic or a comparison are numbers, evaluate the operation and return a number.
 
     Raises
     ------
@@ -341,7 +345,8 @@ def negation(value: Operand) -> Scalar:
 
 
 def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
-    """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` have the same dtype."""
+    """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
+    dtype."""
     first, second = _same_dtype("if", (then, orelse))
     return Operation("where", (condition(cond), first, second), first.dtype)
 
@@ -372,9 +377,9 @@ def call(name: str, operands: tuple[Operand, ...]) -> Scalar:
     Raises
     ------
     RelvmArgumentError
-        FUNCTIONS has no such function, or the number of arguments is wrong.
+        `name` is not in FUNCTIONS, or the number of arguments is wrong.
     RelvmTypeError
-        The function does not take arguments of these dtypes.
+        The function does not accept arguments of these dtypes.
     """
     if name not in FUNCTIONS:
         raise RelvmArgumentError(f"no function {name} of scalars{near_matches(name, FUNCTIONS)}")

@@ -1,4 +1,4 @@
-"""Builder of kernel definitions, which the front ends for text and Python share."""
+"""Builder of kernel definitions, used by the front ends for text and Python."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from relvm.ir.types import PrimType, TensorType, Type
 class KernelDefBuilder:
     """Builder of one kernel.
 
-    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.
-    buffers: the parameters by name.   scopes: for each open block, its local variables by name, innermost block last.
-    blocks: for each open block, its statements so far.   ended: the names of variables whose block has ended.
+    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.   buffers: the
+    parameters by name.   scopes: for each open block, its local variables by name, innermost block last.   blocks: for
+    each open block, its statements so far.   ended: the names of variables that are out of scope.
     """
 
     def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:
@@ -51,7 +51,7 @@ class KernelDefBuilder:
         self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
 
     def check_dims(self) -> None:
-        """Check that each dimension variable is the whole size of some axis.
+        """Check that each dimension variable is by itself the size of some axis.
 
         Raises
         ------
@@ -68,7 +68,8 @@ class KernelDefBuilder:
     # ---- names ----
 
     def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
-        """Look up a name.  Return the local variable, else the parameter, else the dimension of that name, or None."""
+        """Return the local variable called `name`, or else the parameter, or else the dimension.  Return None if there
+        is none."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -155,7 +156,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def block(self) -> Iterator[list[kd.Statement]]:
-        """Open a block until the end of the `with` statement.  Yield the list of the statements in the block."""
+        """A context manager that opens a block, and yields the list of the statements in the block."""
         self.scopes.append({})
         self.blocks.append([])
         yield self.blocks[-1]
@@ -164,7 +165,7 @@ class KernelDefBuilder:
 
     @contextmanager
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
-        """Open a loop.  The statements added until the end of the `with` statement are its body.
+        """A context manager that opens a loop.  The statements added in the `with` block are the body of the loop.
 
         counter: the name of the loop counter.   kind: one of LOOPS.
         """
@@ -199,9 +200,10 @@ class KernelDefBuilder:
 
 
 def _reduction(statement: kd.Statement) -> kd.Statement:
-    """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, and `min` likewise.
+    """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, and `min` in the same way.  Return any
+    other statement unchanged.
 
-    The rewritten form leaves x unchanged if y is NaN.  Return any other statement unchanged.
+    The rewritten form leaves x unchanged if y is NaN.
     """
     match statement:
         case kd.Assign(variable, kd.Operation("max" | "min", (first, second)) as value) if first is variable:

@@ -17,8 +17,8 @@ from relvm.ir.symbolic import DimVar, evaluate_with
 def _multiply_add(x: np.float32, y: np.float32, z: np.float32) -> np.float32:
     """Return x * y + z, rounded once.
 
-    The product is exact in f64.  The f64 sum is rounded to odd, so that the rounding to f32 gives the correctly rounded
-    result.  Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
+    The product is exact in f64.  The sum is computed in f64 and rounded to odd.  Rounding it to f32 then gives the
+    correctly rounded result.  Source: Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008.
     """
     product, added = np.float64(x) * np.float64(y), np.float64(z)
     total = product + added
@@ -64,12 +64,12 @@ def evaluate_kernel(
     sizes
         The values of all dimension variables of the kernel.
     inputs
-        The arguments: one array for each input, of the type of that input.
+        An array for each input, which has the type of that input.
 
     Raises
     ------
     RelvmIndexError
-        An index is outside of its axis.
+        An index is outside its axis.
     """
     interpreter = _Interpreter(kernel, sizes)
     arrays = dict(zip(kernel.inputs, inputs, strict=True))

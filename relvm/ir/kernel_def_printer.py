@@ -22,7 +22,7 @@ _SIGNS = {function: sign for (sign, operands), function in FORMS.items() if oper
 
 
 def kernel_lines(kernel: kd.KernelDef, name: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of a kernel's text, each with the source positions of its contents.
+    """Yield the lines of a kernel's text, each with the source locations of its contents.
 
     name: the kernel's name in the text.
     """
@@ -75,9 +75,9 @@ class _Printer:
                 yield f"{indent}}}", ()
 
     def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return the nested loops that are printed as one loop, and the text of their kind and bounds.
+        """Return nested loops that can be printed as one loop, and the text of their kind and bounds.
 
-        Directly nested loops from 0 to sizes or literals are printed as one `grid`.
+        Directly nested loops from 0 to sizes or literals are printed as one `grid` loop.
         """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
@@ -91,9 +91,10 @@ class _Printer:
         return loops, f"{kind}({', '.join(bounds)})"
 
     def definition(self, value: kd.Scalar) -> str:
-        """Return the text of the value of a `let` or the operand of a cast, where no other operand gives the dtype.
+        """Return the text of the value of a `let`, or of the operand of a cast.  No other operand determines the dtype
+        there.
 
-        A literal states its dtype unless it has the default dtype of its value.
+        Therefore, a literal is printed with its dtype, unless this is the default dtype of its value.
         """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
@@ -125,7 +126,7 @@ class _Printer:
                 return f"{dtype}({self.definition(operand)})"
             case kd.Operation(function, (left, right)) if function in _SIGNS:
                 level = LEVEL_OF[_SIGNS[function]]
-                # Comparisons do not associate.
+                # Comparisons are not associative.
                 first = self.typed(left, right, outer=level + (function in kd.COMPARISONS))
                 text = f"{first} {_SIGNS[function]} {self.scalar(right, level + 1)}"
                 return f"({text})" if outer > level else text
@@ -135,10 +136,10 @@ class _Printer:
         raise AssertionError(f"cannot print {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
-        """Return the text of `scalar`, the first operand of an operation.
+        """Return the text of `scalar`, the first operand of an operation.  If all operands are literals, it includes
+        the dtype.
 
-        If all operands are literals, the first one states the dtype.  others: the other operands of the same dtype.
-        outer: as in `scalar`.
+        others: the other operands of the same dtype.   outer: as in `scalar`.
         """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):
@@ -165,7 +166,7 @@ def _is_zero(scalar: kd.Scalar) -> bool:
 
 
 def _is_plain(loop: kd.For) -> bool:
-    """Return whether a loop may be part of a grid: a `range` loop from 0 whose end uses only sizes and literals.
+    """Return whether a loop can be part of a grid: a `range` loop from 0 whose end contains only sizes and literals.
 
     Such an end has the same value before all loops of the grid.
     """

@@ -20,16 +20,17 @@ _printers: list[Callable[[Any, bool], str]] = []
 
 
 def register_printer(printer: Callable[[Any, bool], str]) -> None:
-    """Make `printer` the function that prints nodes and kernels.
+    """Set the function that prints nodes and kernels.
 
-    printer: takes a node, and whether to elide long constants.  The printer imports the nodes, so that they cannot
-    import it.
+    printer: a function of a node, and of whether to elide long constants.  It is registered here because the printer
+    imports this module, so this module cannot import the printer.
     """
     _printers[:] = [printer]
 
 
 class Printed(Displayed):
-    """Base class of what has a text form.  `str` is the complete text, `repr` its first and last lines."""
+    """Base class of objects that have a text form.  `str` returns the complete text, `repr` its first and last
+    lines."""
 
     __slots__ = ()
 
@@ -45,7 +46,7 @@ class Printed(Displayed):
     def _elided(self) -> str:
         try:
             return _printers[0](self, True)
-        except Exception as error:  # a node that breaks the rules of the IR, which a message may show
+        except Exception as error:  # a node that breaks the rules of the IR, but appears in a message
             return f"<{type(self).__name__} that cannot be printed: {type(error).__name__}: {error}>"
 
 
@@ -53,18 +54,19 @@ class Printed(Displayed):
 class Node(Printed):
     """Base class of IR nodes."""
 
-    _children: ClassVar[tuple[Node, ...] | None] = None  # of each object, see `children`
+    _children: ClassVar[tuple[Node, ...] | None] = None  # the cache of `children`
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def node(cls: type[_Node]) -> type[_Node]:
-    """Class decorator for nodes that are compared by identity: a node is equal only to itself."""
+    """A class decorator for nodes that are compared by identity: a node is equal only to itself."""
     return _register(dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls))
 
 
 @dataclass_transform(frozen_default=True)
 def value_node(cls: type[_Node]) -> type[_Node]:
-    """Class decorator for nodes with value semantics: nodes of the class with equal fields are equal."""
+    """A class decorator for nodes that are compared by value: two nodes of the class are equal if their fields are
+    equal."""
     return _register(dataclasses.dataclass(frozen=True)(cls))
 
 
@@ -75,14 +77,14 @@ def _register(cls: type[_Node]) -> type[_Node]:
 
 
 def fields_of(item: Node) -> tuple[str, ...]:
-    """Return the names of a node's fields, in order.  Fields marked as derived, such as origins, are left out."""
+    """Return the names of a node's fields, in order.  Fields marked as derived, such as origins, are omitted."""
     return _field_names[type(item)]
 
 
 def children(item: Node) -> tuple[Node, ...]:
     """Return the child nodes of `item`, in field order.
 
-    A node keeps its children once they have been asked for, because passes visit a node many times.
+    The result is cached in the node, because passes visit a node many times.
     """
     kept = item._children
     if kept is None:
@@ -129,14 +131,14 @@ def _with_children(item: _Node, new: Iterator[Node]) -> _Node:
 
 
 def _replaced(value: Any, new: Iterator[Node]) -> Any:
-    """Return `value`, a node or a nested tuple of nodes, with the next nodes of `new` in place of its nodes."""
+    """Return `value`, a node or a nested tuple of nodes, in which each node is replaced by the next node of `new`."""
     if isinstance(value, Node):
         return next(new)
     return tuple(_replaced(part, new) for part in value) if isinstance(value, tuple) else value
 
 
 def walk(item: Node) -> Iterator[Node]:
-    """Yield `item` and every node inside it, in pre-order, which is program order."""
+    """Yield `item` and every node inside it, in preorder, which is program order."""
     stack = [item]
     while stack:
         current = stack.pop()

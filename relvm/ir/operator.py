@@ -4,13 +4,13 @@
     def softmax(x: TensorType, *, axis: int = -1) -> TensorType: ...
 
 The decorated function is the type rule: it computes the result type from the types of the arguments.
-Positional parameters are the types of the arguments.  A `*xs` parameter takes any number of them.
+Positional parameters are the types of the arguments.  A `*xs` parameter receives any number of them.
 Keyword-only parameters are the attributes.  An attribute without a default is required.
 The docstring is the operator's documentation.
-`numpy` is the reference implementation: a function of NumPy arrays (shapes as tuples of int) and the same attributes.
-`moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other operators
-compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle narrower floats.
-`strings` declares that arguments may be tensors of strings.  Operators with `moves` always accept strings.
+`numpy` is the reference implementation: a function of NumPy arrays and the attributes, in which shapes are tuples of
+int.  `moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other
+operators compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle narrower floats.
+`strings` declares that arguments can be tensors of strings.  Operators with `moves` always accept strings.
 `traits` are the algebraic properties that the rules of `canonicalize` use.
 `lower` describes the operator's kernel (relvm/kernels/lowering_rules.py).
 """
@@ -40,7 +40,7 @@ from relvm.tables import DTYPES
 class Effect(enum.Enum):
     """Whether an operator has side effects.
 
-    PURE: it has none.  IMPURE: it has some, so passes neither remove nor reorder its calls.
+    Passes do not remove or reorder calls of an IMPURE operator.
     """
 
     PURE = "pure"
@@ -67,7 +67,7 @@ class SizeClaim:
     message: str
 
     def holds(self) -> bool | None:
-        """Return True if the claim is proven, False if it is disproved, and None if neither is possible.
+        """Return True if the claim is proven, False if it is disproved, and None if it is neither.
 
         If the result is None, the claim must be checked at run time.
         """
@@ -84,13 +84,13 @@ class SizeClaim:
         return holds is None
 
     def check(self, left: int, right: int) -> None:
-        """Raise RelvmShapeError unless the claim holds for the sizes `left` and `right`."""
+        """Raise RelvmShapeError if the claim does not hold for the sizes `left` and `right`."""
         if not (left == right if self.relation == "equal" else left <= right):
             raise RelvmShapeError(self.message.format(left, right))
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the claims that no dimension of a shape value is negative, without the claims that are proven.
+    """Return the claims that no dimension of a shape value is negative.  Claims that are proven are omitted.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def _claim(claim: SizeClaim) -> None:
 
 
 def claimed_natural(dim: AnyDim) -> AnyDim:
-    """Declare in a type rule that `dim` cannot be negative if the claims made so far hold.  Return `dim`.
+    """Declare in a type rule that `dim` is at least 0 if the claims made so far hold.  Return `dim`.
 
     `Operator.claims` then adds no check of `dim`.  Nothing verifies the declaration.
     """
@@ -162,7 +162,7 @@ class Traits:
     commutative
         Whether f(x, y) == f(y, x).
     neutral
-        Returns, for a dtype, the number e with f(x, e) == x.  None if f has no neutral element.
+        A function that returns, for a dtype, the number e with f(x, e) == x, or None if f has no neutral element.
     involution
         Whether f(f(x)) == x.
     idempotent
@@ -220,7 +220,7 @@ class Operator:
         return inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
     def bind(self, args: tuple, attributes: dict[str, Any]) -> Attributes:
-        """Return the attributes of a call with these `args` and `attributes`, with defaults filled in.
+        """Return the attributes of a call with these `args` and `attributes`, including defaults.
 
         Raises
         ------
@@ -244,7 +244,7 @@ class Operator:
 
         Raise RelvmTypeError or RelvmShapeError if the operator does not accept them.
         """
-        if _claims.get() is not None:  # called by another type rule, whose claims include those of this one
+        if _claims.get() is not None:  # called by another type rule, which collects the claims
             return self._infer(arg_types, attributes)
         return self._inferred(arg_types, attributes)[0]
 
@@ -273,7 +273,7 @@ class Operator:
         Both are cached, because the type of each call is inferred several times.  A result type with a new dimension
         variable is not cached, because two calls must not share the variable.
         """
-        # 1 and True are equal, but a type rule may accept only one of them.
+        # 1 and True are equal, but a type rule can accept one of them and reject the other.
         key = (self, arg_types, attributes, _value_types(attributes))
         known = _inferred.get(key)
         if known is None:
@@ -324,11 +324,11 @@ class Operator:
 
 
 _MAX_INFERRED = 4096
-_inferred: dict[tuple, tuple[Type, _Claims]] = {}  # by operator, types of arguments and attributes
+_inferred: dict[tuple, tuple[Type, _Claims]] = {}  # key: operator, types of arguments and attributes
 
 
 def forget_inferred_types() -> None:
-    """Clear the cache of the types of operator calls, which is useful only within one build."""
+    """Clear the cache of inferred types of operator calls, which is useful only within one build."""
     _inferred.clear()
 
 
@@ -369,7 +369,7 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
-    """Return the arguments of operator `name`, with Python numbers as constants of the first tensor's dtype.
+    """Return the arguments of operator `name`, with Python numbers converted to constants of the first tensor's dtype.
 
     Raises
     ------
@@ -406,7 +406,8 @@ def op(
     strings: bool = False,
     traits: Traits = _NO_TRAITS,
 ) -> Callable[..., Operator]:
-    """Declare an operator.  The decorated function is the type rule.  Its docstring is the documentation.
+    """Return a decorator that declares an operator.  The decorated function is the type rule, and its docstring is the
+    documentation.
 
     Parameters
     ----------
@@ -417,7 +418,7 @@ def op(
     lower
         The lowering to a kernel: one of the forms of relvm/kernels/lowering_rules.py.
     effect
-        Whether calls may be removed, merged and moved.
+        Whether calls have side effects.  Calls without side effects may be removed, merged and moved.
     moves
         Whether elements of the result are unchanged or converted elements of the arguments.
     strings
@@ -454,7 +455,7 @@ def find_operator(name: str) -> Operator:
 
 
 def expect(condition: bool, message: str, *values: Any, error: type[Exception] = RelvmTypeError) -> None:
-    """Raise `error` with `message.format(*values)` unless the condition holds."""
+    """Raise `error` with the message `message.format(*values)` if the condition does not hold."""
     if not condition:
         raise error(message.format(*values))
 

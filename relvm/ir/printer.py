@@ -1,4 +1,5 @@
-"""Printer of the text form of a module, which relvm/frontend/text/parser.py parses (docs/language.md has the grammar).
+"""Printer of the text form of modules.  relvm/frontend/text/parser.py parses it, and docs/language.md contains the
+grammar.
 
 The printer makes names unique in each function of the module, and different from keywords and operators.  The text
 therefore parses to the same program.  The printer does not recurse along the bindings of a block.
@@ -87,7 +88,7 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 def module_lines(
     module: Module, elide_constants: bool = False, show_types: bool = True
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of `print_module`, each with the source positions (origins) of its contents."""
+    """Yield the lines of `print_module`, each with the source locations (origins) of its contents."""
     constants = _shared_constants(module)
     if module.attributes:
         yield f"module with ({_attributes(module.attributes)})", ()
@@ -142,7 +143,7 @@ def printed_names(function: Function) -> dict[Var, str]:
 
 
 def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """Return `expr`, an expression or a binding, as text.  Free variables appear by their names.
+    """Return `expr`, an expression or a binding, as text.  Free variables are printed with their own names.
 
     `elide_constants` and `show_types` have the same meaning as in `print_module`.
     """
@@ -156,7 +157,7 @@ def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = Fals
 
 
 def _text(item: Printed, elide_constants: bool) -> str:
-    """Return the text that a node or a kernel shows itself as."""
+    """Return the text with which a node or a kernel is displayed."""
     match item:
         case Module():
             return print_module(item, elide_constants=elide_constants).removesuffix("\n")
@@ -187,13 +188,13 @@ class _Printer:
         self.show_types = show_types
         self.out: list[str] = []
         self.line_number = 0
-        self.origins: dict[int, dict[str, None]] = {}  # the origins of each line, by its number
+        self.origins: dict[int, dict[str, None]] = {}  # line number -> origins
         self.indent = 0
         self.name_of = UniqueNames(
             KEYWORDS | operators().keys() | {"_"} | {name for _, name in self.constants.values()}, "v"
         )
         self.dim_name_of = UniqueNames(DIM_KEYWORDS, "d")
-        self.dim_vars: dict[DimVar, AnyDim] = {}  # -> the same variable with its printed name
+        self.dim_vars: dict[DimVar, AnyDim] = {}  # a variable -> the same variable with its printed name
         self.type_texts: dict[Type, str] = {}
         self.unused: set[Var] = set()
 
@@ -214,7 +215,8 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return `dim` with its variables renamed as in the printed text, so that its terms are sorted by new name."""
+        """Return `dim` with its variables renamed as in the printed text.  Its terms are then sorted by the printed
+        names."""
         return evaluate_with(dim, self.dim_var)
 
     def dim_var(self, var: DimVar) -> AnyDim:
@@ -232,7 +234,7 @@ class _Printer:
         self.line_number += 1
 
     def note(self, origins: Iterable[str]) -> None:
-        """Record that the current line contains an expression with these source positions (origins)."""
+        """Record that the current line contains an expression with these source locations (origins)."""
         self.origins.setdefault(self.line_number, {}).update((origin, None) for origin in origins if origin)
 
     def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:
@@ -284,14 +286,15 @@ class _Printer:
             self.out.append(f", {self.type(var.type)}{where})")
             return
         void = var in self.unused and (var.type == VOID or var.type is None) and is_void_call(value)
-        if void and var.type is None:  # `_ = run k()` implies void; this binding has no type
+        if void and var.type is None:  # `_ = run k()` would imply void, but this binding has no type
             self.unused.remove(var)
         typed = self.show_types and var.type is not None and not void
         self.out.append(f"{self.var(var)}: {self.type(var.type)} = " if typed else f"{self.var(var)} = ")
         self.expr(value, var.type if typed or void else None)
 
     def expr(self, expr: Expr, stated: Type | None = None) -> None:
-        """Append the text of `expr`. stated: the type of `expr` if the preceding text states it, otherwise None."""
+        """Append the text of `expr`.   stated: the type of `expr` if the text before it already contains the type,
+        otherwise None."""
         put = self.out.append
         if isinstance(expr, OpCall | KernelCall):
             self.note(expr.origins)
@@ -423,7 +426,7 @@ class _Printer:
 
 
 def is_void_call(value: Expr) -> bool:
-    """Return whether the parser reads `_ = value` without a type annotation as a value of type void."""
+    """Return whether the parser infers the type void for `value` in a binding `_ = value` without a type annotation."""
     return isinstance(value, KernelRun | Kill | BuiltinCall)
 
 
@@ -454,7 +457,7 @@ def _literal(value: Any) -> str:
 
 
 def _nested(array: np.ndarray | str) -> str:
-    if isinstance(array, str):  # an element of a vector of strings
+    if isinstance(array, str):  # an element of an array of strings
         return text_string(array)
     if array.ndim:
         return f"[{', '.join(map(_nested, array))}]"
@@ -466,16 +469,16 @@ def _nested(array: np.ndarray | str) -> str:
         return "true" if dtype.is_bool and scalar else "false" if dtype.is_bool else str(int(scalar))
     if dtype.is_narrow_float:
         return repr(float(scalar))
-    text = str(scalar)  # the shortest text that restores the value in this dtype, also by way of a double
+    text = str(scalar)  # the shortest text that restores the value in this dtype, if read as f64 and rounded
     return text if array.dtype.type(float(text)) == scalar else repr(float(scalar))
 
 
 def _has_odd_nan(array: np.ndarray) -> bool:
-    """Return whether an element is a NaN with other bits than those of the literal `nan`."""
+    """Return whether an element is a NaN whose bits differ from those of the literal `nan`."""
     if not dtype_of(array.dtype).is_float:
         return False
     bits, flat = f"u{array.itemsize}", np.ravel(array)
-    with np.errstate(invalid="ignore"):  # a signaling NaN
+    with np.errstate(invalid="ignore"):  # caused by signaling NaNs
         is_nan = np.isnan(flat.astype(np.float64))
     odd = flat[is_nan].view(bits) != np.array(np.nan, array.dtype).view(bits)
     return bool(odd.any())

@@ -25,8 +25,8 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
     Raises
     ------
     RelvmArgumentError
-        The type is not a tensor type of known dtype and rank, a size would be negative, or NumPy does not support so
-        many axes or elements.
+        The type is not a tensor type of known dtype and rank, a size is negative, or NumPy does not support so many
+        axes or elements.
     """
     if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
         raise RelvmArgumentError(

@@ -12,7 +12,8 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """Return `type_` with a new variable for each dimension if it states only its rank, otherwise `type_` itself."""
+    """Return `type_` with a new variable for each dimension if only its rank is known.  Return any other type
+    unchanged."""
     match type_:
         case TensorType(dtype, None, rank) if rank is not None:
             return TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
@@ -22,9 +23,9 @@ def with_dims(type_: Type) -> Type:
 
 
 def has_dims(type_: Type) -> bool:
-    """Return whether a type states its dimensions, as far as it has any.
+    """Return whether a tensor or shape type states its dimensions.
 
-    A tensor type must also state its dtype.  For types other than tensor and shape types, return True.
+    A tensor type must also state its dtype.  For all other types, return True.
     """
     match type_:
         case TensorType(dtype, shape):
@@ -35,13 +36,13 @@ def has_dims(type_: Type) -> bool:
 
 
 def check_of(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """Return the binding that checks a claim at run time.  message: the error message."""
+    """Return the binding that checks a claim at run time, with the given error message."""
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
     return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
 
 
 def claim_of(value: Expr) -> SizeClaim | None:
-    """Return the claim that `value` checks, with its error message, or None if `value` is not a check of a claim."""
+    """Return the claim that `value` checks, including its error message, or None if `value` does not check a claim."""
     match value:
         case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
             return SizeClaim(name.removeprefix("check_"), left, right, message)
@@ -63,7 +64,8 @@ def relate(
     op, types, attributes
         The operator, argument types and attributes of a call.  The types state all dimensions.
     replacement
-        Takes two dimensions that the type rule cannot prove equal.  Returns a variable and its replacement, or None.
+        A function of two dimensions that the type rule cannot prove equal.  It returns a variable and its replacement,
+        or None.
 
     Raises
     ------
@@ -82,12 +84,12 @@ def relate(
 
 
 def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-    """Return a variable and its replacement, which make the dimensions `first` and `second` equal.
+    """Return a variable and a replacement for it that makes the dimensions `first` and `second` equal, or None.
 
     If `second` is a plain variable that `first` does not contain, replace it by `first`.  Otherwise, if `first` is a
     plain variable that `second` does not contain, replace it by `second`.  Otherwise return None.
 
-    variables: the variables that can be replaced; None: all.
+    variables: the variables that are allowed to be replaced, or None for all.
     """
     for dim, other in ((second, first), (first, second)):
         var = as_var(dim)

@@ -16,7 +16,8 @@ Scalar = bool | int | float
 
 DTYPE_OF_LETTER = {"i": I64, "f": F64, "b": BOOL}
 FUNCTIONS = tuple(dict.fromkeys(row.function for row in PRIM_OPERATORS))
-FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS if row.form}  # (sign, operands)
+# (infix sign, number of operands) -> function
+FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS if row.form}
 _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands)): row for row in PRIM_OPERATORS}
 
 
@@ -43,7 +44,7 @@ def scalar_dtype(value: Scalar) -> DType:
 
 
 def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
-    """Evaluate the scalar operator `row` on `operands`, as csrc's scalar_ops.h does.
+    """Evaluate the scalar operator in `row` on `operands`, with the same results as csrc/core/scalar_ops.h.
 
     Raises
     ------
@@ -62,7 +63,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
 
 
 def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
-    """Return whether the result of `row` is defined for these operands."""
+    """Return whether the operator in `row` has a defined result for these operands."""
     match row.name:
         case "floordiv_i64" | "mod_i64":
             return operands[1] != 0

@@ -18,10 +18,10 @@ from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.quoting import terminal
 
 _serial = itertools.count()
-# Limits of a dimension.  The largest in the real models of benchmarks/models has 432 parts.
+# Limits of a dimension.  The largest dimension in the models of benchmarks/models has 432 parts.
 _DEEPEST = 100  # nesting depth of floordiv, mod, min and max
 _LARGEST = 2_000  # variables, constants and operators
-_MAX_PRODUCTS = 10_000  # products of terms in a multiplication of two sums
+_MAX_PRODUCTS = 10_000  # number of products of terms when two sums are multiplied
 _WIDEST = 128  # bits of a constant
 
 
@@ -29,7 +29,7 @@ _WIDEST = 128  # bits of a constant
 class DimVar:
     """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
 
-    signed: whether the value may be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
+    signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
     other variable is at least 0.  serial: the number of variables created before this one.
     """
 
@@ -46,7 +46,8 @@ class DimVar:
 @cached_hash
 @dataclass(frozen=True)
 class DimOp:
-    """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify."""
+    """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify
+    further."""
 
     function: str
     left: AnyDim
@@ -68,7 +69,7 @@ class DimOp:
 
 
 Atom = DimVar | DimOp
-Monomial = tuple[Atom, ...]  # sorted; an atom to the power of k is repeated k times
+Monomial = tuple[Atom, ...]  # a product of atoms, sorted; the power k of an atom is written as k copies
 
 
 @cached_hash
@@ -124,7 +125,7 @@ AnyDim = int | Dim
 def dim_var(name: str, *, signed: bool = False) -> Dim:
     """Return a new dimension variable, as a dimension.
 
-    It differs from every other variable, even from one of the same name. signed: see `DimVar`.
+    The variable differs from every other variable, even from one of the same name.   signed: see `DimVar`.
     """
     return var_dim(DimVar(name, signed))
 
@@ -205,14 +206,14 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
 
 
 def is_natural(dim: AnyDim) -> bool:
-    """Return whether a simple rule proves that `dim` is never negative.  If False, `dim` may still be nonnegative."""
+    """Return whether a simple rule proves that `dim` is never negative.  The result False proves nothing."""
     if isinstance(dim, int):
         return dim >= 0
     return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
-    """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if none is found.
+    """Return the dimension q with `q * divisor == dividend` for all values of the variables, or None if q is not found.
 
     A quotient is found only if the divisor is a constant or a single term, as in `n * 2048 / 2048`, or equals the
     dividend.
@@ -242,7 +243,8 @@ def substitute(dim: AnyDim, values: Mapping[DimVar, AnyDim]) -> AnyDim:
 
 
 def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> AnyDim:
-    """Return `dim` with each variable replaced by `value_of(variable)`, or unchanged where that is None."""
+    """Return `dim` with each variable replaced by `value_of(variable)`.  A variable remains if `value_of` returns None
+    for it."""
     if isinstance(dim, int):
         return dim
     total: AnyDim = 0
@@ -255,7 +257,7 @@ def evaluate_with(dim: AnyDim, value_of: Callable[[DimVar], AnyDim | None]) -> A
 
 
 def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
-    """Yield the variables in `dim`, from left to right, once for each occurrence."""
+    """Yield the variables in `dim`, in order of their occurrence.  A variable that occurs several times is repeated."""
     if isinstance(dim, int):
         return
     for monomial, _ in dim.terms:
@@ -283,7 +285,8 @@ def dim_size(dim: AnyDim) -> int:
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
     """Return the text of a dimension, such as `n * 2 + (m // 3)`.
 
-    name_of: returns the name of a variable.  By default, unprintable characters of the name are escaped.
+    name_of: a function that returns the name of a variable.  By default, unprintable characters in the name are
+    escaped.
     """
     if isinstance(dim, int):
         return str(dim)
@@ -353,7 +356,7 @@ def _expect_narrow(constant: int) -> int:
 
 
 def _expect_small(size: int) -> None:
-    """Raise RelvmUnsupportedError if a dimension has more parts than `_LARGEST`."""
+    """Raise RelvmUnsupportedError if `size`, the number of parts of a dimension, exceeds `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
@@ -406,7 +409,8 @@ def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:
         raise ZeroDivisionError("division of a dimension by 0")
     if isinstance(left, int) and isinstance(right, int):
         return left // right
-    # (k * right + rest) // right == k + rest // right.  k: the terms that `right` divides, and a part of the constant.
+    # (k * right + rest) // right == k + rest // right.  k contains the terms that are divisible by `right`, and part of
+    # the constant.
     if isinstance(right, int):
         terms = _terms(left)
         exact = {m: c // right for m, c in terms.items() if c % right == 0 or m == ()}
@@ -467,6 +471,6 @@ def _is_natural_atom(atom: Atom) -> bool:
     match atom.function:
         case "max":
             return left or right
-        case "mod":  # it has the sign of the divisor
+        case "mod":  # the result has the sign of the divisor
             return right
     return left and right

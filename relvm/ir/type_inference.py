@@ -1,8 +1,8 @@
 """Type inference: from stage PARSED to stage TYPED.
 
-Inference gives every expression a type, and every variable the type of its value.  An annotation, such as a result
-type, may be more specific than the inferred type.  Inference then inserts a `match_cast`, which checks the annotation
-at run time.  An annotation that no value can satisfy is an error.
+Inference gives every expression a type, and every variable the type of its value.  If an annotation, such as a result
+type, is more specific than the inferred type, inference inserts a `match_cast`, which checks the annotation at run
+time.  An annotation that no value can satisfy is an error.
 
 Inference also determines purity.  A function that makes an impure call is impure.  This is an error if the program
 declares the function pure.
@@ -93,8 +93,8 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     Raises
     ------
     RelvmTypeError, RelvmShapeError
-        An expression is ill-typed, or a function that is declared pure has an effect.  The message gives the position
-        in the source, the function and the binding.
+        An expression is ill-typed, or a function that is declared pure has a side effect.  The message contains the
+        source location, the function and the binding.
     RelvmNameError
         An expression refers to a function, kernel or dimension that is not defined.
     """
@@ -109,7 +109,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
-        impure = _with_callers(impure | found, callers)  # inference found more impure functions: repeat it
+        impure = _with_callers(impure | found, callers)  # repeat inference, which found more impure functions
 
 
 def infer_expr(
@@ -127,13 +127,13 @@ def infer_expr(
     Parameters
     ----------
     functions
-        The types of the module's functions to which `expr` may refer.
+        The types of the module's functions to which `expr` can refer.
     known_dims
-        The dimension variables that `expr` may use.
+        The dimension variables that `expr` can use.
     place
-        The description of the position of `expr` in messages, such as "function: variable".
+        A description of where `expr` is, for messages, such as "function: variable".
     origin
-        The position of `expr` in the source.
+        The source location of `expr`.
     kernels
         The kernels of the module, by name.
     """
@@ -154,8 +154,8 @@ def _finish(
 ) -> None:
     """Infer the types of function `name` and add it to `finished`.
 
-    First, finish the functions to which it refers, if their result types are not annotated.  trail: the functions that
-    wait for this one.   stated: as in `infer_types`.
+    First, finish the functions to which it refers, if their result types are not annotated.   trail: the functions
+    whose inference waits for this one.   stated: as in `infer_types`.
     """
     if name in finished:
         return
@@ -203,9 +203,9 @@ def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
 
 
 def impure_call(body: Expr) -> Expr | None:
-    """Return the first call in a function's body that may have a side effect, or None.
+    """Return the first call in a function's body that can have a side effect, or None if there is none.
 
-    Local functions are skipped, because making a closure has no effect.
+    Local functions are skipped, because creating a closure has no effect.
     """
     return next((node for node in _own_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
 
@@ -235,13 +235,13 @@ def is_impure_call(item) -> bool:
             return not pure
         case Call(
             callee=callee
-        ):  # the purity of a function of the module is known separately; an unknown function may have effects
+        ):  # the purity of module functions is known separately; unknown functions can have effects
             return not isinstance(callee, FunctionRef) and callee.type is not None
     return False
 
 
 def may_fail(item) -> bool:
-    """Return whether `item` is a check, or scalar arithmetic that may be undefined.
+    """Return whether evaluating `item` can fail, because it is a check, or scalar arithmetic with an undefined case.
 
     Such an item is not dead code, even if its value is unused, because its error must be raised.
     """
@@ -259,8 +259,8 @@ def may_fail(item) -> bool:
 class _Inference:
     """The state of type inference for one function of the module.
 
-    place: the current position in the module, as messages describe it.   origin: the nearest known position in the
-    source.   known: the dimension variables that are bound so far.
+    place: a description of the current binding, for messages.   origin: the nearest known source location.   known: the
+    dimension variables that are bound so far.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class _Inference:
         self.name = name
         self.type_of = type_of
         self.names = names
-        self.vars: dict[Var, Var] = {}  # before typing -> after typing
+        self.vars: dict[Var, Var] = {}  # untyped variable -> typed variable
         self.known = known_dims
         self.stated = stated
         self.place = name
@@ -288,7 +288,7 @@ class _Inference:
 
     @contextlib.contextmanager
     def at_place(self) -> Iterator[None]:
-        """Add the current position to an error that the body of the `with` statement raises without a position."""
+        """A context manager that adds the current location to an error that is raised without a location."""
         try:
             yield
         except RelvmError as error:
@@ -380,7 +380,7 @@ class _Inference:
             case BuiltinCall("make_closure", (callee, *captured)) if expr.type in (None, OBJECT):
                 return replace(expr, type=self.closure_type(callee, captured))
             case PackedCall():
-                self.bind_dims(expr.type)  # the result is checked at run time, as by a match_cast
+                self.bind_dims(expr.type)  # the result is checked at run time, as in a match_cast
         return expr
 
     def var(self, var: Var) -> Var:
@@ -404,10 +404,10 @@ class _Inference:
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
-        """Infer the types of local functions that may call themselves and each other.
+        """Infer the types of local functions that can call themselves and each other.
 
-        A function with a declared result type has its type before its body is processed.  The inference is repeated
-        until no type changes.
+        The type of a function with a declared result type is known before its body is processed.  The inference is
+        repeated until no type changes.
         """
         for binding in run:
             if binding.function.result_type is not None:
@@ -419,7 +419,7 @@ class _Inference:
                 self.place, self.origin = f"{self.name}: {binding.var.name}", binding.var.origin or self.origin
                 value = self.function(binding.function)
                 known = self.vars.get(binding.var)
-                if known is None or known.type != value.type:  # it turned out to be impure, so its callers may be, too
+                if known is None or known.type != value.type:  # the type changed, so repeat
                     changed |= known is not None
                     self.vars[binding.var] = replace(binding.var, type=value.type)
                 typed.append(Binding(self.vars[binding.var], value))
@@ -516,9 +516,9 @@ class _Inference:
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the result type of a call.
 
-        The callee's dimension variables take their values from the types of the arguments.  A shape in the result type
-        becomes unknown if one of its variables has no value.  The variable cannot remain there: in a recursive call, it
-        is also a variable of the caller, where it may have a different value.
+        The types of the arguments determine the values of the callee's dimension variables.  If a variable has no
+        value, shapes in the result type that contain it become unknown.  The variable cannot remain there, because in a
+        recursive call it is also a variable of the caller, with a possibly different value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
@@ -542,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Record that the plain dimension variables of `type_` are bound.  Check that its other variables are, too."""
+        """Record that the plain dimension variables of `type_` are bound.  Check that its others are already bound."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))
@@ -559,7 +559,7 @@ class _Inference:
 
 
 def _result_origin(body: Expr) -> str:
-    """Return the position of a function's result in the source, or "" if it is unknown."""
+    """Return the source location of a function's result, or "" if it is unknown."""
     return body.origin if isinstance(body, Block) else ""
 
 
@@ -593,7 +593,7 @@ def _is_condition(type_: Type) -> bool:
 
 
 def _checked_result(body: Expr, type_: Type) -> Block:
-    """Return `body` with a final `match_cast`, which checks that its result is of `type_`."""
+    """Return `body` with a final `match_cast`, which checks that its result has type `type_`."""
     block = body if isinstance(body, Block) else Block((), body, type=body.type)
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))

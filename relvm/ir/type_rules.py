@@ -1,4 +1,5 @@
-"""Helpers of type rules: checks of arguments and attributes, and computation of result shapes.
+"""Helper functions for the type rules of operators: checks of arguments and attributes, and computation of result
+shapes.
 
 Error messages name the operator and the argument.  A type rule returns the most specific type.  The type has a shape,
 possibly symbolic, if the shapes of all arguments are known.  Otherwise it has a rank if the ranks of all arguments are
@@ -18,7 +19,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 
 def expect_tensor(op: str, **args: Type) -> None:
-    """Check that every argument type is a tensor type of known dtype.  Keywords are the names of the parameters."""
+    """Check that every argument type is a tensor type of known dtype.   args: the argument types, by parameter name."""
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
@@ -44,7 +45,8 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
-    """Check that all arguments have the same dtype, because operators do not convert implicitly."""
+    """Check that all arguments have the same dtype, because operators do not convert implicitly.   args: as in
+    `expect_tensor`."""
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()
     for name, type_ in rest:
@@ -62,7 +64,8 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
 
 
 def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> tuple[int, ...]:
-    """Check that an attribute is a tuple of Python integers, of length `count` unless that is None.  Return it."""
+    """Check that an attribute is a tuple of Python integers, and return it.   count: the required length, or None for
+    any length."""
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"
@@ -87,7 +90,8 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.  what: the sizes, for messages.
+    """Check that two sizes are equal for every value of the dimension variables.  what: a name for the two sizes, for
+    messages.
 
     Raises
     ------
@@ -106,7 +110,7 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
 def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:
     """Return the shape to which `shapes` broadcast, by NumPy's rules.
 
-    Shapes are aligned at their last axes.  Only a dimension that is the constant 1 is repeated.
+    Shapes are aligned at their last axes.  Only dimensions that are the constant 1 are broadcast.
 
     Raises
     ------

@@ -15,7 +15,7 @@ The text form of types:
 `optional[f32[n]]`         value or null
 `optional[]`               null
 `(f32[n]) -> f32[n]`       function without side effects
-`(f32[n]) => f32[n]`       function that may have side effects
+`(f32[n]) => f32[n]`       function that can have side effects
 `object`                   any value
 """
 
@@ -32,9 +32,9 @@ from relvm.ir.node import Node, children, map_children, value_node
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
 from relvm.quoting import terminal
 
-# Limits of a type.  In a program of n tuples, each with the previous one as two of its items, types have 2**n parts.
+# Limits of a type.  In a program of n tuples, each of which contains the previous one twice, types have 2**n parts.
 _DEEPEST = 100  # nesting depth of types
-_LARGEST = 20_000  # types, and dimensions and operators in them
+_LARGEST = 20_000  # number of types, dimensions and operators
 
 _TOO_MANY_BYTES = 1 << 63  # limit on the size of a tensor
 
@@ -47,7 +47,7 @@ class Type(Node):
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth of types, which is 1 for a type without inner types."""
+        """The nesting depth of this type, which is 1 if it contains no other types."""
         return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
 
     @cached_property
@@ -60,7 +60,7 @@ class Type(Node):
 
     @property
     def own_dims(self) -> tuple[AnyDim, ...]:
-        """The dimensions of this type, without those of inner types."""
+        """The dimensions that occur directly in this type, not in inner types."""
         return ()
 
     def __post_init__(self) -> None:
@@ -81,7 +81,7 @@ AnyType = TypeVar("AnyType", bound=Type)
 
 
 def _expect_dims(name: str, dims: object) -> None:
-    """Raise RelvmTypeError unless the argument is a tuple of integers and dimensions."""
+    """Raise RelvmTypeError if `dims` is not a tuple of integers and dimensions."""
     if not isinstance(dims, tuple):
         raise RelvmTypeError(f"{name}: expected a tuple of dimensions, got {type(dims).__name__}")
     for dim in dims:
@@ -95,7 +95,7 @@ def _expect_dims(name: str, dims: object) -> None:
 
 
 def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raise RelvmUnsupportedError if the known nonzero sizes in `shape` give a tensor of 2^63 bytes or more."""
+    """Raise RelvmUnsupportedError if a tensor with the known nonzero sizes in `shape` takes 2^63 bytes or more."""
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
@@ -203,7 +203,7 @@ class ListType(Type):
 
 @value_node
 class OptionalType(Type):
-    """The type of a value that may be null.  Every value of type T is also of type optional[T].
+    """The type of a value that can be null.  Every value of type T is also of type optional[T].
 
     value: the type of a value that is not null, or None if the value is always null.  The value binds no dimension
     variables.
@@ -226,7 +226,8 @@ class FuncType(Type):
 
 @value_node
 class ObjectType(Type):
-    """The type `object` of any value, such as a string, a dtype, a storage, or a value of unknown type."""
+    """The type `object`, which every value has.  It is used for strings, dtypes and storages, and for values of unknown
+    type."""
 
 
 OBJECT = ObjectType()
@@ -253,17 +254,17 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
 
 
 def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
-    """Return a memoized `function`, with the identity of the type object as the key.
+    """Return a memoized `function`, with the identity of the type object as the key.  Equal results become one object.
 
-    A type may contain the same object many times.  Equal results become one object.
+    This is needed because a type can contain the same object many times.
     """
-    results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, which keeps the id valid, and its result
+    results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, stored to keep the id valid, and its result
     shared: dict[object, Type] = {}
 
     def result_of(type_: Type) -> Type:
         if id(type_) not in results:
             made = function(type_)
-            inner = tuple(map(id, children(made)))  # equal inner types are one object already
+            inner = tuple(map(id, children(made)))  # equal inner types are already the same object
             key = (type(made), inner, isinstance(made, FuncType) and made.pure) if inner else made
             results[id(type_)] = type_, shared.setdefault(key, made)
         return results[id(type_)][1]
@@ -288,7 +289,7 @@ def substitute_dims(type_: AnyType, values: Mapping[DimVar, AnyDim]) -> AnyType:
 
 
 def dims_of(type_: Type) -> Iterator[AnyDim]:
-    """Yield every dimension in `type_`, from left to right.
+    """Yield every dimension in `type_`, in order of occurrence.
 
     Function types are skipped, because they bind their own dimension variables.
     """
@@ -303,7 +304,8 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
 
 
 def type_vars(type_: Type) -> Iterator[DimVar]:
-    """Yield the dimension variables in `type_`, from left to right, once for each occurrence."""
+    """Yield the dimension variables in `type_`, in order of occurrence.  A variable that occurs several times is
+    repeated."""
     for dim in dims_of(type_):
         yield from dim_vars(dim)
 
@@ -325,7 +327,7 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
                 return ShapeType(None, len(dims))
             case PrimType(dtype, value) if value is not None and not bound((value,)):
                 return PrimType(dtype)
-            case FuncType():  # it binds its own variables
+            case FuncType():  # a function type binds its own variables
                 return type_
         return map_children(once, type_)
 
@@ -334,9 +336,9 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
 
 
 def mismatch(expected: Type, got: Type) -> str | None:
-    """Return the reason why no value of type `got` can be of type `expected`, or None if a value may be of both types.
+    """Return the reason why no value of type `got` can have type `expected`, or None if a value could have both types.
 
-    Lists are assumed to have items.  Null is accepted everywhere, because using it is an error only at run time.
+    Lists are assumed not to be empty.  Null is accepted everywhere, because using it is an error only at run time.
     """
     if expected is got:
         return None
@@ -392,7 +394,7 @@ def _dims_mismatch(expected: tuple[AnyDim, ...] | None, got: tuple[AnyDim, ...] 
 
 
 def is_proven(expected: Type, got: Type) -> bool:
-    """Return whether every value of type `got` is proven to be of type `expected`, so that no check is needed."""
+    """Return whether every value of type `got` certainly has type `expected`, so that no check is needed."""
     if expected is got:
         return True
     match expected, got:
@@ -469,9 +471,10 @@ def _join_inner(
     second: Type | None,
     done: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """Return the list or optional type (`kind`) whose inner type is the join of two inner types.
+    """Return the list or optional type (`kind`) whose inner type is the join of two inner types, or None if they have
+    no join.
 
-    Return None if they have no join.  An inner type of None is a type without values, as in an empty list.
+    An inner type of None is a type without values, as in an empty list.
     """
     if first is None or second is None:
         return kind(first or second)
@@ -480,14 +483,15 @@ def _join_inner(
 
 
 def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
-    """Return `second` with the dimension variables of its parameters renamed to those of `first`, by position."""
+    """Return `second` with the dimension variables of its parameters replaced by the corresponding variables of
+    `first`."""
     ours = (var for param in first.params for var in type_vars(param))
     theirs = (var for param in second.params for var in type_vars(param))
     return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """Return the text form of a type.  `name_of` returns the name of a dimension variable."""
+    """Return the text form of a type.  name_of: a function that returns the name of a dimension variable."""
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
         if dims is not None:

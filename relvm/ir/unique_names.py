@@ -11,9 +11,10 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 class UniqueNames:
-    """A mapping of objects to unique names.
+    """A function from objects to unique names.
 
-    The name of an object is its own name if that is free, otherwise its own name with a number.
+    The result is the object's own name, changed to a valid identifier if necessary.  A number is appended if the name
+    is already in use.
     """
 
     def __init__(self, reserved: Iterable[str], default: str) -> None:
@@ -29,7 +30,7 @@ class UniqueNames:
         return self.given[item]
 
     def release(self, items: Iterable[Any]) -> None:
-        """Make the names of `items` available again.  The items are out of scope."""
+        """Make the names of `items` available again, because the items are out of scope."""
         self.taken -= {self.given[item] for item in items}
 
     def unique(self, name: str) -> str:

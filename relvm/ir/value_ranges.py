@@ -20,7 +20,7 @@ Number = int | float  # an integer, or an infinity
 
 @value_record
 class Range:
-    """The integers from `low` to `high`, both included.  An infinite value means that there is no bound."""
+    """The integers from `low` to `high`, both included.  If a bound is infinite, there is no limit on that side."""
 
     low: Number = 0
     high: Number = inf
@@ -32,7 +32,7 @@ ANYTHING = Range(-inf, inf)
 def stated_ranges(function: Function) -> dict[DimVar, Range]:
     """Return the ranges that a function declares for the dimension variables of its parameters.
 
-    The function attributes `upper_bounds` and `lower_bounds` declare them, as in `upper_bounds=(("n", 32),)`.
+    The function attributes `upper_bounds` and `lower_bounds` declare the ranges, as in `upper_bounds=(("n", 32),)`.
     Variables without a bound are omitted.
 
     Raises
@@ -84,7 +84,8 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
     """Return an interval that contains the value of `dim` for all values of its variables within `ranges`.
 
-    A variable without a range is at least 0, or any integer if it is signed.
+    The range of a variable that is not in `ranges` is that of all integers if the variable is signed, otherwise of
+    those that are at least 0.
 
     The interval is not always the narrowest, because each occurrence of a variable is treated as a separate variable.
     """
@@ -124,7 +125,7 @@ def _product(left: Range, right: Range) -> Range:
 
 
 def _quotient(dividend: Number, divisor: Number) -> Number:
-    """Return dividend // divisor for divisor > 0.  If one of them is infinite, return the limit of the quotient."""
+    """Return dividend // divisor for divisor > 0.  If an operand is infinite, return the limit of the quotient."""
     if divisor == inf:
         return -1 if dividend < 0 else 0
     return dividend if dividend in (inf, -inf) else dividend // divisor

@@ -39,7 +39,7 @@ from relvm.ir.visitor import are_functions, function_runs
 
 
 class Stage(enum.IntEnum):
-    """The stages of a module.  Each stage keeps the guarantees of the previous ones."""
+    """The stages of a module.  Each stage also has the guarantees of the previous ones."""
 
     PARSED = 0  # as the front end produced it
     TYPED = 1  # every expression has a type
@@ -214,7 +214,7 @@ class _Verifier:
         self.argument(block.result)
 
     def function_run(self, run: Sequence[Binding]) -> None:
-        """Check a group of adjacent local functions, which may call each other."""
+        """Check a group of adjacent local functions, which can call each other."""
         for binding in run:
             self.bind(binding.var)
             self.typed(binding.var)

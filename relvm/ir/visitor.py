@@ -87,7 +87,7 @@ def with_value(binding: OneBinding, value: Expr) -> OneBinding:
 
 
 def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | None = None) -> Block:
-    """Return `block` with the given bindings, and with the given result unless `result` is None.
+    """Return `block` with the given bindings and the given result.  If `result` is None, the block keeps its result.
 
     Return `block` itself if nothing changed.
     """
@@ -99,7 +99,7 @@ def with_bindings(block: Block, bindings: Sequence[AnyBinding], result: Expr | N
 
 
 def bound_vars(expr: Node) -> set[Var]:
-    """Return the variables of all parameters and bindings inside `expr`."""
+    """Return the variables that are bound inside `expr`, as parameters or in bindings."""
     bound: set[Var] = set()
     for item in walk(expr):
         match item:
@@ -126,15 +126,15 @@ def use_counts(expr: Node) -> Counter[Var]:
 
 
 def are_functions(run: Sequence[AnyBinding]) -> TypeGuard[Sequence[Binding]]:
-    """Return whether a group of bindings that `function_runs` yields consists of local functions."""
+    """Return whether `run`, a group of bindings from `function_runs`, consists of local functions."""
     return isinstance(run[0].value, Function)
 
 
 def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
-    """Yield the bindings in order, as groups.
+    """Yield the bindings in order, in groups.
 
-    Adjacent bindings of local functions form one group, because these functions may call each other.  Any other binding
-    is a group of its own.
+    Adjacent bindings of local functions form one group, because these functions can call each other.  Any other binding
+    forms a group of its own.
     """
     run: list[AnyBinding] = []
     for binding in bindings:
@@ -153,10 +153,10 @@ def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, 
 def fresh_copy(
     expr: AnyNode, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
 ) -> AnyNode:
-    """Return a copy of a typed `expr` with new variables in place of those that it binds.
+    """Return a copy of a typed `expr`, in which new variables replace those that it binds.
 
-    The copy and the original may occur in the same function.  The variables in `values` and the dimension variables in
-    `dims` are replaced by their values. origins: source positions that are added to those of the new variables.
+    The copy and the original can therefore be in the same function.  The variables in `values` and the dimension
+    variables in `dims` are replaced by their values.   origins: source locations to add to those of the new variables.
     """
     return _Copier(dict(values), dims, origins)(expr)
 
@@ -185,7 +185,7 @@ class _Copier:
                 return Shape(tuple(evaluate_with(dim, self.dims.get) for dim in dims))
             case DimValue(dim):
                 return DimValue(evaluate_with(dim, self.dims.get))
-            case Block(bindings=bindings):  # earlier bindings see local functions
+            case Block(bindings=bindings):  # local functions are visible in earlier bindings
                 for binding in bindings:
                     if isinstance(binding.value, Function):
                         self.bind(binding.var)
@@ -208,16 +208,17 @@ class _Copier:
 def structural_equal(first: Node, second: Node) -> bool:
     """Return whether two programs are equal except for the names of variables and dimension variables.
 
-    `first` and `second` are nodes of the same kind.  Kernels that a module defines are compared by their text.
+    `first` and `second` are nodes of the same kind.  If they are modules, kernel definitions are compared by their
+    text.
     """
     return _Matcher().same(first, second)
 
 
 class _Matcher:
-    """A comparison of two programs, with a one-to-one mapping between their variables.
+    """A comparison of two programs.  It establishes a one-to-one mapping between their variables.
 
-    pairs: a variable or dimension variable of the first program -> the one of the second.   taken: the variables of the
-    second program in `pairs`.
+    pairs: a variable or dimension variable of the first program -> the corresponding one of the second.   taken: the
+    variables of the second program in `pairs`.
     """
 
     def __init__(self) -> None:
@@ -245,7 +246,7 @@ class _Matcher:
                 return a == b or (a != a and b != b)
             case tuple():
                 return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
-            case Module():  # variables and dimension variables belong to one function
+            case Module():  # each variable and dimension variable belongs to one function
                 same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
                 same = same and _kernel_texts(a) == _kernel_texts(b)
                 return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
@@ -255,7 +256,7 @@ class _Matcher:
 
     def _same_type(self, a: Type, b: Type) -> bool:
         match a, b:
-            case FuncType(), FuncType():  # it binds its own variables
+            case FuncType(), FuncType():  # a function type binds its own variables
                 inside = _Matcher()
                 same = len(a.params) == len(b.params) and a.pure == b.pure
                 return same and all(map(inside._same_type, (*a.params, a.result), (*b.params, b.result)))
@@ -284,7 +285,7 @@ class _Matcher:
 def _in_binding_order(item: Node) -> list[str]:
     """Return the names of a node's fields, with `params` first.
 
-    The parameters of two functions are thus paired before their uses are compared.
+    This ensures that the parameters of two functions are paired before their uses are compared.
     """
     return sorted(fields_of(item), key=lambda name: name != "params")
 

@@ -26,7 +26,10 @@ class Work:
 
 
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
-    """Return the entry of a kernel in the debug section.  shapes: the shapes of the inputs, then of the outputs."""
+    """Return `work` as JSON data, for the entry of the kernel in the executable's debug section.
+
+    shapes: the shapes of the inputs, then of the outputs.
+    """
     indices: dict[Atom, list[int]] = {}
     for argument, shape in enumerate(shapes):
         for axis, dim in enumerate(shape):

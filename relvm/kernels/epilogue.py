@@ -1,5 +1,5 @@
-"""Epilogues: operators that are fused with a contraction and applied to each of its elements before the element is
-stored."""
+"""Epilogues: operators that are fused into a contraction (a matrix product or convolution).  They are applied to each
+element of its result before the element is stored."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from relvm.kernels.lowering_rules import LoopAxis
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: the dtype and shape of the result of the contraction.   core: an element of this result, as a leaf of
-    the trees in `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, where to store
-    an element, and the tree that computes the element.
+    dtype, shape: the dtype and shape of the contraction's result.   core: the node for an element of this result in the
+    trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, the place where an
+    element is stored, and the tree that computes the element.
     """
 
     dtype: DType
@@ -30,10 +30,10 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate code that computes and stores an element of each output from one element of the contraction.
+        """Generate code that computes one element of each output from one element of the contraction, and stores it.
 
-        counters: the indices of the element of the contraction, one for each of its loops (Contraction.axes).
-        value: this element.
+        counters: the indices of the contraction's element, one for each loop of the contraction (Contraction.axes).
+        value: the contraction's element.
         """
         scope = Scope(k)
         scope.counters = list(zip(self.walk, counters, strict=True))
@@ -43,12 +43,13 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The buffer for partial sums: the first output, if it has the dtype of the contraction, otherwise None."""
+        """The place where partial sums are stored: the first output if its dtype is that of the contraction, otherwise
+        None."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position in `partial.buffer` of the element at the indices `counters`."""
+        """Return the flat position in `partial.buffer` of the element with indices `counters`."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])

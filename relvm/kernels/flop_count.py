@@ -1,8 +1,8 @@
-"""Operation counts of operators, by their mathematical definition, for the `operations` parameter of lowering rules.
+"""Operation counts of operators by their mathematical definition, for the `operations` parameter of lowering rules.
 
-Each function takes the shapes of the tensor arguments and of the first result, then the attributes.  It returns a
-number or a dimension.  A multiplication counts as one operation, and so does an addition.  The counts do not depend on
-how the kernel computes the result.
+The parameters of each function are the shapes of the tensor arguments and of the first result, then the attributes.
+The result is a number or a symbolic dimension.  An addition counts as one operation, and so does a multiplication.  How
+the kernel computes the result makes no difference.
 """
 
 from __future__ import annotations
@@ -13,21 +13,23 @@ Shape = tuple[AnyDim, ...]
 
 
 def matrix_operations(*shapes: Shape, transpose_a: bool = False, **attributes) -> AnyDim:
-    """Return the operations of a matrix product.  The first shape is (..., m, k), or (..., k, m) if `transpose_a`."""
+    """Return the number of operations of a matrix product.  The first shape is (..., m, k), or (..., k, m) if
+    `transpose_a`."""
     return 2 * product(shapes[-1]) * shapes[0][-2 if transpose_a else -1]
 
 
 def window_operations(*shapes: Shape, **attributes) -> AnyDim:
-    """Return the operations of a convolution.  The second shape is that of the weights, (filters, channels of a group,
-    window...).  Products with padding are counted, too."""
+    """Return the number of operations of a convolution, including products with padding.  The second shape is that of
+    the weights: (filters, channels per group, window...)."""
     return 2 * product(shapes[-1]) * product(shapes[1][1:])
 
 
 def pooling_operations(*shapes: Shape, kernel: tuple[int, ...], **attributes) -> AnyDim:
-    """Return the operations of pooling: one for each element of each window, including padding."""
+    """Return the number of operations of pooling: one for each element of each window, including padding."""
     return product(shapes[-1]) * product(kernel)
 
 
 def one_for_each(*shapes: Shape, **attributes) -> AnyDim:
-    """Return the number of elements of the first argument, for operators with one operation per element."""
+    """Return the operation count of an operator with one operation per element: the number of elements of the first
+    argument."""
     return product(shapes[0])

@@ -1,8 +1,8 @@
-"""Expression trees of fused operators over loop counters.
+"""Expression trees of fused operators.
 
-A tree computes one element of a tensor, at indices that depend on loop counters.  Its leaves are elements of buffers.
-The position of a leaf is the sum of counters times strides.  The kernel computes each operator of the tree where its
-result is needed, so that no intermediate tensor is in memory.  `relvm/kernels/loop_nest.py` writes the loops.
+A tree computes one element of a tensor.  The indices of the element depend on loop counters.  The leaves of the tree
+are elements of buffers, whose positions are sums of counters times strides.  The kernel evaluates the whole tree for
+each element, so no intermediate tensor is stored.  `relvm/kernels/loop_nest.py` generates the loops.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NotFusable(Exception):
 
 
 class FusedExpr:
-    """Base class of trees.  axes: the loops that the value of the tree depends on."""
+    """Base class of trees.   axes: the loops that the value of the tree depends on."""
 
     axes: frozenset[LoopAxis]
 
@@ -60,8 +60,8 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """A BufferLoad with `index * step` added to its position.  index: an index along an axis of size `size`; a negative
-    index counts from the end."""
+    """A BufferLoad with `index * step` added to its position.   index: the tree that computes an index along an axis of
+    size `size`.  A negative index counts from the end."""
 
     index: FusedExpr
     size: AnyDim
@@ -83,8 +83,11 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """The result of `function(args...)`.  of: the value in the IR, then the values that only move its arguments.  key:
-    the value in the IR and its indices; trees with equal keys compute the same element and can share the result."""
+    """The result of `function(args...)`.
+
+    of: the IR variable whose element the tree computes, then the variables that only move its arguments.   key: the IR
+    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
+    """
 
     of: tuple[Var, ...]
     function: Callable[..., Scalar]
@@ -99,8 +102,11 @@ class ApplyExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
-    """The result of `finish(total, count)`, where `total` is the reduction of `arg` over the loops `over`, and `count`
-    the number of elements reduced.  of: the value in the IR, then the values that only move its argument."""
+    """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
+    number of reduced elements.
+
+    of: the IR variable whose element the tree computes, then the variables that only move its argument.
+    """
 
     of: tuple[Var, ...]
     reduction: Reduction
@@ -119,7 +125,7 @@ class ReduceExpr(FusedExpr):
 
 @dataclass(eq=False)
 class KernelOutput(FusedExpr):
-    """The element of the result of a contraction at indices `at`."""
+    """The element at indices `at` of a contraction's result."""
 
     at: IndexExprs
 
@@ -140,8 +146,7 @@ def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
 
 
 def post_order(trees: tuple[FusedExpr, ...], *, into_totals: bool = True) -> Iterator[FusedExpr]:
-    """Yield every subtree once, subtrees before the trees that contain them.  into_totals: whether to visit the
-    operands of reductions."""
+    """Yield every subtree once, after its own subtrees.   into_totals: whether to visit the operands of reductions."""
     seen: set[FusedExpr] = set()
 
     def visit(tree: FusedExpr) -> Iterator[FusedExpr]:
@@ -165,9 +170,10 @@ class FusedExprBuilder:
     members
         The operator calls of the group, by the variable to which the result of each is bound.
     type_of
-        Returns the type of a value.  Its dimensions are integers, or expressions of the variables of the kernel.
+        A function that returns the type of an IR value.  The dimensions of the type are integers, or expressions of the
+        kernel's variables.
     buffers
-        The buffers of the values that the group does not compute.
+        The buffers of the values that the group reads but does not compute.
     """
 
     def __init__(
@@ -177,10 +183,10 @@ class FusedExprBuilder:
         self.type_of = type_of
         self.buffers = buffers
         self.grown: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
-        self.core: KernelOutput | None = None  # the element of the group's contraction
+        self.core: KernelOutput | None = None  # the node for the element of the group's contraction
         self.moves: dict[
             FusedExpr, tuple[Var, ...]
-        ] = {}  # the values of which a tree is an element, moved or looked up
+        ] = {}  # tree -> the variables of data movements and gathers that have this tree as an element
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         """Return the tree of the element of `expr` at indices `at`.
@@ -230,19 +236,21 @@ class FusedExprBuilder:
         raise NotFusable
 
     def _moved(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Return `tree`.  Remember that it is an element of `var`, which computes nothing itself."""
+        """Return `tree`.  Record that `var`, the result of an operator that only moves elements, has this tree as an
+        element."""
         self.moves[tree] = (*self.moves.get(tree, ()), var)
         return tree
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
-        """Return the tree of an element of the buffer of `expr`, or of a constant.  The buffer is indexed as a tensor
-        of shape `shape`."""
+        """Return a leaf: an element of the buffer of `expr`, or a constant.   at, shape: the indices of the element in
+        a tensor of this shape, which has the elements of the buffer."""
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
         return self.at(self.buffers[expr], at, shape)
 
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """Return the load of an element of a buffer.  The buffer is indexed as a tensor of shape `shape`."""
+        """Return the load of a buffer element.   at, shape: the indices of the element in a tensor of this shape, which
+        has the elements of the buffer."""
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride
@@ -278,7 +286,7 @@ class FusedExprBuilder:
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
-    point: the operator's function on scalars.   dtypes, attributes: the dtypes of its arguments, and its attributes.
+    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
@@ -292,15 +300,16 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Convert the indices of a result to indices of an argument of shape `shape` that broadcasts to the result."""
+    """Convert indices into a result to indices into an argument of shape `shape`, which is broadcast to the result."""
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 
 
 def _through_view(at: IndexExprs, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> IndexExprs:
-    """Convert the indices of a view of shape `shape` to indices of the original tensor, of shape `under`.
+    """Convert indices into a view to indices into the original tensor.
 
-    The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view joins axes.
+    shape: the shape of the view.   under: the shape of the original tensor.  The view may split axes of the tensor, and
+    add or remove axes of size 1.  Raise NotFusable if the view merges axes.
     """
     places: list[IndexExpr] = []
     left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]

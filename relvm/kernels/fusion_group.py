@@ -1,4 +1,4 @@
-"""Fusion groups: operators that share one kernel, and the generation of that kernel."""
+"""Fusion groups: sets of operators that share one kernel.  A group generates its kernel."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Group:
     """A fusion group.
 
     members: the operator calls, in order, by the variable to which the result of each is bound.   results: the
-    variables that are used outside the group.   name: the stem of the kernel's name, without the dtype; if it is empty,
-    the names of the operators are used.
+    variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it is empty, the
+    names of the operators are used.
 
-    At most one member is a contraction.  Each other member has a lowering rule that can be an expression tree
-    (relvm/kernels/lowering_rules.py).  If there is only one member, it may also be a CustomKernel.
+    At most one member is a contraction.  The lowering rules of all other members can be expression trees
+    (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
     """
 
     members: Mapping[Var, OpCall]
@@ -60,7 +60,7 @@ class Group:
 
     @cached_property
     def product(self) -> OpCall | None:
-        """The contraction among the members, or None.  The other members form its epilogue."""
+        """The contraction in the group, or None.  The other members form its epilogue."""
         found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
             raise NotFusable
@@ -68,12 +68,12 @@ class Group:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether the group consists of a single operator that generates its own loop nest (CustomKernel)."""
+        """Whether the group is a single operator that generates its own loop nest (CustomKernel)."""
         return len(self.members) == 1 and any(isinstance(call.op.lower, CustomKernel) for call in self.members.values())
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """The kernel variable for each symbolic dimension of the tensors that the kernel reads and writes."""
+        """Symbolic dimension of a tensor that the kernel reads or writes -> kernel variable."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -120,7 +120,7 @@ class Group:
 
     @cached_property
     def spec(self) -> Hashable:
-        """A key of the kernel: groups with equal keys have the same kernel."""
+        """A key of the kernel.  Groups with equal keys have the same kernel."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
         place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
@@ -132,7 +132,8 @@ class Group:
         return types, tuple(rows), tuple(place[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
-        """Return the kernel of the group.  is_compact: whether it should use little memory (see KernelBuilder).
+        """Return the kernel of the group.   is_compact: whether the kernel should use little memory (see
+        KernelBuilder).
 
         Raises
         ------
@@ -210,7 +211,7 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, where to store an element, and its tree.
+        root: the loops over the outputs.   pairs: for each output, the place where an element is stored, and its tree.
         grower: the builder of the trees.
         """
         if self.product is None:
@@ -236,8 +237,8 @@ class Group:
         return inputs, outputs
 
     def _input_names(self) -> list[str]:
-        """Return the names of the inputs: the parameter names of a single operator, or the variable names of several
-        operators."""
+        """Return the names of the kernel's inputs: the parameter names if the group is a single operator, otherwise the
+        names of the variables."""
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()
@@ -285,10 +286,10 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """Return the positions in `inputs` of the inputs that the output may overwrite.  An element of such an input is
+    """Return the positions in `inputs` of the inputs that the output may overwrite.  Each element of such an input is
     read only to compute the output element that replaces it.
 
-    root: the loops over the output.   out, tree: where to store an element of the output, and its tree.
+    root: the loops over the output.   out, tree: the place where an element of the output is stored, and its tree.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
@@ -334,10 +335,11 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_`, the type of a value of the group, with numbers in place of the kernel variables.  The
-    types in equal kernels have equal keys, even if the variables have different names.
+    """Return a key of `type_`, with numbers in place of the kernel variables.  The keys of corresponding values in
+    equal kernels are equal, even if their variables have different names.
 
-    number: a dimension of the tensors that the kernel reads and writes -> the number of its kernel variable.
+    type_: the type of a value of the group.   number: a dimension of the tensors that the kernel reads and writes ->
+    the number of its kernel variable.
     """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}

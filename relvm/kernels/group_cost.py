@@ -1,7 +1,7 @@
 """Cost of the kernel of a fusion group: the sum of the costs of its members, by their mathematical definitions.
 
-A kernel may do more work if it recomputes a value, or less if it works in tiles.  The count ignores this, so that two
-kernels for the same group can be compared.
+The actual work of the kernel can be larger, if it computes a value several times, or smaller, if it works in tiles.
+The cost ignores this, so that two kernels for the same group can be compared.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def work_of(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Return the number of operations of one operator.  Return None if the number does not depend on shapes alone, or
-    depends on a size that is not a parameter of the kernel."""
+    """Return the number of operations of one operator.  Return None if the number depends on more than shapes, or on a
+    size that the kernel does not receive."""
     attributes = dict(call.attributes)
     try:
         types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
@@ -51,9 +51,9 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
 
 
 def scalar_operations(result: Scalar) -> int:
-    """Return the number of operations that compute a scalar from variables and elements.  Arithmetic, comparisons,
-    selections and functions such as exp count as one each.  Conversions and the conditions of selections do not
-    count."""
+    """Return the number of operations that compute the scalar `result` from variables and elements.  Arithmetic,
+    comparisons, selections and functions such as exp count as one each.  Conversions and the conditions of selections
+    do not count."""
     waiting, seen, count = [result], set(), 0
     while waiting:
         scalar = waiting.pop()
@@ -71,8 +71,10 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the maximum number of elements of an argument that the kernel reads.  The result is None, which means all
-    elements, unless every operator that uses the argument only selects elements of it."""
+    """Return the maximum number of elements that the kernel reads of an argument.
+
+    Return None, which means all elements, if an operator that uses the argument does more than select elements of it.
+    """
     total: AnyDim = 0
     for call in group.members.values():
         used = [place for place, each in enumerate(call.args) if each is arg]
@@ -87,6 +89,6 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _takes_some(call: OpCall) -> bool:
-    """Return whether each element of the result is an element of the first argument, or comes from no argument."""
+    """Return whether each element of the result is copied from the first argument, or depends on no argument."""
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -14,12 +14,14 @@ _REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
-    """Return the variables into which a `simd` loop reduces, each with its reduction function: add, mul, max or min.
+    """Return the variables into which a `simd` loop reduces.  Each is mapped to its reduction function: add, mul, max
+    or min.
 
     Raises
     ------
     RelvmTypeError
-        The loop changes an outer variable other than by a reduction, or reads a variable that it reduces into.
+        The loop changes an outer variable other than by a reduction, or it uses the value of a reduction variable
+        elsewhere.
     """
     own = _defined_in(loop)
     found: dict[kd.Variable, str] = {}
@@ -33,7 +35,7 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
         parts = [part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)]
         reads = [part for part in parts if isinstance(part, kd.Variable) and part in found]
         if isinstance(statement, kd.Assign) and statement.variable in reads:
-            reads.remove(statement.variable)  # once: a reduction
+            reads.remove(statement.variable)  # the reduction itself reads its variable once
         if reads:
             reason = f"{reads[0].name} is the result of a reduction, which cannot be read before the end of the loop"
             raise located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
@@ -68,9 +70,10 @@ def _defined_in(loop: kd.For) -> set[kd.Variable]:
 
 
 def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
-    """Check that the iterations of a `simd` or `parallel` loop are independent, and that the loop has an allowed form.
+    """Check that the iterations of a `simd` or `parallel` loop are independent, and that the loop contains no forbidden
+    statements.
 
-    The assignments of a `simd` loop are not checked here, but by `reductions_of`.
+    This function does not check the assignments of a `simd` loop; `reductions_of` does.
 
     Parameters
     ----------
@@ -80,7 +83,8 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
     Raises
     ------
     RelvmTypeError
-        The iterations may depend on each other, or the form is not allowed.  The error contains the source location.
+        The iterations are not proven to be independent, or the loop contains a forbidden statement.  The error contains
+        the source location.
     """
     own = _defined_in(loop)
     invariant = _invariant_atoms(bounds, own, counter)
@@ -101,7 +105,10 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
 
 @value_record
 class _Index:
-    """An index of the form factor * counter + rest.  is_short: whether `rest` is proven to be in [0, |factor|)."""
+    """An index of the form factor * counter + rest, where `counter` is the counter of the loop that is checked.
+
+    is_short: whether `rest` is proven to be in [0, |factor|).
+    """
 
     factor: int
     rest: AnyDim
@@ -114,7 +121,7 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.  counter, bounds: as in
+    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.   counter: as in
     `check_independent`."""
     for statement in body:
         for buffer, indices in _accesses(statement):
@@ -140,9 +147,10 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables in the polynomials of values that are defined before a loop, and so do not change in it.
+    """Return the variables that occur in the polynomials of values defined before a loop.  These variables do not
+    change in the loop.
 
-    own: the variables that the loop defines.   counter: the variable that represents its counter in polynomials.
+    own: the variables that the loop defines.   counter: the variable that represents the loop's counter in polynomials.
     """
     outer = (value for variable, value in bounds.values.items() if variable not in own)
     return {var for value in outer for var in dim_vars(value)} - {counter}
@@ -168,16 +176,17 @@ def _check_form(loop: kd.For, statement: kd.Statement, own: set[kd.Variable]) ->
 
 
 def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
-    """Return whether a part of the bound of an inner loop may differ between the iterations of a `simd` loop.
+    """Return whether `part`, an operand in a bound of an inner loop, can have different values in different iterations
+    of the outer `simd` loop.
 
-    own: the variables defined in the `simd` loop.  The counters of inner loops do not differ, because the bounds of
-    these loops do not differ.
+    own: the variables defined in the `simd` loop.  The counters of inner loops do not count, because the bounds of
+    these loops are themselves required to be the same in each iteration.
     """
     return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
 
 
 def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
-    """Yield the elements of outputs that a statement itself reads or writes.  Statements inside it are not visited."""
+    """Yield the elements of outputs that a statement itself reads or writes.  Nested statements are not visited."""
     for scalar in kd.scalars_of(statement):
         for part in kd.parts_of(scalar):
             if isinstance(part, kd.Element) and part.buffer.is_output:
@@ -187,7 +196,7 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
 
 
 def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
-    """Return whether no two iterations of a loop access the same element of an output.
+    """Return whether any two iterations of a loop certainly access different elements of an output.
 
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
     either all indices have the same b, which the loop does not change, or each b is in [0, |a|).

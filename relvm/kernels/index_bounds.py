@@ -1,14 +1,16 @@
-"""Proofs that indices of kernel definitions are inside of their axes.
+"""Proofs that indices of kernel definitions are inside their axes.
 
-An index is a polynomial over atoms.  Atoms are sizes, loop counters and other values.  To prove that a polynomial is at
-least 0, each counter is replaced by its first or its last value, whichever makes the polynomial smaller.  Then interval
-arithmetic must give a lower bound of at least 0.  A condition that holds at an access is a fact: a polynomial that is
-at least 0.  A proof may first subtract one or two facts from the polynomial.
+An index is a polynomial over atoms, which are sizes, loop counters and other values.  To prove that a polynomial is at
+least 0, the prover replaces each counter by its first or last value, whichever makes the polynomial smaller.  Then it
+computes a lower bound of the result by interval arithmetic.
 
-The proofs are about integers, but kernels compute modulo 2^64.  If a polynomial is between 0 and a size, the number
-that the kernel computes equals the polynomial.  A condition is a fact only if neither of its sides can overflow.  A
-side must be a single atom, or a polynomial over sizes and counters that stays below 2^62 for sizes of at most
-LARGEST_SIZE (`relies_on_sizes`).
+Conditions that hold at the access can help.  Each is stored as a fact: a polynomial that is at least 0.  The prover can
+first subtract one or two facts from the polynomial of the index.
+
+The proofs are about integers, but kernels compute modulo 2^64.  This does not matter for an index that is proven to be
+between 0 and a size: the kernel computes the same number.  A condition becomes a fact only if neither of its sides can
+overflow.  A side must be a single atom, or a polynomial over sizes and counters that stays below 2^62 if no size
+exceeds LARGEST_SIZE (`relies_on_sizes`).
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ LARGEST_SIZE = 1 << 40
 _LARGEST_MAGNITUDE = 2.0**62
 _LARGEST_BOUND = 100  # limit on the variables and operators in the bounds of a loop
 _FREE_STEPS = 20  # steps of each proof that do not count toward _MOST_STEPS
-_MOST_STEPS = 2_000  # limit on the other steps of all proofs of a kernel, less than a second; then proofs fail
-_MOST_SPLITS = 3  # how often a proof may replace a min or max by an operand, or remove divisions
+_MOST_STEPS = 2_000  # limit on the other steps of all proofs of a kernel (less than a second); after it, proofs fail
+_MOST_SPLITS = 3  # maximum number of times that a proof replaces a min or max by an operand, or removes divisions
 _ON_DIMS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
@@ -38,10 +40,10 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 class IndexBounds:
     """Prover of index bounds.  It stores the facts that are known at the current point of a kernel.
 
-    sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.
-    counters: the counter of each open loop, with its first and last value, outermost first.   ranges: the value ranges
-    of these counters.   facts: polynomials that are known to be at least 0.   steps: how many more steps the proofs may
-    take.   relies_on_sizes: whether a proof is valid only for sizes of at most LARGEST_SIZE.
+    sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.   counters: the
+    counters of the open loops, outermost first, each with its first and last value.   ranges: the value ranges of these
+    counters.   facts: polynomials that are known to be at least 0.   steps: the number of proof steps that are left.
+    relies_on_sizes: whether a proof is valid only if no size exceeds LARGEST_SIZE.
     """
 
     def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
@@ -52,10 +54,10 @@ class IndexBounds:
         self.facts: list[AnyDim] = []
         self.relies_on_sizes = False
         self.steps = _MOST_STEPS
-        self.free = 0  # steps of the current proof that do not count
+        self.free = 0  # steps of the current proof that are left before steps begin to count
         self.values: dict[kd.Variable, AnyDim] = {}
         self.atoms: dict[Hashable, Dim] = {}
-        self.small: dict[DimVar, float] = {}  # counters between sizes, each with its greatest absolute value
+        self.small: dict[DimVar, float] = {}  # counters whose bounds cannot overflow -> greatest absolute value
 
     # ---- polynomials ----
 
@@ -95,8 +97,8 @@ class IndexBounds:
         return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
-        """Return a key of an expression, or None if its value may change.  Expressions with equal keys have equal
-        values."""
+        """Return a key of an expression.  Expressions with equal keys have equal values.  Return None if the value of
+        the expression can change."""
         match scalar:
             case kd.Literal(value, dtype):
                 return (repr(value), dtype)  # -0.0 is not 0.0
@@ -112,11 +114,12 @@ class IndexBounds:
                 return None if None in inner else (function, inner, dtype)
 
     def is_small(self, dim: AnyDim) -> bool:
-        """Return whether no computation of the polynomial overflows, given sizes of at most LARGEST_SIZE."""
+        """Return whether the computation of the polynomial cannot overflow if no size exceeds LARGEST_SIZE."""
         return self.magnitude(dim) < _LARGEST_MAGNITUDE
 
     def magnitude(self, dim: AnyDim) -> float:
-        """Return an upper bound on the sum of the absolute values of the terms, given sizes of at most LARGEST_SIZE."""
+        """Return an upper bound on the sum of the absolute values of the terms, valid if no size exceeds
+        LARGEST_SIZE."""
         if isinstance(dim, int):
             return abs(dim)
         total = 0.0
@@ -139,8 +142,8 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """Enter a loop: record the bounds of its counter until the end of the `with` statement.  Yield the variable
-        that represents the counter in polynomials."""
+        """Enter a loop: a context manager that records the bounds of the loop counter until the end of the `with`
+        statement, and yields the variable that represents the counter in polynomials."""
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
@@ -163,7 +166,8 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """Record that a condition holds, or that it does not hold, until the end of the `with` statement."""
+        """A context manager that records that a condition holds, or with `holds=False` that it does not hold, until the
+        end of the `with` statement."""
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))
@@ -222,8 +226,8 @@ class IndexBounds:
         return any(self._is_natural(dim_op("sub", dim_op("sub", dim, a), b), _MOST_SPLITS) for a, b in pairs)
 
     def _follows(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0 by subtracting at most one fact.  splits: as in
-        `_is_natural`."""
+        """Return whether a polynomial is proven to be at least 0, by subtracting at most one fact from it.   splits: as
+        in `_is_natural`."""
         if self._is_natural(dim, splits):
             return True
         return any(self._is_natural(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
@@ -231,9 +235,9 @@ class IndexBounds:
     def _is_natural(self, dim: AnyDim, splits: int) -> bool:
         """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
 
-        A min or max is replaced by each of its operands in turn.  For a max with a positive factor, or a min with a
-        negative factor, the proof must hold for one of the operands.  In the other cases, it must hold for each one.
-        splits: how many more times the proof can replace an operator or remove divisions.
+        If the polynomial contains a min or max, it is replaced by each of its operands in turn.  For a max with a
+        positive factor, or a min with a negative factor, one of the resulting proofs must succeed.  In the other cases,
+        all must succeed.   splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1
@@ -266,8 +270,8 @@ def atom_dim(atom: DimVar | DimOp) -> Dim:
 
 
 def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
-    """Find a term `c * min(...)` or `c * max(...)` of the sum `dim`, with an integer c.  Return the min or max, and c;
-    or None if there is no such term."""
+    """Find a term `c * min(...)` or `c * max(...)` of the sum `dim`, with an integer c.  Return the pair (min or max,
+    c), or None if there is no such term."""
     if not isinstance(dim, int):
         for monomial, factor in dim.terms:
             match monomial:
@@ -277,8 +281,8 @@ def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
 
 
 def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
-    """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].  Where possible, its
-    terms do not contain the counter.  ranges: the value ranges of counters."""
+    """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].  The counter is
+    eliminated from its terms where possible.   ranges: the value ranges of counters."""
     if isinstance(dim, int) or counter not in dim_vars(dim):
         return dim
     total: AnyDim = 0
@@ -301,8 +305,11 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
 
 
 def _without_quotients(dim: AnyDim) -> AnyDim:
-    """Return a polynomial that is at most a positive multiple of `dim`, without terms that are quotients a // d.  A
-    quotient is between (a - d + 1) / d and a / d."""
+    """Return a polynomial without quotients `a // d`, whose value is at most a positive multiple of `dim`.  If it is at
+    least 0, then so is `dim`.
+
+    Each quotient is replaced by one of its bounds, (a - d + 1) / d or a / d.
+    """
     if isinstance(dim, int):
         return dim
     quotients = {

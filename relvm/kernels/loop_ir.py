@@ -1,7 +1,7 @@
-"""Loop IR: kernels as loop nests over buffers, which are printed as C.
+"""Loop IR: kernels as loop nests over buffers, which are printed as C or translated to kernel bytecode.
 
 Each scalar expression has a dtype.  The dimensions of the buffers are integers or single variables.  These variables
-are the only size parameters of a kernel.
+are the only sizes that a kernel receives.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.cost import Work
 
-_PART_WORK = 64_000  # the least work of a part of a parallel loop: 8 microseconds, many times the cost of starting one
+_PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
 SUM_LANES = 16  # csrc/codegen/reproducible.h
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
 class Scalar:
-    """Base class of scalar expressions.  Python operators on scalars build `Binary` nodes.  A Python number as an
-    operand takes the dtype of the other operand."""
+    """Base class of scalar expressions.  Python operators on scalars build `Binary` nodes.  If an operand is a Python
+    number, it gets the dtype of the other operand."""
 
     if TYPE_CHECKING:
 
@@ -117,7 +117,7 @@ class Local(Scalar):
 
 @record
 class Size(Scalar):
-    """A dimension, as an i64."""
+    """A dimension, as an i64 scalar."""
 
     dim: AnyDim
     dtype: DType = I64
@@ -125,8 +125,8 @@ class Size(Scalar):
 
 @record
 class Load(Scalar):
-    """The element `buffer[indices]`.  A single index into a buffer of another rank than 1 is a flat row-major
-    position."""
+    """The element `buffer[indices]`.  If there is a single index and the rank of the buffer is not 1, the index is a
+    flat row-major position."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -138,7 +138,7 @@ class Load(Scalar):
 
 @record
 class Binary(Scalar):
-    """The C expression `left function right`.  Integer / and % round toward zero, as in C."""
+    """The C expression `left function right`.  For integers, / and % truncate, as in C."""
 
     function: str
     left: Scalar
@@ -157,7 +157,7 @@ class Unary(Scalar):
 
 @record
 class Select(Scalar):
-    """The expression `cond ? then : orelse`.  Neither operand has side effects."""
+    """The expression `cond ? then : orelse`.  The operands have no side effects."""
 
     cond: Scalar
     then: Scalar
@@ -176,10 +176,11 @@ class Convert(Scalar):
 
 @record
 class Intrinsic(Scalar):
-    """A call of a C function of <math.h>, in the precision of the argument.  name: the name of the version for double,
-    such as exp, tanh or fmax.
+    """A call of a C function of <math.h>, in the precision of the argument.   name: the name of the function for
+    double, such as exp, tanh or fmax.
 
-    fma supports f32 only.  It rounds once if the processor has an fma instruction (csrc/codegen/reproducible.h).
+    fma supports f32 only.  It rounds once if the processor has an FMA instruction, otherwise twice
+    (csrc/codegen/reproducible.h).
     """
 
     name: str
@@ -212,12 +213,13 @@ class Statement:
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
-    simd: whether the iterations may run as vector lanes.  The iterations of such a loop are independent, except for
-    reductions.   reduce: a pair (operator, local) for each reduction.
+    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.   reduce:
+    a pair (operator, local) for each reduction.
 
-    A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, iteration i combines its
-    element into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, until one lane
-    is left.  That lane is combined into the local.  The remaining iterations, fewer than SUM_LANES, follow in order.
+    A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, the element of iteration i is
+    combined into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, and so on,
+    until one lane is left.  This lane is combined into the local.  The remaining iterations, fewer than SUM_LANES,
+    follow in order.
     """
 
     counter: Local
@@ -230,11 +232,11 @@ class Loop(Statement):
 
 @record
 class Parallel(Statement):
-    """A parallel loop over [0, count).  Threads run the body on parts [first, last) of that range.  A part has at least
-    `grain` iterations, except the last part.
+    """A parallel loop over [0, count).  Threads run the body on parts [first, last) of this range.  Each part except
+    the last has at least `grain` iterations.
 
     The effect of an iteration does not depend on the part that contains it.  The body does not assign locals that are
-    declared outside, and contains no Fail and no other Parallel.
+    declared outside the body, and it contains no Fail and no other Parallel.
     """
 
     first: Local
@@ -246,7 +248,7 @@ class Parallel(Statement):
 
 @record
 class Store(Statement):
-    """The assignment `buffer[indices] = value`, with indices as in Load."""
+    """The assignment `buffer[indices] = value`.  The indices have the same meaning as in Load."""
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -298,8 +300,11 @@ class Invoke(Statement):
 
 @record
 class Fail(Statement):
-    """A statement that ends the kernel with an error.  status: a name in csrc/tables/status.def.  message: a format
-    string with a %lld for each of `values`, which are all i64."""
+    """A statement that ends the kernel with an error.
+
+    status: a name in csrc/tables/status.def.   message: a format string with a %lld for each of the i64 scalars
+    `values`.
+    """
 
     status: str
     message: str
@@ -310,9 +315,10 @@ class Fail(Statement):
 class Provenance:
     """The operators of which a kernel is composed, and what each variable of the kernel computes.
 
-    members: the source locations of each operator.  A kernel that several calls share has those of all calls.
-    values: the numbers of the operators that a variable, an array or an output computes, by its name.   rest: the
-    numbers of the operators of all other statements, or None if a statement computes what its result is used for.
+    members: the source locations of each operator.  If several calls share the kernel, an operator has the locations of
+    all calls.   values: the name of a variable, array or output -> the operators that it computes, as numbers in
+    `members`.   rest: the operators of all other statements.  If it is None, each of these statements belongs to the
+    operators that use its result.
     """
 
     members: tuple[tuple[str, ...], ...]
@@ -325,11 +331,13 @@ class Kernel(Displayed):
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
     comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
-    unknown.   in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape
-    and dtype of the output, and an element of it is read only to compute the output element in the same place.  Another
-    input may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs
-    in the same way.   provenance: the operators that the statements come from, or None for a kernel that is not made of
+    unknown.   provenance: the operators that the statements come from, or None for a kernel that is not composed of
     operators.
+
+    in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape and dtype
+    of the output, and each of its elements is read only to compute the output element in the same place.  Another input
+    may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs in
+    the same way.
     """
 
     name: str
@@ -349,14 +357,14 @@ class Kernel(Displayed):
 @value_record
 class ReferenceKernel:
     """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
-    the attributes as JSON text, the inputs, and the tensors to write."""
+    the attributes as JSON text, the input tensors, and the output tensors."""
 
     op: str
     attributes: str
 
 
 def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield every statement, each before the statements inside it."""
+    """Yield every statement, each before its nested statements."""
     for statement in body:
         yield statement
         match statement:
@@ -384,7 +392,7 @@ def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
 
 
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
-    """Yield every scalar that a statement reads, each before its operands.  Statements inside it are not visited."""
+    """Yield every scalar that a statement reads, each before its operands.  Nested statements are not visited."""
     waiting: list[Scalar] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
@@ -408,7 +416,7 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
 
 
 def as_scalar(value, dtype: DType) -> Scalar:
-    """Convert `value` to a scalar.  A scalar is returned unchanged, a Python number becomes a Literal of `dtype`, and a
+    """Convert `value` to a scalar.  Scalars are returned unchanged, a Python number becomes a Literal of `dtype`, and a
     symbolic dimension becomes a Size."""
     if isinstance(value, Scalar):
         return value
@@ -429,7 +437,7 @@ def constant_value(scalar: Scalar) -> int | None:
 
 
 def trip_count(loop: Loop) -> int | None:
-    """Return the number of iterations, or None if it is not constant."""
+    """Return the number of iterations of a loop, or None if it is not constant."""
     start, stop = constant_value(loop.start), constant_value(loop.stop)
     return None if start is None or stop is None else max(0, stop - start)
 
@@ -439,7 +447,7 @@ def reduces_floats(loop: Loop) -> bool:
 
 
 def identity_of(clause: str, dtype: DType) -> int | float:
-    """Return the identity element of the reduction operator `clause`: the result of reducing no elements."""
+    """Return the identity element of the reduction operator `clause`, which is the result of reducing no elements."""
     return {"+": 0, "*": 1, "|": 0, "max": dtype.lowest, "min": dtype.highest}[clause]
 
 
@@ -456,7 +464,7 @@ def maximum(number: Scalar, other: Scalar | int) -> Scalar:
 
 
 def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
-    """Return the integer quotient x / y, rounded toward 0.  The cases that are undefined in C have a defined result.
+    """Return the integer quotient x / y, truncated, with a defined result where C has none.
 
     The quotient is 0 if y is 0.  The smallest integer divided by -1 wraps around.
     """
@@ -467,7 +475,7 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 
 
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
-    """Return the remainder of the division of `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
+    """Return the remainder that belongs to `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
     if x.dtype.is_signed:
         rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
@@ -478,8 +486,8 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it takes longer.   values: the IR values that a
-    variable or an array computes, by its name.
+    is_compact: whether the kernel should use little memory, even if it is slower.   values: the name of a variable or
+    array -> the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -498,9 +506,10 @@ class KernelBuilder:
 
     @contextmanager
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """Open a loop over [start, stop) until the end of the `with` statement.  Yield its counter.
+        """A context manager that opens a loop over [start, stop), and yields the loop counter.
 
-        The C compiler removes loops of one iteration.   name: the name of the counter.   simd, reduce: as in Loop.
+        name: the name of the counter.   simd, reduce: as in Loop.  Loops of one iteration are generated, too, because
+        the C compiler removes them.
         """
         counter = self.local(name, I64)
         self.blocks.append([])
@@ -510,8 +519,8 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """Open a parallel loop over [0, count) until the end of the `with` statement.  Yield the bounds `first` and
-        `last` of a part (see Parallel).
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds `first` and `last` of a
+        part (see Parallel).
 
         work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
         iterations in a part.
@@ -530,7 +539,7 @@ class KernelBuilder:
         self.add(IfThen(cond, tuple(self.blocks.pop())))
 
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
-        """End the kernel with an error if `cond` holds.  Not allowed inside a SIMD loop.
+        """Generate code that ends the kernel with an error if `cond` holds.  This is not allowed inside a SIMD loop.
 
         status, message, values: as in Fail.
         """
@@ -538,11 +547,11 @@ class KernelBuilder:
         self.add(IfThen(cond, (Fail(status, message, values),)))
 
     def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
-        """Return the product of dimensions."""
+        """Return the product of dimensions, as a scalar."""
         return as_scalar(product(dims), I64)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
-        """Return a new array on the stack.  of: the IR values that it contains."""
+        """Return a new array on the stack.   of: the IR values whose elements it contains."""
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
             self.values[buffer.name] = of

@@ -1,10 +1,12 @@
 """Loop nests of fused operators, generated from expression trees.
 
-Without reductions, there is one loop nest over the result.  With reductions, the outer loops are the loops that all
-reductions have in common; an iteration of them is called a row.  Inside, there is one loop nest (a pass over the row)
-for each reduction and one for the result.  Softmax, for example, takes three passes over a row.  If the corresponding
-elements of adjacent rows are contiguous in memory, as in a reduction of the columns of a matrix, LANES rows are
-processed at once.
+A group without reductions has one loop nest over the result.  In a group with reductions, the outer loops are those
+that all reductions have in common.  An iteration of the outer loops is called a row.  Inside it, there is one loop nest
+for each reduction and one for the result, each of which is called a pass over the row.  Softmax, for example, takes
+three passes.
+
+If the corresponding elements of adjacent rows are contiguous in memory, as when the columns of a matrix are reduced,
+LANES rows are processed together.
 """
 
 from __future__ import annotations
@@ -38,13 +40,14 @@ LANES = 64
 
 
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
-    """Generate the loops `root` and the statements inside them.  For each output, a pair (leaf, tree), the value of the
-    tree is stored at the leaf.
+    """Generate the loops `root` and the statements inside them.
+
+    outputs: for each output, a pair (leaf, tree).  The value of the tree is stored at the leaf.
 
     Raises
     ------
     NotFusable
-        Some reductions are inside other loops than the rest.
+        The reductions do not have the same outer loops, or these are not among the loops of the result.
     """
     if totals := _totals(outputs):
         _Rows(k, root, outputs, totals).write()
@@ -65,7 +68,7 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
     Raises
     ------
     NotFusable
-        Some reductions are inside other loops than the rest.
+        The reductions do not have the same outer loops, or these are not among the loops of the result.
     """
     totals = _totals(outputs)
     rows = row_axes(root, totals) if totals else []
@@ -97,12 +100,12 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """Return the loops of `root` that contain all the reductions `totals`.
+    """Return the loops of `root` that enclose the reductions `totals`.
 
     Raises
     ------
     NotFusable
-        Some reductions are inside other loops than the rest.
+        The reductions do not have the same outer loops, or these are not among the loops of the result.
     """
     rows = totals[0].axes
     if any(total.axes != rows for total in totals) or not rows <= set(root):
@@ -175,7 +178,8 @@ class _Rows:
             _Lanes(self, outer, lane, first, width).write()
 
     def _side_by_side(self, lane: CollapsedLoop) -> bool:
-        """Return whether adjacent rows are contiguous in memory while the elements of a row are not."""
+        """Return whether corresponding elements of adjacent rows are contiguous in memory, while the elements of one
+        row are not."""
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
         leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
         along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
@@ -186,14 +190,14 @@ class _Rows:
     ) -> list[CollapsedLoop]:
         """Return the loops of one pass over a row.
 
-        over: the loop axes.   trees: the trees that the pass computes.   extra: other leaves that the pass accesses.
+        over: the axes of the pass.   trees: the trees that it computes.   extra: other leaves that it accesses.
         """
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
     def _total(self, row: Scope, total: ReduceExpr) -> Scalar:
         """Generate the reduction of one row in vector lanes, and return its result.
 
-        The lanes of a maximum or minimum skip NaN.  A separate flag records whether an element was NaN.
+        In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an element was NaN.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.let(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
@@ -231,7 +235,8 @@ class _Rows:
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        kept: the result of `_kept`.  The first pass that computes the shared value stores it, and later passes load it.
+        kept: the result of `_kept`.  The first pass that computes the shared value stores it there, and later passes
+        load it.
         """
         for part in post_order((tree,), into_totals=False):
             if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
@@ -244,8 +249,8 @@ class _Rows:
         return scope.value(tree)
 
     def _shared(self) -> tuple | None:
-        """Return the key of an expensive value that several passes need and that fits into the memory of the result.
-        Return None if there is no such value."""
+        """Return the key of an expensive value that several passes need and that can be stored in the memory of the
+        result, or None if there is no such value."""
         if len(self.outputs) != 1 or not self.columns:
             return None
         tree, columns = self.outputs[0][1], tuple(self.columns)
@@ -267,8 +272,8 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return a dict from the key of the shared value to the place where it is stored, in terms of the loops `over`.
-        The dict is empty if `tree` does not contain the shared value."""
+        """Return a dict from the key of the shared value to the place where it is stored, expressed in the loops
+        `over`.  The dict is empty if `tree` does not contain the shared value."""
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -288,8 +293,10 @@ class _Rows:
 
 
 def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """Return a key of the value of a tree, with the loops of a pass replaced by numbers.  If two passes compute the
-    same value, the keys are equal."""
+    """Return a key of the value of a tree in one pass.  If two passes compute the same value, their keys are equal.
+
+    over: the loops of the pass, which the key contains only as numbers.
+    """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
     at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
@@ -297,8 +304,8 @@ def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
 
 
 class _Lanes:
-    """Generator of the loops for LANES adjacent rows that are processed together.  Each value of a row becomes an array
-    of LANES elements."""
+    """Generator of the loops for LANES adjacent rows that are processed together.  A value that a row has once becomes
+    an array of LANES elements."""
 
     def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows
@@ -329,7 +336,8 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Generate code that computes an operator once per row, not once per element, if it depends only on the row."""
+        """Generate code that computes the operators that depend only on the row once per row, instead of once per
+        element."""
         columns = set(self.rows.columns)
         if not columns:
             return
@@ -342,8 +350,8 @@ class _Lanes:
 
     @contextmanager
     def lanes(self, around: Scope):
-        """Open a loop over the rows that are processed together, until the end of the `with` statement.  Yield the
-        scope of the loop, inside scope `around`, and the loop counter."""
+        """A context manager that opens a loop over the rows that are processed together.  It yields the scope of the
+        loop, nested in scope `around`, and the loop counter."""
         scope = Scope(self.k, around)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

@@ -1,4 +1,5 @@
-"""Scopes: the open loops of a kernel and the values known inside them.  A scope generates the code of trees."""
+"""Scopes: the open loops of a kernel, and the values known inside them.  Scopes generate the code of expression
+trees."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class CollapsedLoop:
 
 def join(axes: Iterable[LoopAxis], leaves: Iterable[BufferLoad]) -> list[CollapsedLoop]:
     """Collapse loops over `axes` into fewer loops with the same iterations.  Axes of extent 1 are dropped.  Adjacent
-    axes are joined if each leaf is contiguous across them, so that one stride covers both."""
+    axes become one loop if each leaf accesses memory along them with a single stride."""
     leaves = list(leaves)
     joined: list[CollapsedLoop] = []
     for axis in axes:
@@ -43,11 +44,11 @@ def leaves_of(trees: Iterable[FusedExpr], *, into_totals: bool = True) -> list[B
 
 
 class Scope:
-    """A scope: some open loops, and the values known inside them, nested in an outer scope.
+    """Some open loops and the values known inside them.  A scope is nested in an outer scope.
 
-    counters: the loops opened by this scope, with their counters.   values: the values of trees that are computed.
-    bases: for a leaf, the variable that contains the part of the leaf's position that depends on this scope and outer
-    scopes.
+    counters: the loops that this scope opened, with their counters.   values: the values of trees that are already
+    computed.   bases: a leaf -> the variable that contains the part of the leaf's position that depends on this scope
+    and outer scopes.
     """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
@@ -69,7 +70,7 @@ class Scope:
         return total
 
     def base(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of a leaf's position that depends on the outer scopes, or None if it is 0."""
+        """Return the part of a leaf's position that depends only on the outer scopes, or None if it is 0."""
         if self.outer is None:
             return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
         if leaf in self.outer.bases:
@@ -77,7 +78,8 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Assign the part of a leaf's position that is known in this scope to a variable, for use in inner scopes."""
+        """Generate a variable for the part of a leaf's position that is known in this scope, for use in inner
+        scopes."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
@@ -92,8 +94,8 @@ class Scope:
         return self.outer.known(tree) if self.outer else None
 
     def value(self, tree: FusedExpr) -> Scalar:
-        """Return the value of a tree in this scope.  The result of each operator is assigned to a variable with the
-        name of the value in the IR."""
+        """Generate the code of a tree in this scope, and return its value.  The result of each operator is assigned to
+        a variable that has the name of the value in the IR."""
         known = self.known(tree)
         if known is not None:
             return known
@@ -129,7 +131,7 @@ def c_name(name: str) -> str:
 
 @contextmanager
 def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, reduce=()):
-    """Open loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the loops."""
+    """A context manager that opens loops over `joined` inside `scope`, and yields the scope of these loops."""
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in joined], simd=simd, reduce=tuple(reduce)) as counters:
         inner.counters = list(zip(joined, counters, strict=True))
@@ -138,8 +140,10 @@ def loops(scope: Scope, joined: list[CollapsedLoop], *, simd: bool = False, redu
 
 @contextmanager
 def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
-    """Open parallel loops over `joined` inside `scope`, until the end of the `with` statement.  Yield the scope of the
-    loops.   work: the time of one iteration of the innermost loop (see KernelBuilder.parallel)."""
+    """A context manager that opens parallel loops over `joined` inside `scope`, and yields the scope of these loops.
+
+    work: the time of one iteration of the innermost loop (see KernelBuilder.parallel).
+    """
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in joined[2:])
     with part_loops(scope.k, [one.extent for one in joined], work * as_scalar(deeper, I64), simd=simd) as counters:
@@ -148,7 +152,8 @@ def shared_loops(scope: Scope, joined: list[CollapsedLoop], work: Scalar, *, sim
 
 
 def work_of(trees: Iterable[FusedExpr], over: Iterable[LoopAxis] = ()) -> Scalar:
-    """Return the estimated time, as in KernelBuilder.parallel, to compute `trees` in all iterations of loops `over`."""
+    """Return the estimated time to compute `trees` in all iterations of the loops `over`, in the unit of
+    KernelBuilder.parallel."""
     each = 0
     for tree in post_order(tuple(trees), into_totals=False):
         each += (
@@ -163,7 +168,8 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Generate code before the loops `inside`: compute the values in `outputs` that do not depend on these loops."""
+    """Generate code that computes the values in `outputs` that do not depend on the loops `inside`.  It is placed
+    before these loops."""
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

@@ -1,8 +1,9 @@
-"""Lowering of kernel definitions to loop IR: index checks, defined results of division, and independent loops.
+"""Lowering of kernel definitions to loop IR.
 
-An index that is proven to be inside of its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd`
-and `parallel` loops every index must be proven, because a failed check would end the kernel while other iterations run.
-An innermost `range` loop becomes a SIMD loop if its iterations are independent and contain no checks.
+Three things are added: index checks, defined results of division, and independent loops.  An index that is proven to be
+inside its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd` and `parallel` loops every index
+must be proven, because a failed check would end the kernel while other iterations run.  An innermost `range` loop
+becomes a SIMD loop if its iterations are independent and contain no checks.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: st
     Parameters
     ----------
     sizes
-        The values of the dimension variables that are known.  The result is valid for these sizes only.
+        The values of the known dimension variables.  The resulting kernel is valid for these sizes only.
     name
         The name of the resulting kernel.
 
     Raises
     ------
     RelvmTypeError
-        The iterations of a `simd` or `parallel` loop depend on each other, or an index in it cannot be proven to be
-        inside of its axis.  The error contains the source location.
+        The iterations of a `simd` or `parallel` loop depend on each other, or an index in such a loop cannot be proven
+        to be inside its axis.  The error contains the source location.
     """
     return _Lowering(kernel, sizes).kernel(name)
 
@@ -49,7 +50,8 @@ def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: st
 class _Lowering:
     """The lowering of one kernel.
 
-    unchecked: the innermost open `simd` or `parallel` loop, in which run-time checks are not possible, or None.
+    unchecked: the innermost open `simd` or `parallel` loop, or None.  Inside such a loop, run-time checks are not
+    possible.
     """
 
     def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
@@ -60,9 +62,9 @@ class _Lowering:
         self.bounds = IndexBounds(self.sizes, assigned)
         self.locals: dict[kd.Variable, ir.Local] = {}
         self.buffers: dict[kd.KernelBuffer, ir.Buffer] = {}
-        self.compound: dict[AnyDim, AnyDim] = {}  # compound dimension -> the variable that replaces it in shapes
+        self.compound: dict[AnyDim, AnyDim] = {}  # dimension such as n + m -> the variable that replaces it in shapes
         self.unchecked: kd.For | None = None
-        self.k.names["shared_"] = 1  # a name of the C printer
+        self.k.names["shared_"] = 1  # the C printer uses this name itself
         for buffer in kernel.params:
             shape = tuple(map(self.axis, buffer.shape))
             self.buffers[buffer] = ir.Buffer(
@@ -139,9 +141,10 @@ class _Lowering:
                 self.loop(statement)
 
     def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
-        """Return the value of an assignment.  If it is a reduction, convert it to the form that loop IR expects."""
+        """Return the value of an assignment, lowered.  If the assignment is a reduction, the value has the form that
+        loop IR expects."""
         match value:
-            case kd.Operation("sub", (first, second)) if first is variable:  # a sum, if it is a reduction
+            case kd.Operation("sub", (first, second)) if first is variable:  # in a reduction, x - a is a sum of -a
                 return self.locals[variable] + -self.scalar(second)
             case kd.Operation("max" | "min" as function, (first, second)) if second is variable or (
                 first is variable and not variable.dtype.is_float
@@ -169,9 +172,9 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Lower an innermost `range` loop as a `simd` loop and return True, if the two are proven to be equivalent.
+        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether the two are proven to be equivalent.
 
-        Otherwise emit nothing and return False.  A loop that reduces floats is not equivalent, because the order of the
+        If they are not, emit nothing.  A loop that reduces floats is never equivalent, because the order of the
         additions would change.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
@@ -213,7 +216,7 @@ class _Lowering:
             check_independent(loop, counter, self.bounds)
             start, stop = self.named(start, None), self.named(stop, None)
             length = self.named(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
-            count = ir.maximum(length, 0)  # none instead of more than 2^63
+            count = ir.maximum(length, 0)  # no iterations if the length exceeds 2^63 and has wrapped around
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
                 self.locals[loop.counter] = number if is_first else k.let(name, start + number)
@@ -221,7 +224,8 @@ class _Lowering:
 
     @contextmanager
     def inside(self, loop: kd.For) -> Iterator[None]:
-        """Enter a loop: in the `with` statement, `unchecked` is the innermost `simd` or `parallel` loop."""
+        """A context manager for the body of a loop.  It sets `unchecked` to the loop if this is a `simd` or `parallel`
+        loop."""
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
@@ -231,7 +235,8 @@ class _Lowering:
             self.unchecked = outer
 
     def bound(self, scalar: kd.Scalar) -> ir.Scalar:
-        """Return a bound of a loop, as a scalar that is evaluated only once."""
+        """Lower a bound of a loop to a scalar.  If its value could change while the loop runs, a new variable contains
+        it."""
         value = self.scalar(scalar)
         return value if _is_fixed(scalar, self.bounds.assigned) else self.k.let("bound_", value)
 
@@ -241,9 +246,10 @@ class _Lowering:
     # ---- scalars ----
 
     def named(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return a scalar that may be used several times: `scalar` itself, or a new variable with its value.
+        """Return a scalar that can be used several times: `scalar` itself, or a new variable with its value.
 
-        guard: a condition, or None.  If the scalar loads an element, the variable loads it only where the guard holds.
+        guard: the condition under which the scalar may load elements, or None if it always may.  Where the guard does
+        not hold, the variable is 0.
         """
         if isinstance(scalar, ir.Local | ir.Literal | ir.Size):
             return scalar
@@ -255,10 +261,11 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Return the lowered indices of an access to `buffer`.
+        """Lower the indices of an access to `buffer`.  Emit a check for each index that is not proven to be inside its
+        axis.
 
-        Emit a check for each index that is not proven to be inside of its axis.  guard: the condition under which the
-        access is executed, or None if there is no condition.   origin: the position of the access in the source.
+        guard: the condition under which the access is executed, or None if it always is.   origin: the source location
+        of the access.
         """
         made = []
         for axis, index in enumerate(indices):
@@ -275,7 +282,7 @@ class _Lowering:
     def checked(
         self, buffer: kd.KernelBuffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
     ) -> ir.Scalar:
-        """Emit the check that `index` is inside of an axis of size `size`, and return the index.
+        """Emit the check that `index` is inside an axis of size `size`, and return the index.
 
         guard, origin: as in `indices`.
         """
@@ -417,11 +424,11 @@ def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
 
 
 def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
-    """Return whether each element of an output is certainly written before it is read.
+    """Return whether each element of an output is certainly written, and is not read before.
 
-    The kernel must assign to the output inside loops over all of its axes, with the counters of these loops as indices.
-    The assignment must not be inside an `if` or any other loop.  Every read of the output must come after that
-    assignment and have the same indices.
+    This requires an assignment to the output inside loops over all of its axes, with the counters of these loops as
+    indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come after
+    that assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:
@@ -479,7 +486,8 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
 
 
 def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
-    """Return whether a scalar has the same value at each evaluation: it reads no element and no assigned variable."""
+    """Return whether a scalar has the same value each time it is evaluated, because it reads no element and no variable
+    that is assigned later."""
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
         for part in kd.parts_of(scalar)
@@ -487,7 +495,7 @@ def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
 
 
 def _loads(scalar: ir.Scalar) -> bool:
-    """Return whether evaluating a scalar reads an element."""
+    """Return whether a scalar contains a load of an element."""
     return any(isinstance(part, ir.Load) for part in ir.scalars_in(ir.Let(ir.Local("", scalar.dtype), scalar)))
 
 

@@ -2,14 +2,14 @@
 
 The rules:
     elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
-    DataMovement(places)   elements of one argument at other indices
+    DataMovement(places)   the elements of one argument, at other indices
     Reduce(...)            a reduction along some axes
     Contraction(function)  a kernel with an epilogue: it passes each element to `result.store`
-    GatherKernel(...)      elements of one argument at indices that another argument contains
+    GatherKernel(...)      the elements of one argument, at indices that another argument contains
     Composition(f)         an expression of other operators that replaces the call
     CustomKernel(function) a kernel that `function(k, inputs, outputs, **attributes)` generates
-    VIEW                   no kernel: the bytes of the argument with the shape of the result
-    ALIAS                  no kernel: the argument itself
+    VIEW                   no kernel: the memory of the argument, with the shape of the result
+    ALIAS                  no kernel: the argument itself is the result
     Builtin(name)          no kernel: a builtin of the virtual machine
 
 Elementwise operators, data movements, reductions, gathers and views can share a kernel (relvm/kernels/fused_expr.py).
@@ -36,8 +36,8 @@ from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scala
 class CustomKernel:
     """A kernel that `function(k: KernelBuilder, inputs, outputs, **attributes)` generates.
 
-    operations: a function such as those in relvm/kernels/flop_count.py, which returns the operation count, or None if
-    the count is unknown.  It is not used for operators that only move elements (Operator.moves).
+    operations: a function such as those in relvm/kernels/flop_count.py, which returns the operation count.  It is None
+    if the count is unknown.  It is not used for operators that only move elements (Operator.moves).
     """
 
     function: Callable[..., None]
@@ -46,9 +46,9 @@ class CustomKernel:
 
 @value_record
 class GatherKernel(CustomKernel):
-    """The elements of the first argument, along the attribute `axis`, at the indices in the second argument.
+    """A gather: the elements of the first argument along the attribute `axis`, at the indices in the second argument.
 
-    check(k, indices, size, axis): generates statements that fail if an index is not in [-size, size).
+    check(k, indices, size, axis): generates code that fails if an index is not in [-size, size).
     """
 
     check: Callable[..., None] = field(kw_only=True)
@@ -63,7 +63,7 @@ class Pointwise:
 
 @dataclass(eq=False)
 class LoopAxis:
-    """A loop over [0, extent).  Indices are expressed in terms of its counter."""
+    """A loop over [0, extent).  Index expressions refer to its counter."""
 
     extent: AnyDim
 
@@ -71,7 +71,7 @@ class LoopAxis:
 @cached_hash
 @value_record
 class IndexExpr:
-    """An index along one axis of a tensor: `start` plus the sum of loop counters times their steps.
+    """An index along one axis of a tensor: `start` plus the sum of loop counters, each multiplied by its step.
 
     start: an integer, or a scalar that does not change inside the loops.
     """
@@ -114,16 +114,22 @@ IndexExprs = tuple[IndexExpr, ...]
 
 @value_record
 class DataMovement:
-    """A rearrangement of elements.  `places(at, x_shape, out_shape, **attributes)` returns the indices in x of the
-    result element at the indices `at`."""
+    """A rearrangement of elements.
+
+    places(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the result's
+    element at the indices `at`.
+    """
 
     places: Callable[..., IndexExprs]
 
 
 @value_record
 class Reduction:
-    """The function of a reduction.  combine(a, b): combines two elements; NaN propagates.  clause: the OpenMP name of
-    the function.  start(dtype): the result for no elements."""
+    """The function of a reduction.
+
+    combine(a, b): combines two elements and propagates NaN.   clause: the OpenMP name of the function.   start(dtype):
+    the result for no elements.
+    """
 
     combine: Callable[[Scalar, Scalar], Scalar]
     clause: str
@@ -132,9 +138,10 @@ class Reduction:
 
 @value_record
 class Reduce:
-    """A reduction along the attribute `axes` (None: all axes).  If `keepdims` is true, those axes stay with size 1.
+    """A reduction along the axes in the attribute `axes`, or along all axes if it is None.  If `keepdims` is true, the
+    reduced axes remain, with size 1.
 
-    finish(total, count): returns the result for the total of `count` elements.
+    finish(total, count): converts the total of `count` elements to the result.
     """
 
     reduction: Reduction
@@ -143,11 +150,12 @@ class Reduce:
 
 @value_record
 class Contraction:
-    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates; `result` is an `Epilogue`.
+    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates, where `result` is an
+    `Epilogue`.
 
-    axes(*shapes, shape): called with the shapes of the inputs and of the result, returns the loops of the kernel in
-    order.  A loop is a tuple of the result's axes that the kernel iterates as one.  For a convolution, the loops are
-    (image), (filter) and (all other axes).   operations: a function of relvm/kernels/flop_count.py.
+    axes(*shapes, shape): returns the loops of the kernel, in order, given the shapes of the inputs and of the result.
+    Each loop is a tuple of axes of the result that the kernel iterates as one.  The loops of a convolution, for
+    example, are (image), (filter) and (all other axes).   operations: a function of relvm/kernels/flop_count.py.
     """
 
     function: Callable[..., None]
@@ -164,7 +172,7 @@ class Composition:
 
 @value_record
 class Reinterpret:
-    """The bytes of the first argument with the shape of the result."""
+    """A view: the memory of the first argument, with the shape of the result."""
 
 
 @value_record
@@ -174,8 +182,8 @@ class Alias:
 
 @value_record
 class Builtin:
-    """A builtin of the virtual machine (csrc/tables/builtins.def).  The arguments of the builtin are the arguments of
-    the operator, then the attributes listed in `attributes`.  Such an attribute is a dtype or an integer."""
+    """A builtin of the virtual machine (csrc/tables/builtins.def).  It is called with the arguments of the operator,
+    followed by the attributes listed in `attributes`, each of which is a dtype or an integer."""
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -185,12 +193,13 @@ VIEW, ALIAS = Reinterpret(), Alias()
 
 
 def elementwise(point: Callable[..., Scalar]) -> Pointwise:
-    """Return the rule `out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting."""
+    """Return the rule of an elementwise operator: `out[i...] = point(x[i...], y[i...], ..., **attributes)`, with NumPy
+    broadcasting."""
     return Pointwise(point)
 
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
-    """Return the distance, in elements, between neighbors along each axis of a contiguous row-major array."""
+    """Return the strides, in elements, of a contiguous row-major array."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
@@ -226,10 +235,9 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 def part_loops(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """Open nested loops over `extents` until the end of the `with` statement.  Yield the counters, outermost first.
-    Threads divide the iterations of the first two loops.
-
-    If an iteration of the first loop is known to take very little time, threads divide only the first loop.
+    """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.  Threads
+    divide the iterations of the first two loops.  If an iteration of the first loop is known to take very little time,
+    threads divide only the iterations of the first loop.
 
     work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
     whether the innermost loop is a SIMD loop.
@@ -264,8 +272,8 @@ def part_loops(
 
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Return the intersection of the range [first, last) with block `i`, relative to the start of the block.  Blocks
-    are consecutive ranges of size `extent`."""
+    """Return the part of the range [first, last) that lies in block `i`, relative to the start of the block.  Blocks
+    are consecutive ranges of size `extent`, so block i starts at `i * extent`."""
     before = k.let("before", i * extent)
     low = k.let("low", maximum(first - before, 0))
     high = k.let("high", minimum(last - before, extent))
@@ -273,7 +281,7 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
 
 
 def from_the_front(index: Scalar, size: Scalar) -> Scalar:
-    """Convert an index in [-size, size) to one in [0, size): a negative index counts from the end."""
+    """Convert an index in [-size, size), where a negative index counts from the end, to an index in [0, size)."""
     return Select(index < 0, index + size, index)
 
 

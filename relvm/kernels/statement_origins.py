@@ -1,4 +1,4 @@
-"""Source locations of the statements of a kernel, for people who read it."""
+"""Source locations of the statements of a kernel, for listings that people read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from relvm.kernels.loop_ir import (
 
 
 def _names_of(value: Scalar) -> tuple[str, ...]:
-    """Return the name of the variable or the array that a value is taken from, if it is one."""
+    """Return a tuple with the name of the variable or array that a value is read from.  For other values, the tuple is
+    empty."""
     match value:
         case Local(name) | Load(Buffer(name)):
             return (name,)
@@ -32,22 +33,23 @@ def _names_of(value: Scalar) -> tuple[str, ...]:
 
 
 def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
-    """Return the source locations of the operators that each statement of a kernel computes.
+    """Return the source locations of each statement of a kernel: those of the operators that the statement computes.
 
-    A loop or a branch has those of the statements inside it.  A statement that computes a position or another part of a
-    value has those of the statements that use its result.  A kernel that is not made of operators has none.
+    A loop or branch has the locations of the statements inside it.  A statement that computes a position, or another
+    part of a value, has the locations of the statements that use its result.  The result is empty if the kernel is not
+    composed of operators.
     """
     if kernel.provenance is None:
         return {}
     provenance, outputs = kernel.provenance, set(kernel.outputs)
     found: dict[Statement, set[int]] = {}
-    uses: dict[str, set[int]] = {}  # a variable or an array -> the operators of the statements that use it
+    uses: dict[str, set[int]] = {}  # name of a variable or array -> the operators of the statements that use it
 
     def owners(names: Iterable[str]) -> set[int]:
         return {number for name in names for number in provenance.values.get(name, ())}
 
     def own(statement: Statement) -> set[int]:
-        """Return the numbers of the operators of a statement that contains no others."""
+        """Return the numbers of the operators that a statement without nested statements belongs to."""
         match statement:
             case Let(local) | Assign(local):
                 target = local.name
@@ -67,7 +69,7 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
             return set(uses.get(target, ()))
         return set(uses.get(target, ())) or set(range(len(provenance.members)))
 
-    for statement in reversed(list(statements_in(kernel.body))):  # the statements inside come before, like the uses
+    for statement in reversed(list(statements_in(kernel.body))):  # nested statements and uses come first
         match statement:
             case Loop(body=inside) | Parallel(body=inside):
                 numbers = set[int]().union(*(found[each] for each in inside))
@@ -79,7 +81,7 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
         reduced = {local for _, local in statement.reduce} if isinstance(statement, Loop) else set()
         for scalar in scalars_in(statement):
             if scalar in reduced:
-                continue  # the assignments inside the loop use it
+                continue  # the assignments inside the loop count as its uses
             match scalar:
                 case Local(name):
                     uses.setdefault(name, set()).update(numbers)

@@ -1,7 +1,8 @@
-"""Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
+"""Tiled loop nests, for kernels that read a tensor contiguously along one loop and write the result contiguously along
+another.
 
-For each tile of the result, the kernel first copies the required elements of such a tensor and transposes them.  Each
-cache line is then read once, and the loops over the tile can be vectorized.
+For each tile of the result, the kernel first copies the elements of such a tensor that the tile needs, and transposes
+them.  Each cache line is then read only once, and the loops over the tile can be vectorized.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from relvm.kernels.lowering_rules import LoopAxis, part_loops
 _TILE, _LEAST = (
     16,
     8,
-)  # the side of a tile, as in csrc/codegen/gemm_f32.h, and the minimum extent of a tiled loop
+)  # the edge length of a tile, as in csrc/codegen/gemm_f32.h, and the minimum extent of a tiled loop
 
 
 def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
-    """Return an outer loop along which a tensor is contiguous while the tensor is strided along the innermost loop, as
-    in a transposition.  Return None if there is no such loop.
+    """Return an outer loop along which some tensor is contiguous, if this tensor is not contiguous along the innermost
+    loop, as in a transposition.  Return None if there is no such loop.
 
-    joined: the loops, outermost first.   leaves: the elements of tensors that the loops read."""
+    joined: the loops, outermost first.   leaves: the elements of tensors that the loops read.
+    """
     if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
     inner = joined[-1].axes[-1]
@@ -79,7 +81,8 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate code that copies the elements of `leaf` that a tile of the result needs to `tile`, transposed.
+    """Generate code that copies elements of `leaf` into `tile` and transposes them.  The elements are those that one
+    tile of the result needs.
 
     at: the two loops over the tile, each with its first index.   counts: the number of iterations of each loop.
     """

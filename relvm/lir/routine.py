@@ -2,7 +2,7 @@
 f.
 
 Code generation emits a canonical statement for each expression (docs/architecture/routines.md lists them).  LIR passes
-may change these statements.  Bytecode and C are both printed from routines.
+then transform these statements.  Bytecode and C are both printed from routines.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Register:
 
 @value_record
 class ConstantItem:
-    """An item of the constant table, printed as anylist_getitem(c, index)."""
+    """An entry of the constant table, printed as anylist_getitem(c, index)."""
 
     index: int
 
 
 @value_record
 class FunctionItem:
-    """An item of the function table as a value, printed as anylist_getitem(f, index)."""
+    """An entry of the function table, used as a value, printed as anylist_getitem(f, index)."""
 
     index: int
 
@@ -66,9 +66,9 @@ class CallStatement:
     """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
     function: the name of the callee.   args: the arguments.   destination: the register for the result, or None.
-    kernel: True for a direct call of a kernel of this module.  False for a call through the function table.  The callee
-    is then a packed function or, after LIR passes, another routine.   comment: the name of the IR value that the call
-    computes, for readers.   origins: the source locations of that value (Var.origins).
+    kernel: whether this is a direct call of a kernel of this module.  Otherwise it is a call through the function
+    table, of a packed function or, after LIR passes, of another routine.   comment: the name of the IR value that the
+    call computes, for readers.   origins: the source locations of that value (Var.origins).
     """
 
     function: str
@@ -128,7 +128,8 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two statements: `first`, then `second`, each origin once."""
+    """Return the origins of a statement that replaces two statements: those of the first, then those of the second,
+    without duplicates."""
     return tuple(dict.fromkeys((*first, *second)))
 
 
@@ -151,7 +152,8 @@ def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str
 
 
 def ends_in_calls(body: tuple[Statement, ...]) -> bool:
-    """Return whether every path through `body` ends with a tail call.  No statement runs after such a body."""
+    """Return whether every path through `body` ends with a tail call.  If so, no statement after `body` is ever
+    executed."""
     match body:
         case [*_, TailCallStatement()]:
             return True
@@ -162,10 +164,12 @@ def ends_in_calls(body: tuple[Statement, ...]) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Routine(Displayed):
-    """A routine, the lowered form of a function.  It takes its n parameters in r[0..n-1] and leaves its result in r[n].
+    """A routine, the lowered form of a function.  Its n parameters are in r[0..n-1], and its result is in r[n] at the
+    end.
 
-    name: the name of the function.  params: the names of its parameters.  registers: the number of registers, at least
-    n + 1.  private: whether hosts cannot find the function by its name.  impure: whether it may have side effects.
+    name: the name of the function.   params: the names of its parameters.   registers: the number of registers, at
+    least n + 1.   private: whether hosts cannot find the function by its name.   impure: whether it can have side
+    effects.
     """
 
     name: str
@@ -184,8 +188,8 @@ class LirModule(Displayed):
     """The lowered module, from which bytecode and C are printed.
 
     functions: the names in the function table: the functions of the module, then others in order of first use.
-    constants: the constant table.  An item is an np.ndarray, a tuple of int (a shape), a str, a DType of the IR, an int
-    or a float.  signature: the parameter and result types of each public function, as text.
+    constants: the constant table.  Each entry is an np.ndarray, a tuple of int (a shape), a str, a DType of the IR, an
+    int or a float.   signature: the parameter and result types of each public function, as text.
     """
 
     routines: tuple[Routine, ...]

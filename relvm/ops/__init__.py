@@ -1,6 +1,6 @@
 """All operators, by name.  Importing this module declares them."""
 
-# ruff: noqa: F401  (the imported names are re-exported)
+# ruff: noqa: F401  (this module re-exports the imported names)
 
 from relvm.ops.arithmetic import add, divide, maximum, minimum, multiply, power, subtract
 from relvm.ops.attention import attention

@@ -27,8 +27,10 @@ def _binary(name: str, x: TensorType, y: TensorType) -> TensorType:
 def add(x: TensorType, y: TensorType) -> TensorType:
     """x + y, elementwise; integers wrap around.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Add-14.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Add-14.
 
     Examples:
 
@@ -42,8 +44,10 @@ def add(x: TensorType, y: TensorType) -> TensorType:
 def subtract(x: TensorType, y: TensorType) -> TensorType:
     """x - y, elementwise; integers wrap around.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Sub-14.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Sub-14.
 
     Examples:
 
@@ -63,8 +67,10 @@ def subtract(x: TensorType, y: TensorType) -> TensorType:
 def multiply(x: TensorType, y: TensorType) -> TensorType:
     """x * y, elementwise; integers wrap around.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Mul-14.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Mul-14.
 
     Examples:
 
@@ -89,12 +95,13 @@ def _divide(x: Scalar, y: Scalar) -> Scalar:
 
 @op("divide", numpy=_numpy_divide, lower=elementwise(_divide), traits=Traits(neutral=lambda dtype: 1))
 def divide(x: TensorType, y: TensorType) -> TensorType:
-    """x / y, elementwise.  Integer quotients are rounded toward zero.  An integer divided by 0 gives 0.  The smallest
-    integer divided by -1 gives itself.
+    """x / y, elementwise.  Integer quotients are rounded toward zero.  The quotient of an integer and 0 is 0.  The
+    quotient of the smallest integer and -1 is the smallest integer.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
 
     Examples:
 
@@ -113,7 +120,7 @@ def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _power(x: Scalar, y: Scalar) -> Scalar:
-    """Return the power; a constant exponent of 2 or 3 becomes products."""
+    """Return x to the power of y.  If y is the constant 2 or 3, the result is a product."""
     match y:
         case Literal(value=2):
             return x * x
@@ -129,12 +136,13 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
-    Integers wrap around.  An integer to a negative power is the exact value rounded toward zero, or 0 where x is 0.
-    If y is the constant 2 or 3, a float power is computed by multiplication, so a cube is rounded twice.
+    Integers wrap around.  An integer to a negative power is the exact value rounded toward zero, or 0 where x is 0.  If
+    y is the constant 2 or 3, a float power is computed by multiplication.  A cube is therefore rounded twice.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Pow-15; special float values: C11 F.10.4.4.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Pow-15; special float values: C11 F.10.4.4.
 
     Examples:
 
@@ -161,9 +169,10 @@ def _extreme(function: str):
 def maximum(x: TensorType, y: TensorType) -> TensorType:
     """The larger of x and y, elementwise; NaN where either is NaN.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Max-13; NaN: NumPy.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Max-13; NaN: NumPy.
 
     Examples:
 
@@ -182,9 +191,10 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
 def minimum(x: TensorType, y: TensorType) -> TensorType:
     """The smaller of x and y, elementwise; NaN where either is NaN.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Min-13; NaN: NumPy.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Min-13; NaN: NumPy.
 
     Examples:
 

@@ -18,7 +18,7 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scala
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, each_axis
 
-MOST = 256  # limit on the width of queries and values, because a block of rows lies on the stack
+MOST = 256  # limit on the width of queries and values, because a block of rows is stored on the stack
 ABSENT = ("nan", "zero", "no_nan")  # numbered as in csrc/codegen/attention.h
 _ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as in csrc/codegen/attention.h
 
@@ -76,8 +76,7 @@ def _at_most(size: AnyDim, most: int, step: int) -> int:
 
 
 def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """Return two strides of a mask that broadcasts to the scores: the step from one row to the next, and the step from
-    one key to the next.  The stride of a broadcast axis is 0."""
+    """Return the strides of a mask along the axes of rows and of keys.  The stride of a broadcast axis is 0."""
     shape = (1, 1, *mask.shape)
     *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
     return of_row, of_key
@@ -126,19 +125,24 @@ def attention(
     absent: str = "nan",
     transposed: bool = False,
 ) -> TensorType:
-    """Scaled dot-product attention: softmax(scores) v, for each batch element.  Where `allowed` is true, the score of a
-    query and a key is their dot product, multiplied by `scale`, plus `bias`.  Elsewhere the score is `hidden`.
+    """Scaled dot-product attention: softmax(scores) v, for each batch element.  Where the mask `allowed` is true, the
+    score of a query and a key is their dot product, multiplied by `scale`, plus `bias`.  Elsewhere, the score is
+    `hidden`.
 
-    q: f32, (..., m, d).   k: f32, (..., n, d), or (..., d, n) if `transposed`.   v: f32, (..., n, e).   d and e must be
-    known numbers in [1, 256].   allowed: bool.   bias: f32.   Both broadcast to the shape of the scores, (..., m, n).
-    The leading axes of q, k and v broadcast with one another.
-    absent: how to compute the softmax weights of a row without valid scores.  `nan`: as softmax does, so the weights
-    are NaN if all scores are -inf or a score is NaN or +inf.  `zero`: 0 if all scores are -inf.  `no_nan`: 0 wherever a
-    weight would be NaN.   Without keys the result is 0.
-    Result: f32, (..., m, e).  With more than 320 keys, sums are scaled at the end, so values above 1e30 may overflow.
-    A weight that underflows may or may not be rounded to 0.  The difference shows only if an element of v is infinite.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that are not provably equal, do not
-    broadcast, or are out of range.  RelvmArgumentError: another `absent`.
+    q: the queries, an f32 tensor of shape (..., m, d).
+    k: the keys, an f32 tensor of shape (..., n, d), or (..., d, n) if `transposed`.
+    v: the values, an f32 tensor of shape (..., n, e).   d and e must be known numbers in [1, 256].
+    allowed: a bool tensor.   bias: an f32 tensor.
+    `allowed` and `bias` broadcast to the shape of the scores, (..., m, n).  The leading axes of q, k and v broadcast
+    with one another.
+    absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so
+    they are NaN if all scores are -inf or a score is NaN or +inf.  With `zero`, they are 0 if all scores are -inf.
+    With `no_nan`, a weight that would be NaN is 0.   If there are no keys, the result is 0.
+    Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, sums are scaled at the end, so values above
+    1e30 can overflow.  Whether a weight that underflows is rounded to 0 is not specified.  The difference is visible
+    only if an element of v is infinite.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if dimensions are not
+    provably equal, do not broadcast, or are out of range.  Raises RelvmArgumentError if `absent` has another value.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.
 
     Examples:

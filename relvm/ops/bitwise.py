@@ -30,8 +30,10 @@ def _integers(name: str, x: TensorType, y: TensorType) -> TensorType:
 def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
     """Bitwise AND of x and y, elementwise.
 
-    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseAnd-18.
+    x, y: tensors of the same integer dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX BitwiseAnd-18.
 
     Examples:
 
@@ -45,8 +47,10 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
 def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     """Bitwise OR of x and y, elementwise.
 
-    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseOr-18.
+    x, y: tensors of the same integer dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX BitwiseOr-18.
 
     Examples:
 
@@ -60,8 +64,10 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
 def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
     """Bitwise exclusive OR of x and y, elementwise.
 
-    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitwiseXor-18.
+    x, y: tensors of the same integer dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX BitwiseXor-18.
 
     Examples:
 
@@ -87,10 +93,12 @@ def _shift_right(x: Scalar, y: Scalar) -> Scalar:
 
 @op("shift_left", numpy=np.left_shift, lower=elementwise(_shift_left), traits=Traits(neutral=lambda dtype: 0))
 def shift_left(x: TensorType, y: TensorType) -> TensorType:
-    """Left shift of x by y bits, elementwise; 0 where y is negative or at least the number of bits.
+    """Left shift of x by y bits, elementwise; 0 where y is negative or at least the number of bits of the dtype.
 
-    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+    x, y: tensors of the same integer dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX BitShift-28.
 
     Examples:
 
@@ -105,8 +113,10 @@ def shift_right(x: TensorType, y: TensorType) -> TensorType:
     """Right shift of x by y bits, elementwise, arithmetic for signed integers.  Where y is negative or at least the
     number of bits, the result is -1 for negative x, otherwise 0.
 
-    x, y: the same integer dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX BitShift-28.
+    x, y: tensors of the same integer dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX BitShift-28.
 
     Examples:
 

@@ -1,4 +1,5 @@
-"""Matrix product with a constant, blockwise quantized matrix: each block of rows has a scale and a zero point.
+"""Matrix product with a constant, blockwise quantized matrix.  Each column has a scale and a zero point for each block
+of rows.
 
 The quantized matrix stays packed in memory.  The kernel dequantizes one panel at a time, when the product reads it.
 """
@@ -26,7 +27,8 @@ BITS = (2, 4, 8)
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix (depth, columns) of numbers below 2 ** bits for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is padded with zeros.  depth: a multiple of 8 / bits, the count of numbers that fit in a byte.
+    The last panel is padded with zeros.  The depth must be a multiple of 8 / bits, the count of numbers that fit in a
+    byte.
     """
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])
@@ -40,9 +42,10 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad the scales or zero points, (blocks, columns), with columns of zeros until the columns fill whole panels.
+    """Pad scales or zero points of shape (blocks, columns) with columns of zeros, so that the columns fill whole
+    panels.
 
-    panels: the packed matrix that `pack_blocks` returns.
+    panels: the packed matrix, as returned by `pack_blocks`.
     """
     filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
     filled[:, : values.shape[1]] = values
@@ -106,15 +109,19 @@ def _numpy_matmul_blockwise_quant(
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
-    """a times the dequantized matrix (b - zero) * scale.  b is packed.  Each column has a scale and a zero point for
-    every `block` rows.
+    """The product of a and the dequantized matrix (b - zero) * scale.  b is packed.  Each column of b has a scale and a
+    zero point for every `block` rows.
 
-    a: f32, rank >= 1, (..., k).   b: u8, (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of
-    shape (k, columns).   scales: f32.   zeros: u8 or f32.   Both have the shape (k / block rounded up, panels * width).
-    columns: the number of columns before padding, in ((panels - 1) * width, panels * width].   bits: 2, 4 or 8.
-    block: a multiple of 8 / bits.   Result: f32, (..., columns).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: invalid
-    `columns`, `bits` or `block`.   Source: MatMulNBits of ONNX Runtime.
+    a: an f32 tensor of shape (..., k).
+    b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of shape (k,
+    columns).   scales: an f32 tensor.   zeros: the zero points, a u8 or f32 tensor.
+    `scales` and `zeros` have the shape (k / block rounded up, panels * width).
+    columns: the number of columns before padding, in ((panels - 1) * width, panels * width].
+    bits: the number of bits of an element, 2, 4 or 8.   block: the number of rows of a block, a multiple of 8 / bits.
+    Result: an f32 tensor of shape (..., columns).
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
+    together.  Raises RelvmArgumentError if `columns`, `bits` or `block` is invalid.
+    Source: MatMulNBits of ONNX Runtime.
     """
     name = "matmul_blockwise_quant"
     expect_tensor(name, a=a, b=b, scales=scales, zeros=zeros)

@@ -18,7 +18,11 @@ from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
-    """Return the window. pads: before each axis only, because the result's shape determines the padding at the end."""
+    """Return the window for a tensor of shape `x_shape`.
+
+    pads: the padding before each axis.  The window's padding after each axis is arbitrary, because the shape of the
+    result determines it.
+    """
     spatial = (len(x_shape) - 2) // 2
     return window_of("col2im", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)
 
@@ -39,7 +43,8 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
 
 
 def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
-    """Generate col2im, one row of the result at a time.  Each window position adds a row of x to the result's row."""
+    """Generate col2im, one row of the result at a time.  For each window position, a row of x is added to the row of
+    the result."""
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
     indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
@@ -54,7 +59,7 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
             for axis, size in enumerate(window.sizes):
                 taps.append(loops.enter_context(k.loop(size, name="at")))
                 offset = k.let("offset", taps[axis] * window.dilations[axis] - window.pads[axis])
-                if axis < last:  # find the output position where this tap of the window lies on the row
+                if axis < last:  # find the output position at which this window position reads the row
                     apart, step = k.let("apart", row[axis] - offset), window.strides[axis]
                     meets = (apart >= 0).logical_and((apart % step).eq(0)).logical_and(apart / step < indices[axis])
                     loops.enter_context(k.branch(meets))
@@ -81,12 +86,14 @@ def col2im(
     output positions o with `o * stride + k * dilation - pad == i` along every spatial axis.  The sum of no elements is
     0.
 
-    x: (batch, channels, window..., output positions...), an integer or float dtype.   shape: (batch, channels,
-    spatial...).
-    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis;
-    None: 0.   Result: the dtype of x, the shape `shape`.
-    Raises RelvmTypeError: bool, ranks that do not fit.  RelvmArgumentError: attributes that do not fit.
-    RelvmShapeError: x and shape differ in batch size or number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+    x: a tensor of shape (batch, channels, window..., output positions...) and of an integer or float dtype.
+    shape: the shape of the result, (batch, channels, spatial...).
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, or None for 0.
+    Result: a tensor with the dtype of x and the shape `shape`.
+    Raises RelvmTypeError if x has dtype bool, or the ranks do not fit together.  Raises RelvmArgumentError if an
+    attribute has the wrong length or an invalid value.  Raises RelvmShapeError if x and `shape` differ in batch size or
+    number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
 
     Examples:
 

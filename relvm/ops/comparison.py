@@ -26,8 +26,8 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
 def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Equal-13, IEEE 754.
 
     Examples:
@@ -42,8 +42,9 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
     """x != y, elementwise; true where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.   Source: IEEE 754.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
+    Source: IEEE 754.
 
     Examples:
 
@@ -57,8 +58,8 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 def less(x: TensorType, y: TensorType) -> TensorType:
     """x < y, elementwise; false where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Less-13, IEEE 754.
 
     Examples:
@@ -73,8 +74,8 @@ def less(x: TensorType, y: TensorType) -> TensorType:
 def less_equal(x: TensorType, y: TensorType) -> TensorType:
     """x <= y, elementwise; false where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX LessOrEqual-16, IEEE 754.
 
     Examples:
@@ -89,8 +90,8 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
 def greater(x: TensorType, y: TensorType) -> TensorType:
     """x > y, elementwise; false where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Greater-13, IEEE 754.
 
     Examples:
@@ -105,8 +106,8 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
 def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     """x >= y, elementwise; false where either is NaN.
 
-    x, y: any dtype, the same for both; shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: different dtypes.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX GreaterOrEqual-16.
 
     Examples:
@@ -126,8 +127,9 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
     """x and y, elementwise.
 
-    x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX And-7.
+    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
+    Source: ONNX And-7.
 
     Examples:
 
@@ -146,8 +148,9 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
     """x or y, elementwise.
 
-    x, y: bool, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Or-7.
+    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
+    Source: ONNX Or-7.
 
     Examples:
 
@@ -166,7 +169,8 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
 def logical_not(x: TensorType) -> TensorType:
     """not x, elementwise.
 
-    x: bool.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Not-1.
+    x: a bool tensor.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Not-1.
 
     Examples:
 

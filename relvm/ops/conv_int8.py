@@ -72,10 +72,10 @@ def convolve_words(
 ) -> None:
     """Generate a matrix product for each image and group: the signed weights times words of the windows of x.
 
-    groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.
-    zero: the zero point of x, converted to unsigned.
-    sum_of: returns the sum of the weights of a filter.   right: returns the right operand, a matrix of words, for the
-    channels of x from a given flat position on.
+    groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.   zero:
+    the zero point of x, converted to unsigned.   sum_of: a function that returns the sum of the weights of a filter.
+    right: a function that returns the right operand, a matrix of words, given the flat position of the group's first
+    channel in x.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -98,8 +98,11 @@ def convolve_words(
 
 
 def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right operand of words, made from `rows`, a right operand of bytes with `depth` rows.  A word holds four
-    bytes of a column, converted to unsigned.   dtype: the dtype of the bytes.   width: the panel width."""
+    """Return a right operand of words that is packed from `rows`, a right operand of bytes.  Each word consists of four
+    bytes of a column, converted to unsigned.
+
+    dtype: the dtype of the bytes.   depth: the number of rows of bytes.   width: the panel width.
+    """
     four = k.allocate("four", dtype, (WORD * width,))
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -128,7 +131,10 @@ def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
 
 
 def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
-    """Check that a type has dtype `dtype` and, if it has a shape, that all dimensions are known numbers."""
+    """Check that a type has dtype `dtype` and, if it has a shape, that all dimensions are known numbers.
+
+    name: the name of the argument in messages.
+    """
     right = type_.dtype == dtype and all(isinstance(dim, int) for dim in type_.shape or ())
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
@@ -144,14 +150,13 @@ def conv_integer(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """Cross-correlation of x - x_zero with w; x is padded with x_zero.
+    """Cross-correlation of x - x_zero with w.  x is padded with x_zero.
 
-    x: i8 or u8.   w: i8, with known dimensions.   x_zero: the dtype of x, rank 0.
-    Shapes, strides, pads, dilations, groups: as in conv.
-    Result: i32; sums wrap around.
-    Raises RelvmTypeError: other dtypes or ranks, w of unknown dimensions.  RelvmArgumentError, RelvmShapeError: as in
-    conv.
-    Source: ONNX ConvInteger-10.
+    x: a tensor of dtype i8 or u8.   w: an i8 tensor with known dimensions.
+    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.   The shapes, strides, pads, dilations and
+    groups are as in conv.   Result: an i32 tensor.  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
+    RelvmArgumentError or RelvmShapeError in the same cases as conv.   Source: ONNX ConvInteger-10.
 
     Examples:
 

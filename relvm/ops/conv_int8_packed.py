@@ -1,7 +1,8 @@
-"""Integer convolutions with prepacked weights: a word holds four channels at one window position.
+"""Integer convolutions with prepacked weights.  Each word contains four channels at one window position.
 
-The inner axis of the matrix product runs over the window positions and, for each position, over the channels.  Weights
-of 0 pad the channels to a multiple of four.  csrc/codegen/gemm_int8.h combines four rows of bytes into words.
+The inner axis of the matrix product runs over the window positions and, for each position, over the channels.  The
+channels are padded to a multiple of four with weights of 0.  csrc/codegen/gemm_int8.h combines four rows of bytes into
+words.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from relvm.ops.convolution import ColumnRun, convolved_shape, each_run, pad_run,
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pack i8 weights, (filters, channels, window...), and return the arguments `w` and `sums` of
+    """Pack i8 weights of shape (filters, channels, window...).  Return the arguments `w` and `sums` of
     `conv_integer_packed`."""
     last = np.moveaxis(w, 1, -1)
     packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
@@ -55,8 +56,11 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _width(k: KernelBuilder, indices: AnyDim) -> int:
-    """Return a panel width out of WIDTHS: the smallest that covers all output positions, or the largest if none does.
-    If the code must be compact, always return the smallest."""
+    """Return a panel width: the smallest of WIDTHS that covers all output positions, or the largest if none does.  If
+    the kernel should use little memory (`is_compact`), always return the smallest.
+
+    indices: the number of output positions.
+    """
     if k.is_compact:
         return WIDTHS[-1]
     return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])
@@ -128,11 +132,13 @@ def conv_integer_packed(
 ) -> TensorType:
     """`conv_integer` with constant, prepacked weights.
 
-    x: i8 or u8, with a known number of channels.   w, sums: the result of `pack_windows` for the weights.  w: i8,
-    (filters, window..., channels / groups rounded up to a multiple of four).  sums: i32, (filters).   x_zero, strides,
-    pads, dilations, groups: as in conv_integer.   Result: i32; sums wrap around.
-    Raises RelvmTypeError: other dtypes or ranks, unknown dimensions of w or channels.  RelvmArgumentError,
-    RelvmShapeError: as in conv; shapes that do not fit.   Source: the pass pack_weights.
+    x: a tensor of dtype i8 or u8, with a known number of channels.
+    w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
+    groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
+    x_zero, strides, pads, dilations, groups: as in conv_integer.   Result: an i32 tensor.  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
+    unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
+    together.   Source: the pass pack_weights.
     """
     name = "conv_integer_packed"
     expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)

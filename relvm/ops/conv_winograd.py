@@ -30,8 +30,8 @@ from relvm.kernels.lowering_rules import Contraction, clip
 from relvm.ops.convolution import numpy_conv, walked_axes
 
 _LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
-_MAX_BYTES = 384 << 10  # limit on a block's transformed elements, which lie on the C stack and should fit the L2 cache
-_MIN_GROUPS = 12  # least filter groups in a part of a block: each part repeats the transform, which costs 3 groups
+_MAX_BYTES = 384 << 10  # limit on the transformed elements of a block, so that they fit the C stack and the L2 cache
+_MIN_GROUPS = 12  # minimum filter groups in a part; each part repeats the transform, which takes as long as 3 groups
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
@@ -46,14 +46,14 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
 
 
 def _windows(u: np.ndarray) -> np.ndarray:
-    """Invert `transform_windows`: return the weights, (filters, channels, 3, 3), from their transform u."""
+    """Return the weights, (filters, channels, 3, 3), whose transform by `transform_windows` is u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
-    """Generate the convolution: multiply transformed blocks of tiles by groups of ROWS filters."""
+    """Generate the convolution, which multiplies transformed blocks of tiles by groups of ROWS filters."""
     x, u = inputs
     _, filters, channels = map(known_size, u.shape)
     columns = _columns(channels)
@@ -83,7 +83,7 @@ def _columns(channels: int) -> int:
 
 
 class _Block:
-    """A block of tiles of one image, consecutive in row-major order, with all channels."""
+    """A block of tiles of one image, with all channels.  The tiles are consecutive in row-major order."""
 
     def __init__(
         self,
@@ -136,8 +136,7 @@ class _Block:
         self._finish(filter_, rows)
 
     def _finish(self, filter_: Local, rows: int) -> None:
-        """Generate code that writes the computed tiles to the rows of the result that the block covers.  filter_, rows:
-        as in `write`."""
+        """Generate code that writes the computed tiles to the rows of the result.   filter_, rows: as in `write`."""
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)
@@ -161,23 +160,26 @@ def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...],
 
 
 def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
-    """Return the number of operations of the direct convolution.  Winograd's algorithm needs 2.25 times fewer
-    multiplications."""
+    """Return the number of operations of a direct convolution.  Winograd's algorithm needs fewer multiplications, by a
+    factor of 2.25."""
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
 @op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, walked_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
-    """`conv` over two spatial axes by Winograd's algorithm, for constant 3 x 3 windows and 2 x 2 tiles of the result.
+    """`conv` over two spatial axes with constant 3 x 3 windows, computed by Winograd's algorithm in 2 x 2 tiles of the
+    result.
 
-    x: f32, (batch, channels, h, w).   u: f32, (16, filters, channels), the result of `transform_windows` for the
-    weights, at most MAX_CHANNELS channels.   pads: numbers >= 0, before both spatial axes, then after both.   spread:
-    the dilation along the first spatial axis, a number >= 1.
-    Result: f32, (batch, filters, h', w'), equal to the result of conv except for rounding: the algorithm multiplies
-    sums and differences of elements.  Near an element of x that is at least 1e30, infinite or NaN, the results are
-    computed as in conv.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: channels that are not provably equal, a padded input
-    smaller than the window.   Source: the pass pack_weights; Lavin and Gray, 2015.
+    x: an f32 tensor of shape (batch, channels, h, w).
+    u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for the weights.  It has at
+    most MAX_CHANNELS channels.   pads: the padding (>= 0) before both spatial axes, then after both.
+    spread: the dilation along the first spatial axis, a number >= 1.
+    Result: an f32 tensor of shape (batch, filters, h', w').  It equals the result of conv except for rounding, because
+    the algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30,
+    infinite or NaN are computed as in conv.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the numbers of channels
+    are not provably equal, or the window is larger than the padded input.
+    Source: the pass pack_weights; Lavin and Gray, 2015.
     """
     expect_same_dtype("conv_winograd", x=x, u=u)
     expect(x.dtype == F32, "conv_winograd: x has dtype {}, expected f32", x.dtype)

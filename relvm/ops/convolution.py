@@ -89,11 +89,11 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 def without_points(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """Return `buffers`, `result` and `window` without spatial axes of size 1, but with at least one spatial axis.  An
-    axis of size 1 makes loops inefficient, because its rows have only one position.
+    """Return `buffers`, `result` and `window` with spatial axes of size 1 removed, except that one spatial axis always
+    remains.
 
-    An axis is removed only if the window has size 1 and no padding along it.
-    buffers: the input, then other buffers with the same spatial axes.
+    An axis is removed only if the window has size 1 and no padding along it.  Such axes make loops inefficient, because
+    rows along them have only one position.   buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
@@ -122,7 +122,7 @@ def fill_from_windows(
     channel and window position, and a column for each output position.
 
     start: the flat position in x of the first channel.   shape: the shape of the convolution's result.   width: the
-    panel width.   padding: the value of the padding.
+    panel width.   padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
@@ -150,7 +150,7 @@ def fill_from_windows(
                         with k.loop(run.end, start=run.first, name="j", simd=True) as j:
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
-            with k.branch(begin < end):  # a panel of few rows may have no channel at some positions
+            with k.branch(begin < end):  # a panel with few rows can lack channels at some positions
                 each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_rest(k, panel, span, count, width)
 
@@ -160,10 +160,10 @@ def fill_from_windows(
 
 @value_record
 class ColumnRun:
-    """The columns [low, high) of a panel that are consecutive positions on one line of the output.
+    """A run of columns [low, high) of a panel: consecutive output positions on one line of the output.
 
-    At one window position, columns [first, end) read inside the input.  Column j reads the input channel at position
-    `source + j * stride`.  The other columns are padding.
+    At one window position, columns [first, end) read the input.  Column j reads position `source + j * stride` of the
+    input channel.  The other columns are padding.
     """
 
     low: Local
@@ -174,7 +174,8 @@ class ColumnRun:
 
 
 def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Generate code that stores the padding of a run.  Column j is stored at position `to + j` of the panel."""
+    """Generate code that stores the padding of a run.   to: column j of the run is stored at position `to + j` of the
+    panel."""
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
             k.store(panel, (to + j,), padding)
@@ -190,8 +191,8 @@ def each_run(
     count: Local,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """Generate body(run) for each run among the `count` columns from `column` on.  Columns are output positions in
-    row-major order.
+    """Call body(run) to generate code for each run of columns among the `count` columns from `column` on.  A column is
+    an output position, numbered in row-major order.
 
     dims, indices: the spatial dimensions of the input and of the output.   row: the row-major number of a channel and a
     window position.
@@ -230,9 +231,10 @@ def each_run(
 
 
 def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """Return the indices of a line of the output along all spatial axes but the last.  A line runs along the last axis.
+    """Return the indices of a line of the output along all spatial axes except the last.  A line runs along the last
+    axis.
 
-    line: the number of the line, in row-major order.   lines: the sizes of all spatial axes but the last.
+    line: the row-major number of the line.   lines: the sizes of all spatial axes except the last.
     """
     rest: Scalar = line
     indices: list[Scalar] = []
@@ -243,8 +245,11 @@ def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scala
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution for groups of few filters.  The kernel computes _STRIP positions of an output row at a
-    time and adds the products of one weight after another."""
+    """Generate the convolution for groups with few filters.  The kernel computes _STRIP positions of an output row at a
+    time, and adds the products of one weight after another.
+
+    filters: the number of filters per group.
+    """
     dims, indices = x.shape[2:], result.shape[2:]
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(indices[-1:])
     each = k.size(indices) * channels * taps
@@ -298,7 +303,8 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
 def convolved_shape(
     name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
 ) -> tuple[Shape | None, int | None]:
-    """Check the arguments of operator `name` and return the shape and the rank of its result, each None if unknown."""
+    """Check the arguments of operator `name`.  Return the shape and the rank of its result, each of which is None if
+    unknown."""
     positive = isinstance(groups, int) and groups >= 1
     expect(positive, "{}: groups is {!r}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     for parameter, type_ in (("x", x), ("w", w)):
@@ -326,17 +332,19 @@ def conv(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """Cross-correlation over any number of spatial axes; the input is padded with zeros.
+    """Cross-correlation over any number of spatial axes.  The input is padded with zeros.
 
-    x: (batch, channels, spatial...), an integer or float dtype.   w: (filters, channels / groups, window...), the same
-    dtype.
-    strides, dilations: one number >= 1 for each spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis,
-    then after each; None: 0.   groups: divides channels and filters; group g of the filters reads group g of the
-    channels.
-    Result: (batch, filters, spatial...).  A spatial axis of size n gets the size (n + pads - (window - 1) * dilation -
-    1) // stride + 1.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError:
-    channels that are not provably equal, a window larger than the padded input.   Source: ONNX Conv-22.
+    x: a tensor of shape (batch, channels, spatial...) and of an integer or float dtype.
+    w: a tensor of shape (filters, channels / groups, window...) and of the same dtype.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    groups: the number of groups into which channels and filters are divided.  Group g of the filters reads group g of
+    the channels.
+    Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + pads - (window
+    - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if an attribute has the
+    wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
+    window is larger than the padded input.   Source: ONNX Conv-22.
 
     Examples:
 

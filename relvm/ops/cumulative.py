@@ -28,9 +28,9 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 
 
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
-    """Return a kernel that computes each element from the previous one along `axis`, with the function `combine`.
+    """Return a kernel that combines the elements along `axis` one after another, with the function `combine`.
 
-    combine: takes the previous result and an element.   start: the first result if `exclusive` is set.
+    combine: a function of the previous result and an element.   start: the first result if `exclusive` is set.
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
@@ -66,10 +66,12 @@ def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: objec
 def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The cumulative sum along an axis; integers wrap around.
 
-    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether a sum excludes the element
-    itself.   reverse: whether sums run from each element to the end.   Result: the type of x.
-    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
-    Source: ONNX CumSum-14.
+    x: a tensor of an integer or float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    exclusive: whether the sum for an element excludes the element itself.
+    reverse: whether to sum from each element to the end, instead of from the start to each element.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmArgumentError if a flag is not a
+    bool.   Source: ONNX CumSum-14.
 
     Examples:
 
@@ -83,10 +85,12 @@ def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool =
 def cumprod(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The cumulative product along an axis; integers wrap around.
 
-    x: an integer or float dtype, rank >= 1.   axis: in [-rank, rank).   exclusive: whether a product excludes the
-    element itself.   reverse: whether products run from each element to the end.   Result: the type of x.
-    Raises RelvmTypeError: bool, an axis out of range.  RelvmArgumentError: a flag that is not a bool.
-    Source: ONNX CumProd-26.
+    x: a tensor of an integer or float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    exclusive: whether the product for an element excludes the element itself.
+    reverse: whether to multiply from each element to the end, instead of from the start to each element.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmArgumentError if a flag is not a
+    bool.   Source: ONNX CumProd-26.
 
     Examples:
 

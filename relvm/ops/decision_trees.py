@@ -25,7 +25,7 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 }
 CONDITIONS = (*_NUMPY, *(f"{test}?" for test in _NUMPY))
 _BLOCK = 64  # trees evaluated for a row at the same time
-_STEP_WORK = 12  # cost of one step down a tree, in eighths of a nanosecond
+_STEP_WORK = 12  # time of one step down a tree, in eighths of a nanosecond
 
 
 def _numpy_leaves(x, features, thresholds, conditions, yes, no, roots, *, tests, depth):
@@ -76,14 +76,14 @@ def _leaves(
 
 
 def _inside(index: Scalar, size: Scalar) -> Scalar:
-    """Clamp an index to [0, size), because the tables of a model may contain arbitrary indices."""
+    """Clamp an index to [0, size).  This is needed because the tables of a model can contain any indices."""
     return minimum(maximum(index, 0), size - 1)
 
 
 def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
     *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
-        assert condition is not None  # there are several tests
+        assert condition is not None  # the condition exists if there are several tests
         result = Select(condition.eq(Literal(number, U8)), other, result)
     return result
 
@@ -120,17 +120,20 @@ def tree_leaves(
 ) -> TensorType:
     """The node of each tree that each row reaches after `depth` steps from the root.
 
-    x: a float dtype, (rows, features).   The next five arguments are tables of shape (nodes,), with an entry for each
-    node.   features: i32, the feature to test.   thresholds: the dtype of x, the number to compare the feature with.
-    conditions: u8, the comparison, an index in `tests`; of shape (0) if there is only one test.   yes, no: i32, the
-    next node if the test is true, and if it is false.  The next node of a leaf is the leaf itself.   roots: i32,
-    (trees,), the root node of each tree.
-    tests: the comparisons, each one of `<= < >= > == !=`.  NaN fails a test, but passes one that is followed by `?`.
-    depth: the length of the longest path to a leaf, not negative.
-    Result: i64, (rows, trees), numbers of nodes.  The index of a node, feature or test that is out of range is clamped.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: tables of different lengths; at run time, no
-    features or no nodes.  RelvmArgumentError: an invalid depth, unknown tests.
-    Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
+    x: a tensor of a float dtype and of shape (rows, features).
+    The next five arguments are tables: tensors of shape (nodes,), with an entry for each node.
+    features: i32, the number of the feature to test.
+    thresholds: the dtype of x, the number with which the feature is compared.
+    conditions: u8, the comparison, as an index in `tests`.  If there is only one test, the shape of this table is (0).
+    yes, no: i32, the next node if the test is true, and the next node if it is false.  The next node of a leaf is the
+    leaf itself.   roots: an i32 tensor of shape (trees,), with the root node of each tree.
+    tests: the comparisons.  Each is one of `<= < >= > == !=`, optionally followed by `?`.  A comparison with NaN is
+    false, or true if the test is followed by `?`.   depth: the length of the longest path to a leaf, at least 0.
+    Result: an i64 tensor of shape (rows, trees), with numbers of nodes.  An index of a node, feature or test that is
+    out of range is clamped.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the tables have different
+    lengths or, at run time, if there are no features or no nodes.  Raises RelvmArgumentError if the depth is invalid or
+    a test is unknown.   Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)
     known = isinstance(tests, tuple) and bool(tests) and all(test in CONDITIONS for test in tests)

@@ -15,22 +15,22 @@ from relvm.ir.types import TensorType
 from relvm.kernels.lowering_rules import Contraction, CustomKernel
 
 _MAX_BYTES = 64 << 20  # limit on the size of a constant
-_MAX_OPERATIONS = 1 << 32  # about one second on a slow processor
+_MAX_OPERATIONS = 1 << 32  # limit on operations: about one second on a slow processor
 _STRING_BYTES = 64  # size of a Python string without its characters
 
-# Operators that have no operation count although they read their arguments and results more than twice.
+# Operators without an operation count that nevertheless access their arguments and results more than twice.
 _UNCOUNTED = frozenset(
     {"non_max_suppression", "pairwise_coupling", "roi_align", "roi_max_pool", "row_echelon", "tree_leaves"}
 )
 
 
 class FoldingBudget:
-    """The number of bytes and operations that constant folding may still use.
+    """The number of bytes and operations that are left for constant folding.
 
     Parameters
     ----------
     known_bytes
-        The size of the existing constants.  Folded constants may use four times this size, plus 128 MB.
+        The size of the existing constants.  Folded constants can use four times this size, plus 128 MB.
     """
 
     def __init__(self, known_bytes: int = 0) -> None:
@@ -38,9 +38,9 @@ class FoldingBudget:
         self.operations = _MAX_OPERATIONS
 
     def take(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
-        """Return whether `call` may be folded.  If so, subtract its bytes and operations from the budget.
+        """Return whether the budget suffices to fold `call`.  If so, subtract its bytes and operations from the budget.
 
-        call: its type must be a tensor with known dimensions.   args: the values of the arguments.
+        call: a call whose type is a tensor type with known dimensions.   args: the values of the arguments.
         """
         operations, made = _operations(call), _most_bytes(call, args)
         if operations is None or operations > self.operations or made > min(_MAX_BYTES, self.bytes):
@@ -51,8 +51,8 @@ class FoldingBudget:
 
 
 def _operations(call: OpCall) -> int | None:
-    """Return the number of operations of a call, or None if unknown.  A call with only a few operations for each
-    element counts as 0.  Calls with padded windows are unknown, because the padding may be of any size."""
+    """Return the number of operations of a call, or None if it is unknown.  A call with only a few operations per
+    element counts as 0.  The number is unknown for calls with padded windows, because the padding can have any size."""
     op, attributes = call.op, dict(call.attributes)
     if op.name in _UNCOUNTED or ("pads" in attributes and not op.moves):
         return None
@@ -64,8 +64,8 @@ def _operations(call: OpCall) -> int | None:
 
 
 def _most_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
-    """Return an upper bound on the size of the result in bytes.  A string of the result may be as long as the longest
-    strings of all arguments together."""
+    """Return an upper bound on the size of the result in bytes.  A string in the result is at most as long as the
+    longest strings of all arguments together."""
     count: Any = math.prod(call.tensor_type.known_shape)
     if call.element_type != STR:
         return count * call.known_element_type.size_bytes

@@ -22,22 +22,22 @@ from relvm.kernels.lowering_rules import (
 
 
 def expect_indices(op: str, indices: TensorType) -> None:
-    """Check that indices are i32 or i64."""
+    """Check that `indices` has dtype i32 or i64."""
     expect_tensor(op, indices=indices)
     expect(indices.dtype in (I32, I64), "{}: indices has dtype {}, expected i32 or i64", op, indices.dtype)
 
 
 def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """Return the index counted from 0: a negative `index` counts from the end.  Raise RelvmIndexError if it is out of
-    range."""
+    """Convert an index that may be negative, and then counts from the end, to an index that counts from 0.  Raise
+    RelvmIndexError if it is out of range."""
     if not -size <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Return the index counted from 0: a negative `index` counts from the end.  The kernel raises an error if the index
-    is out of range."""
+    """Convert an index that may be negative, and then counts from the end, to an index that counts from 0.  The kernel
+    fails if it is out of range."""
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
@@ -76,11 +76,13 @@ def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -
 def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     """The slices of x along an axis at the given indices.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, each in [-n, n), where n is the size of the axis.   axis: in
-    [-rank, rank).
-    Result: the dtype of x; the shape of x with the axis replaced by the shape of indices.
-    Raises RelvmTypeError: another dtype of indices, an axis out of range.  At run time RelvmIndexError: an index out of
-    range.   Source: ONNX Gather-13.
+    x: any tensor of rank >= 1.
+    indices: a tensor of dtype i32 or i64.  Each index is in [-n, n), where n is the size of the axis.
+    axis: the axis, in [-rank, rank).
+    Result: a tensor of the dtype of x.  Its shape is that of x, with the dimension of `axis` replaced by the shape of
+    `indices`.
+    Raises RelvmTypeError if `indices` has another dtype or the axis is out of range.  At run time, it raises
+    RelvmIndexError if an index is out of range.   Source: ONNX Gather-13.
 
     Examples:
 
@@ -102,10 +104,10 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 
 def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
-    """Return the axis counted from 0, or None if neither rank is known.
+    """Check, as far as the types are known, that x and indices have the same rank, and that indices is at most as long
+    as x along each axis other than `axis`.
 
-    Check, as far as the types are known, that x and indices have the same rank.  Also check that indices is no longer
-    than x along each axis other than `axis`.
+    Return the axis counted from 0, or None if neither rank is known.
     """
     expect_tensor(op, x=x)
     expect_indices(op, indices)
@@ -121,16 +123,16 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
 
 
 def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
-    """Yield, for each index, its position in `indices` and the position in x that the index refers to."""
+    """Yield, for each index, its position in `indices`, and the position in x to which it refers."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
         yield at, (*at[:axis], numpy_position(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
 
 
 def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
-    """Generate body(at, place) for each index.
+    """Call body(at, place) to generate code for each index.
 
-    at: the flat position of the index in `indices`.   place: the flat position in x that the index refers to.
+    at: the flat position of the index in `indices`.   place: the flat position in x to which the index refers.
     """
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
@@ -157,14 +159,16 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """Elements of x along one axis: each index selects the element of x at the position of the index, with the value of
-    the index as the position along `axis`.
+    """The elements of x that indices along one axis select.  An index selects the element of x at the index's own
+    position, except that its position along `axis` is the value of the index.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, no longer than x along the other axes; each
-    index in [-n, n), where n is the size of the axis.   axis: in [-rank, rank).   Result: the dtype of x, the shape of
-    indices.
-    Raises RelvmTypeError: another dtype of indices, other ranks, an axis out of range.  RelvmShapeError: too many
-    indices along another axis.  At run time RelvmIndexError: an index out of range.   Source: ONNX GatherElements-13.
+    x: any tensor of rank >= 1.
+    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
+    Each index is in [-n, n), where n is the size of the axis.   axis: the axis, in [-rank, rank).
+    Result: a tensor with the dtype of x and the shape of `indices`.
+    Raises RelvmTypeError if `indices` has another dtype, the ranks differ, or the axis is out of range.  Raises
+    RelvmShapeError if there are too many indices along another axis.  At run time, it raises RelvmIndexError if an
+    index is out of range.   Source: ONNX GatherElements-13.
 
     Examples:
 
@@ -194,8 +198,8 @@ def expect_rows(op: str, indices: TensorType, depth: int) -> None:
 
 
 def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Return the number of the slice of x that a row of indices refers to.  Slices are numbered in row-major order over
-    the first `depth` axes of x."""
+    """Return the number of the slice of x to which a row of indices refers.  Slices are numbered in row-major order
+    over the first `depth` axes of x."""
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
@@ -231,13 +235,15 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
 
 @op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
-    """The slices of x that the rows of indices refer to: slice a... of the result is x[indices[a...]].
+    """The slices of x to which the rows of indices refer: slice a... of the result is x[indices[a...]].
 
-    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth).  A row gives a position along each of the first
-    `depth` axes of x, in [-n, n) for an axis of size n.   Result: the dtype of x.  Its shape is the shape of indices
-    without the last dimension, followed by the shape of x without the first `depth` dimensions.
-    Raises RelvmTypeError: another dtype of indices, a rank that is too small.  RelvmShapeError: another last dimension
-    of indices.  At run time RelvmIndexError: an index out of range.
+    x: any tensor of rank >= depth.
+    indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
+    `depth` axes of x, in [-n, n) for an axis of size n.
+    Result: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by the
+    shape of x without the first `depth` dimensions.
+    Raises RelvmTypeError if `indices` has another dtype, or a rank is too small.  Raises RelvmShapeError if the last
+    dimension of `indices` is not `depth`.  At run time, it raises RelvmIndexError if an index is out of range.
     Source: ONNX GatherND-13 without batches.
 
     Examples:

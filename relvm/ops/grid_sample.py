@@ -26,8 +26,8 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
 
 
 def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
-    """Map positions along an axis that are outside x to positions inside, as the padding mode defines.  With mode
-    "zeros", the positions stay outside [0, size), where x has no element."""
+    """Map positions along an axis that are outside x to positions inside, as the padding mode defines.  In mode
+    "zeros", the positions are unchanged, and those outside [0, size) have no element of x."""
     low, high = _numpy_bounds(size, align_corners)
     match padding:
         case "border":
@@ -108,12 +108,12 @@ def _weights(mode: str, part: Scalar) -> list[Scalar]:
     return [far[0], near[0], near[1], far[1]]
 
 
-Tap = tuple[Local, Local, Local]  # index along an axis, whether it is in range, weight
+Tap = tuple[Local, Local, Local]  # (index along an axis, whether it is in range, weight)
 
 
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Return a tap for each element along one axis that contributes to the position `at`.  A tap consists of the index
-    of the element, the condition that the index is in range, and the weight of the element."""
+    """Return the taps of position `at` along one axis: the elements that contribute to the interpolated value.  A tap
+    consists of the index of the element, the condition that the index is in range, and the weight of the element."""
     dtype = at.dtype
     extent = k.let("extent", size.to(dtype))
     at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
@@ -159,8 +159,11 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine the taps in `chosen`, one for each axis, to the tap of an element.  Return its flat position in an image,
-    the condition that it is in range, and its weight.  sizes: the spatial dimensions of the image."""
+    """Combine the taps in `chosen`, one for each axis, to a tap in the image.  Return its flat position, the condition
+    that it is in range, and its weight.
+
+    sizes: the spatial dimensions of the image.
+    """
     offset: Scalar
     inside: Scalar
     weight: Scalar
@@ -175,19 +178,20 @@ def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Sc
 def grid_sample(
     x: TensorType, grid: TensorType, *, mode: str, padding: str = "zeros", align_corners: bool = False
 ) -> TensorType:
-    """Every channel of x sampled at positions between its elements.
+    """The values of x, interpolated at positions between its elements, for every channel.
 
-    x: (n, channels, size...), of a float dtype, or of any dtype if mode is "nearest".   grid: a float dtype, (n, ...,
-    axes), the coordinate of each position along each spatial axis.  Coordinates count elements; 0 is the center of the
-    first element.
-    mode: "nearest" (half to even), "linear", "cubic" (Keys' kernel, a = -0.75).
-    padding: the values outside x: "zeros"; "border", the nearest element; "reflection", x mirrored repeatedly.
+    x: a tensor of shape (n, channels, size...) and of a float dtype.  If mode is "nearest", any dtype is allowed.
+    grid: a tensor of a float dtype and of shape (n, ..., axes).  It contains the coordinates of each position along the
+    spatial axes.  Coordinates are in units of elements, and 0 is the center of the first element.
+    mode: "nearest" (ties to even), "linear", or "cubic" (Keys' kernel, a = -0.75).
+    padding: the values outside x.  "zeros" is 0, "border" the nearest element, and "reflection" the element of x
+    mirrored repeatedly.
     align_corners: whether x ends at the centers of its outermost elements instead of at their outer edges.  Positions
-    beyond these ends are outside x, and "reflection" mirrors x there.   Result: the dtype of x, (n, channels, ...).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode or padding, align_corners not a
-    bool.
-    RelvmShapeError: different batch sizes, or a number of coordinates that differs from the number of spatial axes.
-    Source: ONNX GridSample-22.
+    beyond these ends are outside x, and "reflection" mirrors x there.
+    Result: a tensor of the dtype of x and of shape (n, channels, ...).
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode or the
+    padding is unknown, or align_corners is not a bool.  Raises RelvmShapeError if the batch sizes differ, or the number
+    of coordinates differs from the number of spatial axes.   Source: ONNX GridSample-22.
 
     Examples:
 

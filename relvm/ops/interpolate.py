@@ -22,7 +22,7 @@ from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
 Shape = tuple[AnyDim, ...]
 
-_UNROLLED = 4  # up to this number of taps are added in one expression
+_UNROLLED = 4  # maximum number of taps (elements of a weighted sum) that one expression adds
 
 
 def _iota(k: KernelBuilder, inputs, outputs) -> None:
@@ -37,9 +37,10 @@ def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
 
 @op("iota", numpy=_numpy_iota, lower=CustomKernel(_iota, lambda *shapes: 0))
 def iota(shape: ShapeType) -> TensorType:
-    """0, 1, 2...: every element is its row-major position.
+    """The numbers 0, 1, 2..., in row-major order.
 
-    shape: any.   Result: i64, of that shape.   Raises RelvmTypeError: not a shape.   Source: numpy.arange.
+    shape: the shape of the result.   Result: an i64 tensor of this shape.
+    Raises RelvmTypeError if the argument is not a shape.   Source: numpy.arange.
 
     Examples:
 
@@ -66,8 +67,8 @@ def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     """Generate interpolation.  All indices are checked before anything is written.
 
-    For the last axis, the inner loop runs over positions along the axis.  For any other axis, the inner loop runs over
-    the elements of the axes that follow.
+    The inner loop runs over positions along the axis if this is the last axis.  Otherwise, it runs over the elements of
+    the axes that follow.
     """
     (x, indices, weights), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -106,7 +107,8 @@ def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar,
 
 
 def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
-    """Generate out.flat[at + i] = the sum of element(tap(t), i) over the taps t, for each i below width."""
+    """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over the
+    taps t."""
     if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
         made = [tap(Literal(t, I64)) for t in range(taps)]
         with k.loop(width, simd=True) as i:
@@ -129,15 +131,16 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
 
 @op("interpolate", numpy=_numpy_interpolate, lower=CustomKernel(_interpolate, _operations))
 def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
-    """Weighted sums of elements along an axis: element p of the result is the sum over t of weights[t, p] times
-    element indices[t, p] of x.
+    """Weighted sums of elements along an axis: element p of the result is the sum over t of weights[t, p] times element
+    indices[t, p] of x.
 
-    x: a float dtype.   indices: i64[taps, places], each in [0, n), where n is the size of the axis.   weights: the
-    dtype of x, the shape of indices.   axis: in [-rank, rank).   Result: the type of x, with `places` elements along
-    the axis.
-    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmShapeError: shapes of indices and weights
-    that differ.  At run time RelvmIndexError: an index out of range.
-    Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
+    x: a tensor of a float dtype.
+    indices: an i64 tensor of shape (taps, places).  Each index is in [0, n), where n is the size of the axis.
+    weights: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    Result: a tensor with the dtype and shape of x, but with `places` elements along the axis.
+    Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises RelvmShapeError
+    if the shapes of `indices` and `weights` differ.  At run time, it raises RelvmIndexError if an index is out of
+    range.   Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
 
     Examples:
 

@@ -1,7 +1,8 @@
-"""Operators on immutable lists of values of one type, and on values that may be null.
+"""Operators on immutable lists of values of one type, and on values that can be null.
 
-An operator that returns a list of n items takes O(n) steps.  The exception is list_append: it extends the list in place
-if nothing else refers to the list (relvm/passes/list_append_in_place.py).  A loop can thus append n items in O(n).
+An operator that returns a list of n items takes O(n) steps.  The exception is list_append, which extends the list in
+place if nothing else refers to the list (relvm/passes/list_append_in_place.py).  A loop can therefore append n items in
+O(n).
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ def _with_item(name: str, x: ListType, item: Type) -> ListType:
 
 
 def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """Return the index counted from the front: a negative `index` counts from the end.
+    """Return an index that counts from the front.  A negative `index` counts from the end.
 
-    past: how many positions after the last item are allowed.
+    past: the number of positions after the last item that are allowed.
     """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:
@@ -70,9 +71,9 @@ def _place(name: str, items: list, index: int, past: int = 0) -> int:
 def make_list(*items: Type) -> ListType:
     """A list of the arguments.
 
-    items: any values of one kind; without items, the list is empty.   Result: a list.  Its item type is the most
-    specific type that covers all items.
-    Raises RelvmTypeError: items of different kinds, such as a tensor and a scalar.
+    items: values of the same kind.  Without items, the list is empty.
+    Result: a list.  Its item type is the most specific type that covers all items.
+    Raises RelvmTypeError if items have different kinds, such as a tensor and a scalar.
     Source: ONNX SequenceConstruct-11, SequenceEmpty-11.
 
     Examples:
@@ -91,8 +92,8 @@ def make_list(*items: Type) -> ListType:
 def list_length(x: ListType) -> PrimType:
     """The number of items.
 
-    x: a list.   Result: i64.   Raises RelvmTypeError: x is not a list.
-    Source: ONNX SequenceLength-11.
+    x: a list.   Result: an i64 scalar.
+    Raises RelvmTypeError if x is not a list.   Source: ONNX SequenceLength-11.
 
     Examples:
 
@@ -107,9 +108,10 @@ def list_length(x: ListType) -> PrimType:
 def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
-    x: a list.   index: i64; a negative index counts from the end.   Result: the item, of the list's item type.
-    Raises RelvmTypeError: x is not a list or has no items, or index is not i64.  At run time, RelvmIndexError: the
-    index is out of range.   Source: ONNX SequenceAt-11.
+    x: a list.   index: an i64 scalar.  A negative index counts from the end.
+    Result: the item, whose type is the item type of the list.
+    Raises RelvmTypeError if x is not a list or has no items, or index is not i64.  At run time, it raises
+    RelvmIndexError if the index is out of range.   Source: ONNX SequenceAt-11.
 
     Examples:
 
@@ -125,10 +127,9 @@ def list_item(x: ListType, index: PrimType) -> Type:
 def list_append(x: ListType, item: Type) -> ListType:
     """The list with an item appended.
 
-    x: a list.   item: a value of the same kind as the items of x.   Result: a list.  Its item type covers the items of
-    x and the new item.
-    Raises RelvmTypeError: x is not a list, or the item is of another kind.
-    Source: ONNX SequenceInsert-11.
+    x: a list.   item: a value of the same kind as the items of x.
+    Result: a list.  Its item type covers the items of x and the new item.
+    Raises RelvmTypeError if x is not a list, or the item is of another kind.   Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -149,11 +150,12 @@ def _insert(x: list, index: int, item: Any) -> list:
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     """The list with an item inserted before another.
 
-    x: a list of n items.   index: i64 in [-n, n], the index of the existing item before which to insert.  A negative
-    index counts from the end, and n appends.   item: a value of the same kind as the items of x.   Result: a list.  Its
-    item type covers the items of x and the new item.
-    Raises RelvmTypeError: x is not a list, index is not i64, or the item is of another kind.  At run time,
-    RelvmIndexError: the index is out of range.   Source: ONNX SequenceInsert-11.
+    x: a list of n items.
+    index: the i64 index, in [-n, n], of the item before which to insert.  A negative index counts from the end, and n
+    appends.   item: a value of the same kind as the items of x.
+    Result: a list.  Its item type covers the items of x and the new item.
+    Raises RelvmTypeError if x is not a list, index is not i64, or the item is of another kind.  At run time, it raises
+    RelvmIndexError if the index is out of range.   Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -173,12 +175,11 @@ def _erase(x: list, index: int) -> list:
 
 @op("list_erase", numpy=_erase, lower=Builtin("list_erase"))
 def list_erase(x: ListType, index: PrimType) -> ListType:
-    """The list without one item.
+    """The list with one item removed.
 
-    x: a list.   index: i64; a negative index counts from the end.   Result: the type of x.
-    Raises RelvmTypeError: x is not a list, or index is not i64.  At run time, RelvmIndexError: the index is out of
-    range.
-    Source: ONNX SequenceErase-11.
+    x: a list.   index: an i64 scalar.  A negative index counts from the end.   Result: a list of the same type as x.
+    Raises RelvmTypeError if x is not a list, or index is not i64.  At run time, it raises RelvmIndexError if the index
+    is out of range.   Source: ONNX SequenceErase-11.
 
     Examples:
 
@@ -225,10 +226,10 @@ def _concat(x: list, *, axis: int) -> np.ndarray:
 def list_concat(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list concatenated along an axis.
 
-    x: a list of tensors of one dtype and rank, of rank at least 1.   axis: in [-rank, rank).   Result: a tensor of the
-    same dtype and rank.
-    Raises RelvmTypeError: x is not a list of tensors or has no items, or the axis is out of range.  At run time,
-    RelvmIndexError: the list is empty.  RelvmShapeError: sizes along another axis differ.
+    x: a list of tensors of the same dtype and of the same rank, at least 1.   axis: the axis, in [-rank, rank).
+    Result: a tensor of the same dtype and rank.
+    Raises RelvmTypeError if x is not a list of tensors or has no items, or the axis is out of range.  At run time, it
+    raises RelvmIndexError if the list is empty.  Raises RelvmShapeError if sizes along another axis differ.
     Source: ONNX ConcatFromSequence-11.
 
     Examples:
@@ -249,11 +250,11 @@ def _stack(x: list, *, axis: int) -> np.ndarray:
 def list_stack(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list stacked along a new axis.
 
-    x: a list of tensors of one dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].   Result: a
-    tensor of the same dtype, with one more axis.
-    Raises RelvmTypeError: x is not a list of tensors, its type says that it is empty, or the axis is out of range.  At
-    run time, RelvmIndexError: a list of unknown length is empty.  RelvmShapeError: sizes differ.
-    Source: ONNX ConcatFromSequence-11 with new_axis.
+    x: a list of tensors of the same dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].
+    Result: a tensor of the same dtype, with one more axis.
+    Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
+    At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes
+    differ.   Source: ONNX ConcatFromSequence-11 with new_axis.
 
     Examples:
 
@@ -285,11 +286,12 @@ def _split(x: np.ndarray, sizes: int | tuple[int, ...], *, axis: int) -> list:
 def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> ListType:
     """A tensor split along an axis.
 
-    x: any dtype, rank at least 1.   sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must
-    add up to the size of the axis.  A scalar is the size of every part, except that the last part may be smaller.
-    axis: in [-rank, rank).   Result: a list of tensors with the dtype and rank of x.
-    Raises RelvmTypeError: x is not a tensor, the axis is out of range, or sizes has another type.  At run time,
-    RelvmShapeError: the sizes do not add up to the size of the axis, or a scalar is less than 1.
+    x: a tensor of rank >= 1.
+    sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must add up to the size of the axis.
+    A scalar is the size of every part, except that the last part may be smaller.   axis: the axis, in [-rank, rank).
+    Result: a list of tensors with the dtype and rank of x.
+    Raises RelvmTypeError if x is not a tensor, the axis is out of range, or sizes has another type.  At run time, it
+    raises RelvmShapeError if the sizes do not add up to the size of the axis, or a scalar is less than 1.
     Source: ONNX SplitToSequence-11.
 
     Examples:
@@ -320,9 +322,9 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
     """The slices at each position along an axis, without that axis.
 
-    x: any dtype, rank at least 1.   axis: in [-rank, rank).   Result: a list of tensors with the dtype of x and one
-    axis fewer.
-    Raises RelvmTypeError: x is not a tensor, or the axis is out of range.
+    x: a tensor of rank >= 1.   axis: the axis, in [-rank, rank).
+    Result: a list of tensors with the dtype of x and one axis fewer.
+    Raises RelvmTypeError if x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
 
     Examples:
@@ -346,8 +348,8 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
 def is_null(x: Type) -> PrimType:
     """Whether a value is null.
 
-    x: any value; only a value of an optional type can be null.   Result: bool.   Raises nothing.
-    Source: ONNX OptionalHasElement-15.
+    x: any value.  Only a value of an optional type can be null.   Result: a bool scalar.
+    Raises nothing.   Source: ONNX OptionalHasElement-15.
 
     Examples:
 

@@ -30,7 +30,7 @@ from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
 
-_FEW = 4  # with fewer rows, a transposed matrix b is read in place instead of packed
+_FEW = 4  # if `a` has fewer rows, a transposed matrix b is read in place instead of packed
 
 
 def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
@@ -71,11 +71,11 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
 
 
 def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
-    """Generate the dot products of the rows of `left` with the rows of b, for few rows of `left`.  The two matrices are
-    read sequentially without packing.
+    """Generate the dot products of the rows of `left` with the rows of b, for few rows of `left`.  Both matrices are
+    read sequentially, without packing.
 
-    sizes: the numbers of rows of `left` and b, and the length of a row.   at_b: the position of the first row in b.
-    indices(i, j): returns the indices in `result` of the product of rows i and j.
+    sizes: the numbers of rows of `left` and of b, and the length of a row.   at_b: the position of the first row in b.
+    indices(i, j): returns the indices in `result` of the dot product of rows i and j.
     """
     rows, columns, depth = sizes
     with (
@@ -103,15 +103,15 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
 
 def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of the loops over the result.  Each axis is a separate loop, except that the batch axes are
-    merged with the rows if only `a` has batch axes."""
+    """Return the loops over the result, each as a tuple of axes.  Each axis is a separate loop, except that the batch
+    axes are merged with the rows if only `a` has batch axes."""
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
     return each_axis(out)
 
 
 def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of the loops over the result: a separate loop for each axis.
+    """Return the loops over the result, each as a tuple of axes: a separate loop for each axis.
 
     shapes: the shapes of the inputs, then the shape of the result.
     """
@@ -126,11 +126,14 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product over the last two axes, for each element of the batch axes.  The batch axes broadcast.
 
-    a, b: the same integer or float dtype, rank >= 1, (..., m, k) and (..., k, n).  A 1-d `a` is a row and a 1-d `b` a
-    column, and the result omits that axis.   transpose_a: a is given as (..., k, m).   transpose_b: b is given as
-    (..., n, k).  Neither is allowed for a 1-d argument.   Result: the same dtype, (..., m, n).
-    Raises RelvmTypeError: other dtypes, rank 0, a transposed vector.  RelvmShapeError: dimensions k that are not
-    provably equal, or others that do not broadcast.   Source: numpy.matmul, ONNX MatMul-13.
+    a, b: tensors of the same integer or float dtype, of shapes (..., m, k) and (..., k, n), and of rank >= 1.  A 1-d
+    `a` is treated as a row and a 1-d `b` as a column.  The result omits that axis.
+    transpose_a: whether `a` has shape (..., k, m) instead.
+    transpose_b: whether `b` has shape (..., n, k) instead.  A 1-d argument cannot be transposed.
+    Result: a tensor of the same dtype and of shape (..., m, n).
+    Raises RelvmTypeError if an argument has another dtype or rank 0, or a 1-d argument is transposed.  Raises
+    RelvmShapeError if the dimensions k are not provably equal, or other dimensions do not broadcast.
+    Source: numpy.matmul, ONNX MatMul-13.
 
     Examples:
 
@@ -174,7 +177,7 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return the axes of two loops over the result: all axes but the last, merged, and the last axis.
+    """Return two loops over the result, each as a tuple of axes: all axes except the last, merged, and the last axis.
 
     shapes: the shapes of the inputs, then the shape of the result.
     """
@@ -188,13 +191,15 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, rows_and_columns, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of one or several matrices with a constant matrix.  The constant matrix is packed in panels, which
-    the kernel reads sequentially.
+    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, which the
+    kernel reads sequentially.
 
-    a: an integer or float dtype, rank >= 1, (..., k).   b: the same dtype, rank 1, the result of `pack_columns` for a
-    matrix of shape (k, columns).   Result: the same dtype, (..., columns).
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, a size of
-    b that does not fit.  RelvmArgumentError: columns below 1.   Source: the pass pack_weights.
+    a: a tensor of an integer or float dtype, of shape (..., k).
+    b: a tensor of the same dtype and of rank 1, the result of `pack_columns` for a matrix of shape (k, columns).
+    Result: a tensor of the same dtype and of shape (..., columns).
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
+    provably equal, or the size of b does not fit.  Raises RelvmArgumentError if `columns` is below 1.
+    Source: the pass pack_weights.
     """
     expect_numeric("matmul_packed", a=a, b=b)
     expect_same_dtype("matmul_packed", a=a, b=b)

@@ -56,7 +56,8 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
-    """Return the shape of `a` in the kernel: the batch axes are merged with the rows where `_matmul_integer` allows."""
+    """Return the shape of `a` in the kernel.  Its batch axes are merged with its rows under the condition of
+    `_matmul_integer`."""
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
 
@@ -75,12 +76,12 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
     """The matrix product of a - a_zero and b - b_zero, for each element of the batch axes.  The batch axes broadcast.
 
-    a, b: i8 or u8 each, rank >= 2, (..., m, k) and (..., k, n).   a_zero: the dtype of a, a scalar of rank 0 or a
-    zero point for each row, (..., m, 1).   b_zero: the dtype of b, a scalar of rank 0 or a zero point for each column,
-    (..., 1, n).
-    Result: i32, (..., m, n); sums wrap around.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions k that are not provably equal, others
-    that do not broadcast.   Source: ONNX MatMulInteger-10.
+    a, b: tensors of shapes (..., m, k) and (..., k, n).  The dtype of each is i8 or u8.
+    a_zero: the zero points of `a`, of the same dtype: one of rank 0, or one for each row, of shape (..., m, 1).
+    b_zero: the zero points of `b`, of the same dtype: one of rank 0, or one for each column, of shape (..., 1, n).
+    Result: an i32 tensor of shape (..., m, n).  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
+    provably equal, or other dimensions do not broadcast.   Source: ONNX MatMulInteger-10.
 
     Examples:
 
@@ -123,9 +124,9 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack a matrix for `matmul_integer_packed`, and return the arguments `b`, `sums` and `b_zero` of that operator.
+    """Pack a matrix for `matmul_integer_packed`.  Return the arguments `b`, `sums` and `b_zero` of that operator.
 
-    b: i8 or u8, (depth, columns).   b_zero: one zero point, or one for each column.
+    b: an i8 or u8 matrix of shape (depth, columns).   b_zero: one zero point, or one for each column.
     """
     depth, columns = b.shape
     shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))
@@ -142,8 +143,8 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Unpack the bytes into an i32 matrix with `columns` columns.  Its number of rows is a multiple of four, because a
-    word holds four bytes."""
+    """Unpack bytes into an i32 matrix with `columns` columns.  The number of its rows is a multiple of four, because a
+    word contains four bytes."""
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 
@@ -182,13 +183,14 @@ def matmul_integer_packed(
 ) -> TensorType:
     """The matrix product of a - a_zero and b - b_zero, where b is a constant, prepacked matrix of signed bytes.
 
-    a: i8 or u8, rank >= 1, (..., k).   b, sums, b_zero: i32, the result of `pack_bytes` for a matrix.  b: words of four
-    bytes of a column, (k / 4 rounded up, columns), packed by `pack_columns`.  sums: the sum of each column, (columns).
-    b_zero: the zero point of each column, (columns), or an empty tensor, (0), if all are 0.   a_zero: the dtype of a,
-    rank 0.
-    Result: i32, (..., columns); sums wrap around.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: shapes that do not fit.  RelvmArgumentError: columns
-    below 1.   Source: the pass pack_weights.
+    a: a tensor of dtype i8 or u8 and of shape (..., k).
+    b, sums, b_zero: i32 tensors, the result of `pack_bytes` for a matrix.  b contains words of four bytes of a column,
+    in a matrix of shape (k / 4 rounded up, columns) that `pack_columns` has packed.  sums contains the sum of each
+    column.  b_zero contains the zero point of each column, or is empty if all are 0.
+    a_zero: the zero point of `a`, of the same dtype and of rank 0.
+    Result: an i32 tensor of shape (..., columns).  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
+    together.  Raises RelvmArgumentError if `columns` is below 1.   Source: the pass pack_weights.
     """
     name = "matmul_integer_packed"
     expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)

@@ -27,7 +27,7 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
         return rest
     other_side = rest.ne(0).logical_and((rest < 0).ne(y < 0))
     moved = Select(other_side, rest + y, rest)
-    if x.dtype.is_float:  # a zero gets the sign of y
+    if x.dtype.is_float:  # a result of zero has the sign of y
         moved = Select(rest.eq(0), Intrinsic("copysign", (rest, y), x.dtype), moved)
     return moved
 
@@ -36,9 +36,10 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
 def remainder(x: TensorType, y: TensorType) -> TensorType:
     """x - trunc(x / y) * y, elementwise, with the sign of x.  An integer remainder is 0 where y is 0.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
 
     Examples:
 
@@ -52,9 +53,10 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
 def modulo(x: TensorType, y: TensorType) -> TensorType:
     """x - floor(x / y) * y, elementwise, with the sign of y.  An integer remainder is 0 where y is 0.
 
-    x, y: the same integer or float dtype, shapes that broadcast.   Result: that dtype, the broadcast shape.
-    Raises RelvmTypeError: other dtypes.  RelvmShapeError: shapes that do not broadcast.
-    Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
+    x, y: tensors of the same integer or float dtype, whose shapes broadcast.
+    Result: a tensor of that dtype, with the broadcast shape.
+    Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
+    broadcast.   Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
 
     Examples:
 

@@ -15,7 +15,7 @@ from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positi
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
-    """Return the lower and the higher coordinate of a box along each of the two axes."""
+    """Return the lower and the higher coordinate of a box along each of its two axes."""
     if centred:
         half = box[2:] / np.float32(2)
         return (box[0] - half[0], box[0] + half[0]), (box[1] - half[1], box[1] + half[1])
@@ -50,10 +50,10 @@ def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, cent
 
 
 def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
-    """Generate non-maximum suppression in place, in the rows of the result.
+    """Generate non-maximum suppression, in place in the rows of the result.
 
     The front of a row stores a heap of the remaining boxes, with the best box at the root.  The end of the row stores
-    the selected boxes in reverse order.  The row is reversed when the selection is complete.
+    the selected boxes in reverse order.  When the selection is complete, the row is reversed.
     """
     (boxes, scores, limit, overlap, threshold), (out,) = inputs, outputs
     images, kinds, count = scores.shape
@@ -126,14 +126,18 @@ def non_max_suppression(
 ) -> TensorType:
     """Non-maximum suppression: for each image and class, the boxes that do not overlap a selected box of higher score.
 
-    boxes: f32(images, n, 4): two opposite corners, or, if `centred` is set, the center and the side lengths.   scores:
-    f32(images, classes, n); of boxes with equal scores, the first is better.   limit: i64[]: the maximum number of
-    boxes to select for each image and class.   overlap: f32[]: two boxes overlap if their intersection over union is
-    greater than this number.   threshold: f32[]: only boxes with a greater score are selected; NaN: any score.
-    Result: i64, the shape of scores: the indices of the selected boxes, the best first, then -1 up to the end.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: `centred` is not a bool.  RelvmShapeError:
-    boxes and scores differ in the number of images or boxes, or a box does not have 4 numbers.   Source: ONNX
-    NonMaxSuppression-11.
+    boxes: an f32 tensor of shape (images, n, 4).  A box consists of two opposite corners or, if `centred` is set, of
+    the center and the side lengths.
+    scores: an f32 tensor of shape (images, classes, n).  Of boxes with equal scores, the first is better.
+    limit: an i64 tensor of rank 0, the maximum number of boxes to select for each image and class.
+    overlap: an f32 tensor of rank 0.  Two boxes overlap if their intersection over union is greater than this number.
+    threshold: an f32 tensor of rank 0.  Only boxes with a greater score are selected.  If it is NaN, any score
+    suffices.
+    Result: an i64 tensor with the shape of `scores`.  Each row contains the indices of the selected boxes, the best
+    first, and is filled up with -1.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if `centred` is not a
+    bool.  Raises RelvmShapeError if boxes and scores differ in the number of images or boxes, or a box does not have 4
+    numbers.   Source: ONNX NonMaxSuppression-11.
 
     Examples:
 

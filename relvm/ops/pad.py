@@ -46,7 +46,7 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
 
 
 def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
-    """Return the index in [0, size) of the element to copy to `position`.  The position may lie outside [0, size)."""
+    """Return the index, in [0, size), of the element that is copied to `position`, which can be outside [0, size)."""
     last = size - 1
     match mode:
         case "edge":
@@ -59,7 +59,7 @@ def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
 
 
 def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:
-    """Generate padding row by row: copy the middle of a row in order, and the margins element by element."""
+    """Generate padding row by row.  The middle of a row is copied in order, and the margins element by element."""
     (x,), (out,) = inputs, outputs
     rank = len(x.shape)
     sizes = [as_scalar(dim, I64) for dim in x.shape]
@@ -90,16 +90,18 @@ def _pad(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: flo
 def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "constant") -> TensorType:
     """Pad each axis of x.
 
-    x: a tensor of known rank.   pads: the number of elements to add before each axis, then after each axis; in mode
-    `constant` a negative number removes elements.   value: the element that mode `constant` adds, a number that the
-    dtype of x can represent; for strings it must be 0, which means the empty string.   mode: `constant` adds `value`;
-    `edge` repeats the nearest element; `reflect` mirrors x at its first and last elements, as often as needed; `wrap`
-    repeats x.
-    Result: the dtype of x; each dimension grows by its two pads.
-    Raises RelvmArgumentError: the number of pads is not two for each axis, the dtype of x cannot represent the value,
-    or the mode is unknown; in a mode other than `constant`, a negative pad or a value other than 0.  RelvmShapeError:
-    more elements are removed than an axis has; a mode other than `constant` pads an axis without elements.
-    Source: ONNX Pad-25, numpy.pad.
+    x: a tensor of known rank.
+    pads: the number of elements to add before each axis, then after each axis.  In mode `constant`, a negative number
+    removes elements.
+    value: the element that mode `constant` adds, a number that the dtype of x can represent.  For strings it must be 0,
+    which means the empty string.
+    mode: `constant` adds `value`.  `edge` repeats the nearest element.  `reflect` mirrors x at its first and last
+    elements, as often as needed.  `wrap` repeats x.
+    Result: a tensor of the dtype of x.  Each dimension grows by the two pads of its axis.
+    Raises RelvmArgumentError if the number of pads is not two for each axis, the dtype of x cannot represent the value,
+    the mode is unknown, or a pad is negative or the value not 0 in a mode other than `constant`.  Raises
+    RelvmShapeError if more elements are removed than an axis has, or a mode other than `constant` pads an axis without
+    elements.   Source: ONNX Pad-25, numpy.pad.
 
     Examples:
 

@@ -11,7 +11,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, part_loops
 
-_MAX_CLASSES = 512  # two numbers for each class lie on the C stack
+_MAX_CLASSES = 512  # limit because two numbers for each class are stored on the C stack
 _MIN_ROUNDS, _TOLERANCE = 100, 0.005
 
 
@@ -37,8 +37,8 @@ def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
 
 
 def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Newton steps for one class after the other.  After each step, the probabilities are normalized to a sum
-    of 1."""
+    """Generate Newton steps for one class after another.  After each step, the probabilities are normalized so that
+    their sum is 1."""
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
@@ -58,7 +58,7 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
             with k.loop(classes, name="j") as j:
                 k.assign(total, total + Select(t.eq(j), zero, pair(j, t) * pair(j, t)))
             k.store(own, (t,), total)
-        left = k.let("left", classes)  # becomes 0 on convergence
+        left = k.let("left", classes)  # set to 0 on convergence
         with k.loop(max(_MIN_ROUNDS, count), name="round"):
             mean, farthest = k.let("mean", zero), k.let("farthest", zero)
             with k.loop(left, name="t") as t:
@@ -85,10 +85,11 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
 def pairwise_coupling(x: TensorType) -> TensorType:
     """The class probabilities of each row that agree best with the probabilities of all pairs of classes.
 
-    x: (n, classes, classes), a float dtype.  Element i, j of a matrix is the probability of class i given that the
-    class is i or j.  The diagonal is ignored.   Result: (n, classes), the dtype of x; the elements of a row sum to 1.
-    Raises RelvmTypeError: another dtype or rank, more than 512 classes, or an unknown number of classes.
-    RelvmShapeError: matrices that are not square.
+    x: a tensor of shape (n, classes, classes) and of a float dtype.  Element (i, j) of a matrix is the probability of
+    class i given that the class is i or j.  The diagonal is ignored.
+    Result: a tensor of shape (n, classes) and of the dtype of x.  The elements of each row sum to 1.
+    Raises RelvmTypeError if x has another dtype or rank, or the number of classes is unknown or exceeds 512.  Raises
+    RelvmShapeError if the matrices are not square.
     Source: T.-F.  Wu, C.-J.  Lin, R.  C.  Weng, Probability Estimates for Multi-class Classification by Pairwise
     Coupling, 2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
     """

@@ -37,9 +37,10 @@ def _pool(
 ) -> None:
     """Generate pooling, row by row of the result.
 
-    start: the initial value.   combine: combines two values of a window.   finish: None, or a function with arguments
-    (k, row) that returns another function.  That function returns the final element from two arguments: the position in
-    the row, or None if the window lies inside the input along the last axis; and the combined value of the window.
+    start: the initial value.   combine: combines two values of a window.   finish: None, or a function of k and the
+    row.  It returns a function that converts a combined value to an element of the result.  The arguments of the latter
+    are the position in the row, or None if the window lies inside the input along the last axis, and the combined
+    value.
     """
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
@@ -51,8 +52,8 @@ def _pool(
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row of the result, a strip of positions at a time.  First combine the input rows of the windows into
-    one row.  Then combine, for each position, the elements of this row that its window covers."""
+    """Generate a row of the result, one strip of positions at a time.  The input rows of the windows are first combined
+    into one row.  Then, for each position, the elements of this row that its window covers are combined."""
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
@@ -99,7 +100,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row of the result for wide windows: combine one element of all windows at a time."""
+    """Generate a row of the result for wide windows.  One element of all windows is combined at a time."""
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
         k.store(out, (target + o,), start)
@@ -130,7 +131,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
 
 
 def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -> None:
-    """Generate maximum pooling of float32 over one or two axes as calls of a function in csrc/codegen/pooling.h."""
+    """Generate maximum pooling of f32 over one or two axes, as calls of a function in csrc/codegen/pooling.h."""
     high, wide = ([1] * (4 - len(x.shape)) + [*x.shape[2:]])[-2:]
     rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
     planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
@@ -166,7 +167,7 @@ def _average_pool(
 
 
 def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
-    """Return how many positions of the window lie inside the input along `axis`, for output position `place`."""
+    """Return the number of window positions along `axis` that are inside the input, for output position `place`."""
     size, taps = as_scalar(x.shape[2 + axis], I64), as_scalar(window.sizes[axis], I64)
     corner = place * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)
@@ -203,15 +204,18 @@ def max_pool(
     pads: tuple[int, ...] | None = None,
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """The largest element in each window; NaN if the window contains a NaN.  A window that covers only padding gives
-    the smallest value of the dtype (-inf for floats).
+    """The largest element in each window; NaN if the window contains a NaN.  For a window that covers only padding, the
+    result is the smallest value of the dtype (-inf for floats).
 
-    x: (batch, channels, spatial...), an integer or float dtype.   kernel, strides, dilations: one number >= 1 for each
-    spatial axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.
-    Result: (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel - 1) * dilation -
-    1) // stride + 1.
-    Raises RelvmTypeError: bool, rank below 3.  RelvmArgumentError: attributes that do not fit.  RelvmShapeError: a
-    window larger than the padded input.   Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
+    x: a tensor of shape (batch, channels, spatial...) and of an integer or float dtype.
+    kernel: the size (>= 1) of the window along each spatial axis.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel
+    - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError if x has dtype bool or a rank below 3.  Raises RelvmArgumentError if an attribute has the
+    wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
+    Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
 
     Examples:
 
@@ -246,13 +250,17 @@ def average_pool(
 ) -> TensorType:
     """The mean of each window.
 
-    x: (batch, channels, spatial...), a float dtype.   kernel, strides, dilations: one number >= 1 for each spatial
-    axis; None: 1.   pads: numbers >= 0, before each spatial axis, then after each; None: 0.   count_include_pad:
-    whether padding counts as zeros.  Otherwise padding does not count, and a window that covers only padding gives NaN.
-    Result: (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel - 1) * dilation -
-    1) // stride + 1.
-    Raises RelvmTypeError: another dtype, rank below 3.  RelvmArgumentError: attributes that do not fit.
-    RelvmShapeError: a window larger than the padded input.   Source: ONNX AveragePool-22 (ceil_mode 0).
+    x: a tensor of shape (batch, channels, spatial...) and of a float dtype.
+    kernel: the size (>= 1) of the window along each spatial axis.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    count_include_pad: whether padding counts as zeros.  If not, padding is ignored, and the mean of a window that
+    covers only padding is NaN.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel
+    - 1) * dilation - 1) // stride + 1.
+    Raises RelvmTypeError if x has another dtype or a rank below 3.  Raises RelvmArgumentError if an attribute has the
+    wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
+    Source: ONNX AveragePool-22 (ceil_mode 0).
 
     Examples:
 
@@ -322,13 +330,13 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """For each window, the position in flattened x of the maximum that max_pool finds.  Of equal maxima the first one
-    counts, and a NaN counts as the maximum.  A window that covers only padding gives -1.
+    """For each window, the position in flattened x of the maximum that max_pool finds.  Of equal maxima, the first one
+    counts, and NaN counts as the maximum.  For a window that covers only padding, the position is -1.
 
-    x, kernel, strides, pads, dilations: as for max_pool.   column_major: whether positions inside a channel are counted
-    in column-major order, with the first spatial axis fastest, instead of row-major order.   Result: i64, the shape of
-    the result of max_pool.
-    Raises RelvmTypeError, RelvmArgumentError, RelvmShapeError: as max_pool does.
+    x, kernel, strides, pads, dilations: as for max_pool.
+    column_major: whether positions inside a channel are counted in column-major order, with the first spatial axis
+    fastest, instead of row-major order.   Result: an i64 tensor with the shape of the result of max_pool.
+    Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.
     Source: the second output of ONNX MaxPool-22.
 
     Examples:

@@ -1,4 +1,5 @@
-"""Dynamic quantization: represents numbers as (q - zero) * scale, with scale and zero point computed at run time."""
+"""Dynamic quantization: numbers are represented as (q - zero) * scale, with a scale and a zero point that are computed
+at run time."""
 
 from __future__ import annotations
 
@@ -55,20 +56,21 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
-    """Return the number of operations.  An element takes seven: two for the range, a division, a rounding, an addition
-    and two for clamping."""
+    """Return the number of operations: seven for each element (two for the range, a division, a rounding, an addition,
+    and two for clamping)."""
     return 7 * product(x)
 
 
 @op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=CustomKernel(_dynamic_quantize, _operations))
 def dynamic_quantize(x: TensorType) -> TupleType:
-    """x quantized to u8: round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
+    """x quantized to u8, as round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
     range of x, extended to include 0, to the range of u8.
 
-    x: f32.   NaN does not affect the range, and becomes 0.   If x has no elements, or all are zero, the scale is 1.
-    Result: a tuple of the quantized tensor, u8, the shape of x; the scale, f32 of rank 0; the zero point, u8 of rank 0.
-    Raises RelvmTypeError: another dtype.   Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX
-    does not define.
+    x: an f32 tensor.   NaN does not affect the range, and becomes 0.
+    If x has no elements, or all are zero, the scale is 1.
+    Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX does not define.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Random numbers.  All are derived from `random_bits`, the only operator that returns a different result at each
+"""Random numbers.  All are computed from `random_bits`, the only operator that returns a different result for each
 call."""
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from relvm.kernels.lowering_rules import Builtin
     effect=Effect.IMPURE,
 )
 def random_bits() -> PrimType:
-    """The next 64 uniformly random bits of the virtual machine.  `VirtualMachine.seed` sets the start of the sequence.
+    """The next 64 uniformly random bits of the virtual machine.  `VirtualMachine.seed` determines the sequence.
 
-    Result: i64.   Raises nothing.
-    Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
+    Result: an i64 scalar.
+    Raises nothing.   Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
     """
     return PrimType(I64)

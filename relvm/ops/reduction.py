@@ -74,9 +74,10 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes; integers wrap around; 0 for no elements.
 
-    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
-    reduced axes stay, with size 1.   Result: the dtype of x.   Floats are added in several partial sums.
-    Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceSum-13.
+    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    Floats are added in several partial sums.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceSum-13.
 
     Examples:
 
@@ -90,9 +91,9 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The product along some axes; integers wrap around; 1 for no elements.
 
-    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
-    reduced axes stay, with size 1.   Result: the dtype of x.
-    Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceProd-18.
+    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceProd-18.
 
     Examples:
 
@@ -110,10 +111,10 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The mean along some axes; NaN for no elements.
 
-    x: a float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the reduced axes
-    stay, with size 1.
-    Result: the dtype of x.
-    Raises RelvmTypeError: another dtype, an axis out of range or given twice.   Source: ONNX ReduceMean-18.
+    x: a tensor of a float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has another dtype, or an axis is out of range or given twice.
+    Source: ONNX ReduceMean-18.
 
     Examples:
 
@@ -128,9 +129,10 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The largest element along some axes; NaN if an element is NaN; the dtype's smallest value (-inf) for no elements.
 
-    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
-    reduced axes stay, with size 1.   Result: the dtype of x.
-    Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMax-20; NaN: NumPy.
+    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceMax-20; NaN: NumPy.
 
     Examples:
 
@@ -145,9 +147,10 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The smallest element along some axes; NaN if an element is NaN; the dtype's largest value (inf) for no elements.
 
-    x: an integer or float dtype.   axes: distinct, each in [-rank, rank); None: all axes.   keepdims: whether the
-    reduced axes stay, with size 1.   Result: the dtype of x.
-    Raises RelvmTypeError: bool, an axis out of range or given twice.   Source: ONNX ReduceMin-20; NaN: NumPy.
+    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceMin-20; NaN: NumPy.
 
     Examples:
 
@@ -158,7 +161,7 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 
 def _along(k: KernelBuilder, x: Buffer, axis: int):
-    """Return the size of an axis, its stride, and the loops over the axes before and behind it."""
+    """Return the size of an axis, its stride, and the loops over the axes before and after it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
@@ -167,8 +170,8 @@ def _along(k: KernelBuilder, x: Buffer, axis: int):
 def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
-    better: called as better(best, element), returns whether the element replaces the best one so far.  An element that
-    is NaN always replaces a number, and is never replaced.
+    better: a function of the best element so far and another element, which returns whether the latter replaces the
+    former.  An element that is NaN always replaces a number, and is never replaced.
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
@@ -212,10 +215,10 @@ def _numpy_argument(function: Callable) -> Callable:
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
-    1.
-    Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
-    Source: ONNX ArgMax-13; NaN: NumPy.
+    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
+    elements.   Source: ONNX ArgMax-13; NaN: NumPy.
 
     Examples:
 
@@ -229,10 +232,10 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: an integer or float dtype.   axis: in [-rank, rank), of size >= 1.   keepdims: whether the axis stays, with size
-    1.
-    Result: i64.   Raises RelvmTypeError: bool, an axis out of range.  RelvmShapeError: an axis without elements.
-    Source: ONNX ArgMin-13; NaN: NumPy.
+    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
+    elements.   Source: ONNX ArgMin-13; NaN: NumPy.
 
     Examples:
 
@@ -256,8 +259,9 @@ def _softmax(x: Expr, *, axis: int) -> Expr:
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """exp(x - max(x)) divided by its sum, along an axis.
 
-    x: a float dtype, rank >= 1.   axis: in [-rank, rank).   Result: the type of x.
-    Raises RelvmTypeError: another dtype, an axis out of range.   Source: ONNX Softmax-13.
+    x: a tensor of a float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype or the axis is out of range.   Source: ONNX Softmax-13.
 
     Examples:
 

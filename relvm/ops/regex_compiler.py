@@ -1,9 +1,9 @@
-"""Compiler from regular expressions to programs for string_match.  It supports a subset of the syntax of RE2 and
-raises an error for any other syntax.
+"""Compiler from regular expressions to programs for the operator string_match.  It supports a subset of the syntax of
+RE2, and raises an error for any other syntax.
 
-Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, also with names or flags (i,
-m, s, U); alternation; greedy and non-greedy repetition, which are equivalent in a full match; anchors; escapes of
-letters, code points, words, digits and white space.
+Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, optionally with names or
+flags (i, m, s, U); alternation; greedy and non-greedy repetition, which are equivalent in a full match; anchors;
+escapes of letters, code points, words, digits and white space.
 Source: https://github.com/google/re2/wiki/Syntax.
 """
 
@@ -20,7 +20,7 @@ from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
 
 MAX_INSTRUCTIONS = 20_000
-_MAX_REPEATED = 1000  # as in RE2
+_MAX_REPEATED = 1000  # limit on counted repetitions, as in RE2
 _MAX_NESTED = 100
 _LAST = 0x10FFFF
 _QUOTED = re.compile(r"\\Q(.*?)(?:\\E|\Z)|\\.", re.DOTALL)
@@ -32,7 +32,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 @value_record
 class CharacterClass:
-    """A pattern for one character: a code point in `ranges`, or one outside `ranges` if `other` is set."""
+    """A pattern for one character: a code point in `ranges` or, if `other` is set, a code point outside `ranges`."""
 
     ranges: Ranges
     other: bool = False
@@ -60,7 +60,8 @@ class Alternation:
 
 @value_record
 class Quantifier:
-    """A repetition of `part`, at least `least` and at most `most` times.  most: None for no limit."""
+    """A repetition of `part`, at least `least` times and at most `most` times.  If `most` is None, there is no
+    limit."""
 
     part: Part
     least: int
@@ -112,7 +113,7 @@ def program_of(pattern: str) -> np.ndarray:
 
 
 class _Reader:
-    """A recursive descent parser for a pattern.  flags: the flags that (?flags) has set at the current position."""
+    """A recursive descent parser for a pattern.   flags: the flags that are in effect at the current position."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = _QUOTED.sub(_unquoted, pattern)
@@ -251,8 +252,10 @@ class _Reader:
         return self.set_of(ranges, other)
 
     def escaped(self) -> tuple[Ranges, bool]:
-        """Parse an escape after its backslash, inside or outside a class.  Return ranges of code points, and whether
-        the escape means all other code points."""
+        """Parse an escape after its backslash, inside or outside a class.
+
+        Return ranges of code points, and whether the escape stands for all code points outside these ranges.
+        """
         letter = self.take()
         if letter.lower() in _CLASSES:
             return _CLASSES[letter.lower()], letter.isupper()
@@ -309,7 +312,7 @@ class _Reader:
 
 
 def _unquoted(found: re.Match) -> str:
-    """Escape the text between \\Q and \\E; return another escape unchanged."""
+    r"""Escape the text between \Q and \E.  Return any other escape unchanged."""
     if found[1] is None:
         return found[0]
     return "".join(each if each.isalnum() else f"\\{each}" for each in found[1])
@@ -387,7 +390,7 @@ def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
 
 
 def _split(rows: list[list[int]]) -> int:
-    """Append a SPLIT instruction and return its index.  SPLIT continues both with the next instruction and with a
-    second target, which the caller sets later."""
+    """Append a SPLIT instruction and return its index.  SPLIT continues with both the next instruction and a second
+    target, which the caller must set later."""
     rows.append([SPLIT, len(rows) + 1, 0])
     return len(rows) - 1

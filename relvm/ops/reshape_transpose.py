@@ -27,7 +27,8 @@ from relvm.kernels.lowering_rules import VIEW, Builtin, CustomKernel, DataMoveme
 def shape_of(x: TensorType) -> ShapeType:
     """The dimensions of x.
 
-    x: any tensor.   Result: a shape.   Raises RelvmTypeError: not a tensor.   Source: ONNX Shape-19.
+    x: any tensor.   Result: a shape.
+    Raises RelvmTypeError if the argument is not a tensor.   Source: ONNX Shape-19.
 
     Examples:
 
@@ -42,9 +43,8 @@ def shape_of(x: TensorType) -> ShapeType:
 def shape_to_tensor(shape: ShapeType) -> TensorType:
     """The dimensions of a shape as a tensor.
 
-    shape: any shape.   Result: i64, with one element for each dimension.
-    Raises RelvmTypeError: not a shape.
-    Source: ONNX Shape-19.
+    shape: any shape.   Result: an i64 tensor with one element for each dimension.
+    Raises RelvmTypeError if the argument is not a shape.   Source: ONNX Shape-19.
 
     Examples:
 
@@ -66,9 +66,9 @@ def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
 def tensor_to_shape(x: TensorType) -> ShapeType:
     """The elements of a vector as the dimensions of a shape.
 
-    x: i64[n].   Result: a shape, of rank n if n is known.   Raises RelvmTypeError: another dtype or rank.
-    At run time RelvmShapeError: a negative number.
-    Source: the shape argument of ONNX Reshape-19.
+    x: an i64 tensor of shape (n,).   Result: a shape, whose rank is n if n is known.
+    Raises RelvmTypeError if x has another dtype or rank.  At run time, it raises RelvmShapeError if an element is
+    negative.   Source: the shape argument of ONNX Reshape-19.
 
     Examples:
 
@@ -84,11 +84,11 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
 
 @op("reshape", numpy=np.reshape, lower=VIEW, moves=True)
 def reshape(x: TensorType, shape: ShapeType) -> TensorType:
-    """The elements of x, in row-major order, with another shape.
+    """A tensor of another shape with the elements of x, in row-major order.
 
-    x: any tensor.   shape: a shape with the same number of elements; -1 is not allowed.   Result: the dtype of x, the
-    shape `shape`.
-    Raises RelvmShapeError: another number of elements, a negative dimension.   Source: ONNX Reshape-19.
+    x: any tensor.   shape: a shape with the same number of elements.  -1 is not allowed.
+    Result: a tensor with the dtype of x and the shape `shape`.
+    Raises RelvmShapeError if the number of elements differs, or a dimension is negative.   Source: ONNX Reshape-19.
 
     Examples:
 
@@ -108,9 +108,10 @@ def reshape(x: TensorType, shape: ShapeType) -> TensorType:
 def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     """x with new axes of size 1.
 
-    x: any tensor.   axes: the distinct positions of the new axes in the result, each in [-r, r), where r is the rank of
-    the result.   Result: the dtype of x.
-    Raises RelvmTypeError: an axis out of range or given twice.   Source: ONNX Unsqueeze-21.
+    x: any tensor.
+    axes: the distinct positions of the new axes in the result, each in [-r, r), where r is the rank of the result.
+    Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if an axis is out of range or given twice.   Source: ONNX Unsqueeze-21.
 
     Examples:
 
@@ -135,12 +136,13 @@ def _numpy_squeeze(x: np.ndarray, *, axes: tuple[int, ...] | None) -> np.ndarray
 
 @op("squeeze", numpy=_numpy_squeeze, lower=VIEW, moves=True)
 def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType:
-    """x without some axes of size 1.
+    """x with axes of size 1 removed.
 
-    x: any tensor.   axes: distinct axes of size 1, each in [-rank, rank); None: every axis of size 1, which is allowed
-    only if all dimensions of x are known numbers.   Result: the dtype of x.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmShapeError: an axis is not provably of size 1, or
-    axes is None and a dimension is unknown.   Source: ONNX Squeeze-21.
+    x: any tensor.
+    axes: distinct axes of size 1, each in [-rank, rank), or None for every axis of size 1.  None is allowed only if all
+    dimensions of x are known numbers.   Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmShapeError if an axis is not provably
+    of size 1, or axes is None and a dimension is unknown.   Source: ONNX Squeeze-21.
 
     Examples:
 
@@ -164,7 +166,8 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
-    """Check the arguments of operator `name`: x must be a tensor, and `shape` a shape of at least the rank of x."""
+    """Check the arguments of operator `name`: x must be a tensor, and `shape` a shape whose rank is at least that of
+    x."""
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
@@ -176,9 +179,9 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes of size 1 and along new axes in front, as in NumPy.
 
-    x: any tensor.   shape: the shape of the result, of at least the rank of x.   Result: the dtype of x, the shape
-    `shape`.
-    Raises RelvmShapeError: a dimension of x is neither 1 nor provably equal to the dimension of the shape.
+    x: any tensor.   shape: the shape of the result, whose rank is at least that of x.
+    Result: a tensor with the dtype of x and the shape `shape`.
+    Raises RelvmShapeError if a dimension of x is neither 1 nor provably equal to the dimension of the shape.
     Source: numpy.broadcast_to.
 
     Examples:
@@ -211,12 +214,11 @@ _NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
 def expand(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front.
 
-    Unlike broadcast_to, expand does not need to know at compile time which axes have size 1.
-    x: any tensor.   shape: the shape of the result, of at least the rank of x.   Result: the dtype of x, the shape
-    `shape`.
-    Raises RelvmShapeError, at compile time or at run time: a dimension of x is neither 1 nor the dimension of the
-    shape.
-    Source: ONNX Expand-13, numpy.broadcast_to.
+    Unlike broadcast_to, expand does not need to know at compile time which axes have size 1.   x: any tensor.
+    shape: the shape of the result, whose rank is at least that of x.
+    Result: a tensor with the dtype of x and the shape `shape`.
+    Raises RelvmShapeError, at compile time or at run time, if a dimension of x is neither 1 nor the dimension of the
+    shape.   Source: ONNX Expand-13, numpy.broadcast_to.
 
     Examples:
 
@@ -247,10 +249,10 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes permuted: axis i of the result is axis perm[i] of x.
 
-    x: any tensor.   perm: each axis once, in [-rank, rank); None: the axes in reverse order.   Result: the dtype of x.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: the length of perm is not the rank
-    of x.
-    Source: ONNX Transpose-21.
+    x: any tensor.   perm: each axis once, in [-rank, rank), or None for the axes in reverse order.
+    Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if the length of perm is
+    not the rank of x.   Source: ONNX Transpose-21.
 
     Examples:
 
@@ -287,11 +289,12 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors concatenated along an axis.
 
-    xs: at least one tensor, all of one dtype and rank >= 1, with equal dimensions except along `axis`.
-    axis: in [-rank, rank).
-    Result: the dtype of xs; its size along `axis` is the sum of the sizes of xs.
-    Raises RelvmArgumentError: no tensor.  RelvmTypeError: different dtypes or ranks, an axis out of range.
-    RelvmShapeError: dimensions along another axis that are not provably equal.   Source: ONNX Concat-13.
+    xs: at least one tensor.  All tensors have the same dtype, the same rank (>= 1), and equal dimensions except along
+    `axis`.   axis: the axis, in [-rank, rank).
+    Result: a tensor of the dtype of xs.  Its size along `axis` is the sum of the sizes of xs.
+    Raises RelvmArgumentError if there is no tensor.  Raises RelvmTypeError if the dtypes or ranks differ, or the axis
+    is out of range.  Raises RelvmShapeError if dimensions along another axis are not provably equal.
+    Source: ONNX Concat-13.
 
     Examples:
 

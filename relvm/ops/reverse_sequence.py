@@ -48,13 +48,14 @@ def _reverse_sequence(k: KernelBuilder, inputs, outputs, *, time_axis: int) -> N
 
 @op("reverse_sequence", numpy=_numpy_reverse_sequence, lower=CustomKernel(_reverse_sequence), moves=True)
 def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) -> TensorType:
-    """Each sequence reversed: its steps up to its length are in reverse order; later steps are unchanged.
+    """Each sequence in reverse order.  Steps after the end of a sequence are unchanged.
 
-    x: any dtype, (steps, batch, ...), or (batch, steps, ...).   lengths: an integer dtype, (batch,): the length of each
-    sequence, in [0, steps].   time_axis: the axis of the steps, 0 or 1.   Result: the type of x.
-    Raises RelvmTypeError: a rank below 2, another dtype or rank of lengths.  RelvmArgumentError: another time_axis.
-    RelvmShapeError: the number of lengths is not the batch size; at run time, a length out of range.
-    Source: ONNX ReverseSequence-10.
+    x: a tensor of shape (steps, batch, ...), or (batch, steps, ...) if `time_axis` is 1.
+    lengths: a tensor of an integer dtype and of shape (batch,), with the length of each sequence, in [0, steps].
+    time_axis: the axis of the steps, 0 or 1.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if the rank of x is below 2, or `lengths` has another dtype or rank.  Raises
+    RelvmArgumentError if `time_axis` has another value.  Raises RelvmShapeError if the number of lengths is not the
+    batch size or, at run time, if a length is out of range.   Source: ONNX ReverseSequence-10.
 
     Examples:
 

@@ -1,7 +1,8 @@
-"""Operators of recurrent networks: the loop over the steps, without the matrix product of the input and its weights.
+"""Operators of recurrent networks.  They compute the steps of a network, but not the product of the input and its
+weights.
 
-The argument `x` is the result of that product, for all steps, plus all biases.  A step adds the product of the previous
-hidden state and `r` to its part of `x`, and computes the next state from the sum.  The cells are defined in
+The argument `x` contains that product for all steps, plus all biases.  A step adds the product of the previous hidden
+state and `r` to its part of `x`, and computes the next state from the sum.  The cells are defined in
 relvm/kernels/rnn/rnn_cells.py.
 Source: ONNX GRU-22, LSTM-22, RNN-22.
 """
@@ -26,7 +27,7 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
-    """Return the number of operations, or None if `lengths` is given, because lengths are only known at run time.
+    """Return the number of operations, or None if `lengths` is given, because lengths are known only at run time.
 
     gates: the number of matrix products with the previous state in a step.   cell: the number of other operations for
     each unit and step.  An activation counts as one operation.
@@ -63,17 +64,22 @@ def rnn(
 ) -> TupleType:
     """The simple recurrent network: h' = f(x + h * r), where h * r is a matrix product.
 
-    x: (steps, batch, directions * hidden), a float dtype: for each step, the product of the input and its weights, plus
-    biases.   r: (directions, hidden, hidden), the recurrent weights: a row for each unit of the previous state; hidden
-    must be a known number.   h: (directions, batch, hidden): the states before the first step.   lengths: i32,
-    (batch,): the length of each sequence; if it has size 0, each sequence has all steps.   x, r, h: one dtype.
-    direction: forward, reverse (the last step first) or bidirectional (both, in this order).
-    activations: f for each direction, a name in relvm/kernels/rnn/activations.py; None: tanh.   alpha, beta: a number
-    for each activation; None: its default.   clip: the argument of f is clamped to [-clip, clip]; None: no clamping.
-    Result: a tuple of all states, (steps, directions, batch, hidden), 0 after the end of a sequence; and the final
-    states, with the shape of h.  The final state of a sequence without steps is 0, as in ONNX Runtime.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmShapeError: dimensions that do not fit; at run time, a length
-    outside [0, steps].  RelvmArgumentError: an invalid attribute.   Source: ONNX RNN-22.
+    x: a tensor of a float dtype and of shape (steps, batch, directions * hidden).  For each step, it contains the
+    product of the input and its weights, plus biases.
+    r: the recurrent weights, of shape (directions, hidden, hidden), with a row for each unit of the previous state.
+    `hidden` must be a known number.   h: the states before the first step, of shape (directions, batch, hidden).
+    lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
+    steps.   x, r and h have the same dtype.
+    direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
+    activations: the name of f for each direction (see relvm/kernels/rnn/activations.py), or None for tanh.
+    alpha, beta: parameters of the activations, one number for each, or None for the defaults.
+    clip: the argument of f is clamped to [-clip, clip].  If it is None, it is not clamped.
+    Result: a tuple of two tensors.  The first contains the states after all steps and has shape (steps, directions,
+    batch, hidden).  States after the end of a sequence are 0.  The second contains the final states and has the shape
+    of h.  The final state of a sequence without steps is 0, as in ONNX Runtime.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions do not fit
+    together or, at run time, if a length is not in [0, steps].  Raises RelvmArgumentError if an attribute is invalid.
+    Source: ONNX RNN-22.
     """
     tensors = {"x": x, "r": r, "h": h}
     return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
@@ -99,12 +105,14 @@ def gru(
         z = f(x_z + h * r_z)    r = f(x_r + h * r_r)    h' = (1 - z) * n + z * h
         n = g(x_n + (r . h) * r_n + b), or with reset_after n = g(x_n + r . (h * r_n + b))
 
-    Products with the weights r_z, r_r and r_n are matrix products; the others are elementwise.
-    x: (steps, batch, directions * 3 * hidden), a float dtype: the parts z, r, n of each direction.
-    r: (directions, hidden, 3 * hidden); hidden must be a known number.   b: (directions, hidden).
-    h: (directions, batch, hidden).   lengths: i32, (batch,), or of size 0.   x, r, b, h: one dtype.
-    activations: f and g for each direction; None: sigmoid, tanh.   h, lengths, direction, alpha, beta, clip: as in rnn.
-    Result: as in rnn.   Raises: as rnn does.   Source: ONNX GRU-22; reset_after is its linear_before_reset.
+    Products with the weights r_z, r_r and r_n are matrix products.  All others are elementwise.
+    x: a tensor of a float dtype and of shape (steps, batch, directions * 3 * hidden), with the parts z, r, n of each
+    direction.   r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
+    b: a tensor of shape (directions, hidden).   h: a tensor of shape (directions, batch, hidden).
+    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, b and h have the same dtype.
+    activations: the names of f and g for each direction, or None for sigmoid and tanh.
+    h, lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn.
+    Raises the same errors as rnn.   Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
     is_bool = isinstance(reset_after, bool)
     expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
@@ -133,15 +141,16 @@ def lstm(
         i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i if `coupled`
         c' = f . c + i . g(x_n + h * r_n)    o = f(x_o + h * r_o + p_o . c')    h' = o . h(c')
 
-    Products with the weights r_i, r_f, r_n and r_o are matrix products; the others are elementwise.
-    x: (steps, batch, directions * 4 * hidden), a float dtype: the parts i, o, f, n of each direction.
-    r: (directions, hidden, 4 * hidden); hidden must be a known number.   p: the peephole weights i, o, f, (directions,
-    3 * hidden); (directions, 0): no peepholes.   h, c: (directions, batch, hidden).   lengths: i32, (batch,), or of
-    size 0.   x, r, p, h, c: one dtype.   coupled: whether the gates i and f are coupled, a bool.
-    activations: f, g and h for each direction; None: sigmoid, tanh, tanh.   lengths, direction, alpha, beta, clip: as
-    in rnn.
-    Result: as in rnn, followed by the final c.   Raises: as rnn does.   Source: ONNX LSTM-22; coupled is its
-    input_forget.
+    Products with the weights r_i, r_f, r_n and r_o are matrix products.  All others are elementwise.
+    x: a tensor of a float dtype and of shape (steps, batch, directions * 4 * hidden), with the parts i, o, f, n of each
+    direction.   r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
+    p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
+    h, c: the initial states, tensors of shape (directions, batch, hidden).
+    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, p, h and c have the same dtype.
+    coupled: whether the gates i and f are coupled.
+    activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
+    lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn, followed by a third tensor, the final c.
+    Raises the same errors as rnn.   Source: ONNX LSTM-22; coupled is its input_forget.
     """
     is_bool = isinstance(coupled, bool)
     expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)

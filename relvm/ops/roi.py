@@ -1,4 +1,4 @@
-"""Operators that resample regions of interest of images to one size."""
+"""Operators that resample regions of interest of images to a common size."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _check_images(k: KernelBuilder, op: str, images: Buffer, count: AnyDim) -> N
         )
 
 
-# Limit on the number of samples of an output element along an axis.  A region that exceeds it, or is not finite, is an
-# error.
+# Limit on the number of samples of an output element along an axis.  A region that needs more samples, or that is not
+# finite, is an error.
 _MAX_SAMPLES = 2**15
 _ENDLESS = "{}: region %lld must be finite and have at most {} elements for each element of the result"
 
@@ -75,7 +75,7 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
 
 
 def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
-    """Check the arguments and return the type of the result."""
+    """Check the arguments of operator `op`, and return the type of its result."""
     expect_float(op, x=x)
     expect_same_dtype(op, x=x, regions=regions)
     expect_tensor(op, images=images)
@@ -95,8 +95,8 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 
 
 def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Return four values for a position along an axis: whether the position is at most one element outside the axis,
-    the index of the element before it, the index of the element after it, and the weight of the element after it."""
+    """Return four values for a position along an axis: whether it is at most one element outside the axis, the index of
+    the element before it, the index of the element after it, and the weight of the latter."""
     if at < -1 or at > size:
         return False, 0, 0, 0.0
     at = max(at, 0)
@@ -218,17 +218,22 @@ def roi_align(
 ) -> TensorType:
     """Each region resampled to an image of size `size`, by bilinear interpolation.
 
-    x: (n, channels, height, width), a float dtype.   regions: (m, 4), the dtype of x: left, top, right, bottom, before
-    multiplication by `scale`.   images: i64[m]: the image of each region.   size: the height and width of the result.
-    samples: the number of samples of an output element along each axis; 0: the size of the output element in elements
-    of x, rounded up.   mode: "avg", the mean of the samples; "max", the largest weighted element.  A sample has four
-    weighted elements, those next to its position.
+    x: a tensor of shape (n, channels, height, width) and of a float dtype.
+    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, before
+    multiplication by `scale`.   images: an i64 tensor of shape (m,), with the number of each region's image.
+    size: the height and width of the result.
+    samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
+    elements of x, rounded up.
+    mode: "avg" computes the mean of the samples, "max" the largest weighted element.  A sample has four weighted
+    elements, those next to its position.
     half_pixel: whether the center of the first element is at 0.5.  Otherwise the center is at 0, and a region has sides
     of at least 1.
-    Result: (m, channels, *size), the dtype of x; a sample more than one element outside of x is 0.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: another mode, an invalid size or number of
-    samples.  RelvmShapeError: different numbers of regions and images.  At run time RelvmIndexError: an image out of
-    range; RelvmArithmeticError: a region that is not finite, or too large.   Source: ONNX RoiAlign-22.
+    Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A sample that is more than one element
+    outside x is 0.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode is unknown,
+    or the size or the number of samples is invalid.  Raises RelvmShapeError if the numbers of regions and images
+    differ.  At run time, it raises RelvmIndexError if the number of an image is out of range.  Raises
+    RelvmArithmeticError if a region is not finite or too large.   Source: ONNX RoiAlign-22.
 
     Examples:
 
@@ -311,13 +316,17 @@ def roi_max_pool(
 ) -> TensorType:
     """The largest element in each part of each region.  A region is divided into size[0] rows and size[1] columns.
 
-    x: (n, channels, height, width), a float dtype.   regions: (m, 4), the dtype of x: left, top, right, bottom, all
-    inclusive, before multiplication by `scale` and rounding.   images: i64[m]: the image of each region.
-    size: the number of parts along the height and the width.  Parts overlap if the number does not divide the side of
-    the region.   Result: (m, channels, *size), the dtype of x; 0 for a part without elements.
-    Raises RelvmTypeError: other dtypes or ranks.  RelvmArgumentError: an invalid size.  RelvmShapeError: different
-    numbers of regions and images.  At run time RelvmIndexError: an image out of range; RelvmArithmeticError: a region
-    that is not finite, or too large.   Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
+    x: a tensor of shape (n, channels, height, width) and of a float dtype.
+    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, all
+    inclusive, before multiplication by `scale` and rounding.
+    images: an i64 tensor of shape (m,), with the number of each region's image.
+    size: the number of parts along the height and the width.  Parts overlap if the side of the region is not a multiple
+    of this number.
+    Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A part without elements is 0.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the size is invalid.
+    Raises RelvmShapeError if the numbers of regions and images differ.  At run time, it raises RelvmIndexError if the
+    number of an image is out of range.  Raises RelvmArithmeticError if a region is not finite or too large.
+    Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
 
     Examples:
 

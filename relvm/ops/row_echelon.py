@@ -26,7 +26,8 @@ def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
 
 
 def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Gaussian elimination in place in the result: subtract multiples of the pivot row from the rows below."""
+    """Generate Gaussian elimination, in place in the result: multiples of the pivot row are subtracted from the rows
+    below."""
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)
@@ -58,11 +59,12 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
 def row_echelon(x: TensorType) -> TensorType:
     """For each matrix, an upper triangular matrix with the same determinant.
 
-    x: (..., n, n), a float dtype.   Result: the type of x.  Rows are exchanged so that each pivot has the largest
-    absolute value on and below the diagonal of its column; one of the two rows changes its sign.  Then multiples of the
-    pivot row are subtracted from the rows below.
-    Raises RelvmTypeError: other dtypes, a rank below 2.  RelvmShapeError: matrices that are not square.
-    Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
+    x: a tensor of shape (..., n, n) and of a float dtype.
+    Result: a tensor of the same type as x.  For each column, two rows are exchanged so that the pivot has the largest
+    absolute value on and below the diagonal, and one of the two rows changes its sign.  Then multiples of the pivot row
+    are subtracted from the rows below.
+    Raises RelvmTypeError if x has another dtype or a rank below 2.  Raises RelvmShapeError if the matrices are not
+    square.   Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
 
     Examples:
 

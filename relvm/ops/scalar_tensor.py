@@ -23,9 +23,9 @@ def _to_scalar(x: np.ndarray) -> bool | int | float:
 def to_scalar(x: TensorType) -> PrimType:
     """The element of a tensor of rank 0 as a scalar.
 
-    x: any dtype, rank 0.   Result: bool for bool, i64 for an integer dtype, f64 for a float dtype.
-    Raises RelvmTypeError: another rank, an unknown dtype; at run time, a u64 out of the range of i64.
-    Source: numpy.ndarray.item.
+    x: a tensor of rank 0.   Result: a scalar: bool for bool, i64 for an integer dtype, f64 for a float dtype.
+    Raises RelvmTypeError if x has another rank or an unknown dtype or, at run time, if a u64 is out of the range of
+    i64.   Source: numpy.ndarray.item.
 
     Examples:
 
@@ -48,11 +48,11 @@ def _to_tensor(value: bool | int | float, *, dtype: str | DType) -> np.ndarray:
 def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     """A scalar as a tensor of rank 0.
 
-    value: bool, i64 or f64.   dtype: bool for a bool, any number dtype for an i64, a float dtype for an f64.
-    Result: the dtype `dtype`, rank 0; for a float dtype, rounded to the nearest number.
-    Raises RelvmTypeError: not a scalar, a dtype that is not allowed for the scalar; at run time, an integer out of the
-    range of the dtype.
-    Source: numpy.array.
+    value: a scalar of dtype bool, i64 or f64.
+    dtype: bool for a bool, any integer or float dtype for an i64, a float dtype for an f64.
+    Result: a tensor of rank 0 and of dtype `dtype`.  For a float dtype, the value is rounded to the nearest number.
+    Raises RelvmTypeError if the argument is not a scalar, the dtype is not allowed for the scalar or, at run time, if
+    an integer is out of the range of the dtype.   Source: numpy.array.
 
     Examples:
 

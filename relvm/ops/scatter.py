@@ -75,18 +75,20 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written at computed positions: an update goes to the position that it has in `updates`, with its
-    index as the position along `axis`.
+    """x with updates written to the positions that indices along one axis select.  An update is written to its own
+    position, except that its position along `axis` is its index in `indices`.
 
-    x: any tensor of rank >= 1.   indices: i32 or i64, of the rank of x, no longer than x along the other axes; each
-    index in [-n, n), where n is the size of the axis.   updates: the dtype of x, the shape of indices.   axis: in
-    [-rank, rank).
-    reduction: "none": the update replaces the element; of several updates of an element, the last one counts.  "add",
-    "mul", "max", "min": the update is combined with the element, in row-major order of the updates; not for bool.
-    Result: the type of x.
-    Raises RelvmTypeError: other dtypes or ranks, an axis out of range.  RelvmArgumentError: another reduction.
-    RelvmShapeError: another shape of updates, too many indices along another axis.  At run time RelvmIndexError: an
-    index out of range.   Source: ONNX ScatterElements-18.
+    x: any tensor of rank >= 1.
+    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
+    Each index is in [-n, n), where n is the size of the axis.
+    updates: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    reduction: with "none", an update replaces the element, and of several updates of an element the last one counts.
+    With "add", "mul", "max" or "min", updates are combined with the element, in row-major order of the updates.  This
+    is not allowed for bool.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises
+    RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or there are
+    too many indices along another axis.  At run time, it raises RelvmIndexError if an index is out of range.
+    Source: ONNX ScatterElements-18.
 
     Examples:
 
@@ -127,17 +129,20 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
 def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written to the slices that the rows of indices refer to: x[indices[a...]] becomes updates[a...].
+    """x with updates written to the slices to which the rows of indices refer: x[indices[a...]] becomes updates[a...].
 
-    x: any tensor of rank >= depth.   indices: i32 or i64, (..., depth).  A row gives a position along each of the first
-    `depth` axes of x, in [-n, n) for an axis of size n.   updates: the dtype of x.  The shape is the shape of indices
-    without the last dimension, followed by the shape of x without the first `depth` dimensions.
-    reduction: "none": the update replaces the slice; of several updates of a slice, the last one counts.  "add", "mul",
-    "max", "min": the update is combined with the slice, in row-major order of the updates; not for bool.
-    Result: the type of x.
-    Raises RelvmTypeError: other dtypes, ranks that do not fit.  RelvmArgumentError: another reduction.
-    RelvmShapeError: another shape of updates, another last dimension of indices.  At run time RelvmIndexError: an index
-    out of range.   Source: ONNX ScatterND-18.
+    x: any tensor of rank >= depth.
+    indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
+    `depth` axes of x, in [-n, n) for an axis of size n.
+    updates: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by
+    the shape of x without the first `depth` dimensions.
+    reduction: with "none", an update replaces the slice, and of several updates of a slice the last one counts.  With
+    "add", "mul", "max" or "min", updates are combined with the slice, in row-major order of the updates.  This is not
+    allowed for bool.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if an argument has another dtype, or the ranks do not fit together.  Raises RelvmArgumentError
+    if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or the last dimension of
+    `indices` is not `depth`.  At run time, it raises RelvmIndexError if an index is out of range.
+    Source: ONNX ScatterND-18.
 
     Examples:
 

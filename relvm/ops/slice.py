@@ -13,7 +13,7 @@ from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Scalar, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import DataMovement, IndexExprs
 
-# A bound of at least this magnitude means the end of the axis in that direction.  ONNX writes INT_MAX or INT64_MAX.
+# A bound of at least this magnitude means the end of the axis.  ONNX models contain INT_MAX or INT64_MAX.
 _FAR = 1 << 31
 
 
@@ -24,7 +24,7 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
         return len(range(size)[begin:end:step])
     if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
-    if step < 0:  # from the last element down to the first one excluded
+    if step < 0:  # count from the last element down to the first element that is excluded
         start = _bound(size, begin, -1, dim_op("sub", size, 1))
         stop = _bound(size, end, -1, dim_op("sub", size, 1))
         return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
@@ -37,7 +37,8 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
 
 
 def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
-    """Clamp a bound as Python slices do: count a negative bound from the end, then clamp to [low, high]."""
+    """Clamp a bound as Python slices do.  A negative bound first counts from the end, and is then clamped to [low,
+    high]."""
     if position >= _FAR:
         return high
     if position <= -_FAR:
@@ -48,7 +49,8 @@ def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
 
 
 def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """Return the first position of a slice, clamped as in `_slice_dim`, or any number if the slice is empty."""
+    """Return the first position of a slice, clamped as in `_slice_dim`.  If the slice is empty, any number can be
+    returned."""
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)
@@ -85,15 +87,16 @@ def slice_(
     axes: tuple[int, ...] | None = None,
     steps: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """x[begin:end:step] along some axes.
+    """The slice x[begin:end:step] along some axes.
 
-    x: any tensor of known rank.   begin, end: one number for each axis, clamped as in Python slices.  Negative numbers
-    count from the end.  A number >= 2^31 or <= -2^31 means the end of the axis in that direction.   axes: distinct,
-    each in [-rank, rank); None: the first axes.   steps: not 0; None: 1.   Result: the dtype of x; every dimension is
-    exact, including symbolic dimensions.
-    Raises RelvmTypeError: an axis out of range or given twice.  RelvmArgumentError: begin, end, axes and steps differ
-    in length, a step of 0.
-    Source: ONNX Slice-13.
+    x: any tensor of known rank.
+    begin, end: one number for each axis, with the meaning of Python slices.  Negative numbers count from the end.  A
+    number >= 2^31 or <= -2^31 means the end of the axis in that direction.
+    axes: distinct axes, each in [-rank, rank), or None for the first axes.
+    steps: the step along each axis, which must not be 0, or None for 1.
+    Result: a tensor of the dtype of x.  Every dimension is exact, including symbolic dimensions.
+    Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if `begin`, `end`,
+    `axes` and `steps` differ in length, or a step is 0.   Source: ONNX Slice-13.
 
     Examples:
 

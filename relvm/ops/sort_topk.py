@@ -18,7 +18,7 @@ from relvm.kernels.lowering_rules import CustomKernel, loop_nest
 
 def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, largest: bool) -> np.ndarray:
     count, size = shape[axis], x.shape[axis]
-    if largest:  # reversed, so that the first of equal elements comes last
+    if largest:  # the row is reversed, so that the first of equal elements comes last
         order = size - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
     else:
         order = np.argsort(x, axis, kind="stable")
@@ -35,10 +35,10 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
 
 
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
-    """Generate top-k selection in place, in the rows of the result.
+    """Generate top-k selection, in place in the rows of the result.
 
-    A row stores a heap of the best positions so far, with the worst at the root.  The row is sorted at the end.  Two
-    positions never tie: of equal elements, the one at the smaller position is better.
+    A row stores a heap of the best positions so far, with the worst at the root.  At the end, the row is sorted.  Two
+    positions never compare equal: of equal elements, the one at the smaller position is better.
     """
     (x,), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -78,7 +78,7 @@ class Heap:
     generate code.
 
     target, step: node n is stored at the flat position target + n * step.   levels: the number of levels below the
-    root.   is_better: called with two positions, returns whether the first is better.
+    root.   is_better: a function of two positions that returns whether the first is better.
     """
 
     def __init__(
@@ -117,12 +117,12 @@ class Heap:
                     k.assign(node, child)
 
     def number(self, size: Scalar) -> None:
-        """Store the position n in node n, for each of the first `size` nodes."""
+        """Initialize the heap: store n in node n, for each of the first `size` nodes."""
         with self.k.loop(size, name="n") as n:
             self.put(n, n)
 
     def arrange(self, size: Scalar) -> None:
-        """Heapify the first `size` nodes."""
+        """Establish the heap order of the first `size` nodes (heapify)."""
         half = self.k.let("half", size / 2)
         with self.k.loop(half, name="n") as n:
             self.sift(half - 1 - n, size)
@@ -138,16 +138,17 @@ class Heap:
 
 @op("argtopk", numpy=numpy_top_positions, lower=CustomKernel(_argtopk))
 def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True) -> TensorType:
-    """The positions of the largest elements along an axis, the largest first; equal elements keep their order.
+    """The positions of the largest elements along an axis, the largest first.  Equal elements are in order of their
+    positions.
 
-    x: any dtype, rank >= 1; NaN counts as the largest.   shape: the shape of the result: the shape of x, with the
-    number of positions to return as the size along the axis.   axis: in [-rank, rank).   largest: if False, return the
-    positions of the smallest elements, the smallest first.
-    Result: i64, the shape `shape`.
-    Raises RelvmTypeError: the rank of `shape` is not that of x, or `axis` is out of range.  RelvmArgumentError:
-    `largest` is not a bool.
-    RelvmShapeError: `shape` has more positions than the axis has elements, or differs from x along another axis.
-    Source: ONNX TopK-24; NaN: numpy.sort.
+    x: a tensor of rank >= 1.  NaN counts as the largest element.
+    shape: the shape of the result.  It is the shape of x, except that the size along the axis is the number of
+    positions to return.   axis: the axis, in [-rank, rank).
+    largest: if it is False, the result contains the positions of the smallest elements, the smallest first.
+    Result: an i64 tensor of shape `shape`.
+    Raises RelvmTypeError if the rank of `shape` is not that of x, or `axis` is out of range.  Raises RelvmArgumentError
+    if `largest` is not a bool.  Raises RelvmShapeError if `shape` has more positions than the axis has elements, or
+    differs from x along another axis.   Source: ONNX TopK-24; NaN: numpy.sort.
 
     Examples:
 
@@ -200,10 +201,11 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of the rows of a matrix, in lexicographic order of the rows.
+    """The positions of the rows of a matrix, such that the rows are in lexicographic order.
 
-    x: (n, width), any dtype; NaN counts as the largest.   Result: i64[n]; the sort is stable.
-    Raises RelvmTypeError: another rank.   Source: numpy.lexsort.
+    x: a tensor of shape (n, width).  NaN counts as the largest element.
+    Result: an i64 tensor of shape (n,).  The sort is stable.
+    Raises RelvmTypeError if x has another rank.   Source: numpy.lexsort.
 
     Examples:
 
@@ -240,10 +242,10 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the true elements, in order.
 
-    cond: bool, any shape.   shape: a shape of rank 1, with the number of true elements.   Result: i64, the shape
-    `shape`.
-    Raises RelvmTypeError: another dtype, a shape of another rank than 1.  At run time RelvmShapeError: the number of
-    true elements differs from `shape`.   Source: ONNX NonZero-13.
+    cond: a bool tensor.   shape: a shape of rank 1, whose dimension is the number of true elements.
+    Result: an i64 tensor of shape `shape`.
+    Raises RelvmTypeError if `cond` has another dtype or the rank of `shape` is not 1.  At run time, it raises
+    RelvmShapeError if the number of true elements differs from `shape`.   Source: ONNX NonZero-13.
 
     Examples:
 

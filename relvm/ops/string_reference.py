@@ -1,7 +1,7 @@
-"""Reference implementations of the string operators, on single strings.
+"""Reference implementations of the string operators, for single strings.
 
-They use the methods of Python's str where these agree with the runtime, and otherwise repeat the algorithm of the C
-code.
+They use the methods of Python's str if these have the same results as the runtime.  Otherwise, they implement the same
+algorithm as the C code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 
 def each(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply the function to each element."""
+    """Apply `function` to each element of x.  Return an array of dtype `dtype`."""
     result = np.empty(x.shape, dtype)
     result.reshape(-1)[:] = [function(text) for text in x.reshape(-1)]
     return result
@@ -38,13 +38,15 @@ def _letters(case: str) -> dict[int, int]:
 
 
 def in_case(text: str, *, upper: bool) -> str:
-    """Convert each letter to upper case, or to lower case, as csrc/tables/unicode_case.def defines."""
+    """Convert each letter to upper or lower case, as defined in csrc/tables/unicode_case.def."""
     return text.translate(_letters("upper" if upper else "lower"))
 
 
 def split(text: str, delimiter: str, most: int) -> list[str]:
-    """Split a text by the delimiter, or by white space if the delimiter is empty.  most: the maximum number of splits,
-    or -1 for no limit."""
+    """Split a text at each delimiter, or at white space if the delimiter is empty.
+
+    most: the maximum number of splits, or -1 for no limit.
+    """
     return text.split(delimiter or None, most)
 
 
@@ -91,8 +93,7 @@ def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
 
 
 def tokens(program: list[list[int]], text: str) -> list[str]:
-    """Return the nonempty matches of a program in a text, from left to right.  Each is the longest match at its
-    start."""
+    """Return the nonempty matches of a program in a text, in order.  Each match is the longest one at its start."""
     found, at = [], 0
     while at < len(text):
         end = longest_match(program, text, at)
@@ -110,7 +111,7 @@ def _is_in(program: list[list[int]], place: int, point: int) -> bool:
 def _led_to(program: list[list[int]], starts: set[int], before: int | None, behind: int | None) -> set[int]:
     """Return the indices of the instructions that are reachable from `starts` without consuming a character.
 
-    before, behind: the characters before and behind the position in the text, None at its start and end.
+    before, behind: the characters before and after the current position in the text, or None at its start and end.
     """
     reached, waiting = set(starts), list(starts)
     while waiting:

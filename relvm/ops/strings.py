@@ -1,7 +1,7 @@
 """Operators on tensors of strings.  Builtins implement them (csrc/builtins/string_ops.c, string_convert.c).
 
-Operators that move elements accept strings as well as numbers.  For strings, relvm/passes/lower_string_moves.py
-replaces these operators by string_positions and string_take.
+Operators that move elements accept strings as well as numbers.  To move strings, relvm/passes/lower_string_moves.py
+uses string_positions and string_take.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
     """The positions of the elements of x in the concatenation of `others` and x.  string_take reads these positions.
 
-    x, others: any tensors.   Result: i64, the shape of x.   Raises RelvmTypeError: an argument is not a tensor.
-    Source: numpy.arange.
+    x, others: tensors of any dtype.   Result: an i64 tensor with the shape of x.
+    Raises RelvmTypeError if an argument is not a tensor.   Source: numpy.arange.
 
     Examples:
 
@@ -49,7 +49,7 @@ def string_positions(x: TensorType, *others: TensorType) -> TensorType:
 
 
 def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
-    strings = np.concatenate([*(x.reshape(-1) for x in xs), np.array([""], object)])  # the last, -1, is empty
+    strings = np.concatenate([*(x.reshape(-1) for x in xs), np.array([""], object)])  # position -1 is the empty string
     wrong = positions[(positions < -1) | (positions >= len(strings) - 1)]
     if wrong.size:
         raise RelvmIndexError(f"string_take: position {wrong[0]} is out of range")
@@ -62,9 +62,10 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
 def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
     """The strings at the given positions in the concatenation of several flattened tensors.
 
-    positions: i64, -1 for the empty string.   xs: str, any shapes.   Result: str, the shape of positions.
-    Raises RelvmTypeError: other dtypes.  At run time RelvmIndexError: a position out of range.
-    Source: numpy.take.
+    positions: an i64 tensor.  The position -1 stands for the empty string.   xs: tensors of strings.
+    Result: a tensor of strings, with the shape of `positions`.
+    Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmIndexError if a position is out
+    of range.   Source: numpy.take.
 
     Examples:
 
@@ -88,8 +89,9 @@ def _numpy_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_equal(x: TensorType, y: TensorType) -> TensorType:
     """Whether the strings are equal, elementwise.
 
-    x, y: str, shapes that broadcast.   Result: bool, the broadcast shape.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.   Source: ONNX Equal-19.
+    x, y: tensors of strings, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
+    Source: ONNX Equal-19.
 
     Examples:
 
@@ -107,13 +109,13 @@ def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndar
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
 def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorType:
-    """The index of each string among the keys.
+    """The index of each string in a list of keys.
 
-    x: str, any shape.   keys: str, rank 1, all different.   table: i64, rank 1: the result of string_table for the
-    keys.
-    Result: i64, the shape of x; -1 for a string that is not a key.
-    Raises RelvmTypeError: other dtypes or ranks.  At run time RelvmIndexError: the table belongs to other keys, if this
-    is detected.   Source: ONNX LabelEncoder-ml-4.
+    x: a tensor of strings.   keys: a tensor of rank 1 with distinct strings.
+    table: an i64 tensor of rank 1, the result of string_table for the keys.
+    Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
+    Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it is
+    detected that the table belongs to other keys.   Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
@@ -123,11 +125,11 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """Return an open-addressing hash table of distinct strings, an i64 array.  A slot contains the index of a key, or
-    -1 if the slot is free.
+    """Return an open-addressing hash table of distinct strings, as an i64 array.  Each slot contains the index of a
+    key, or -1 if the slot is free.
 
-    The hash is the CRC-32C of the UTF-8 bytes modulo the table size, with linear probing.  At most half of the slots
-    are used.
+    The hash is the CRC-32C of the UTF-8 bytes, modulo the table size.  Collisions are resolved by linear probing.  At
+    most half of the slots are used.
     """
     table = np.full(2 * len(keys) + 1, -1, np.int64)
     for place, key in enumerate(keys):
@@ -150,8 +152,8 @@ def _numpy_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_concat(x: TensorType, y: TensorType) -> TensorType:
     """The strings of x and y concatenated, elementwise.
 
-    x, y: str, shapes that broadcast.   Result: str, the broadcast shape.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: shapes that do not broadcast.
+    x, y: tensors of strings, whose shapes broadcast.   Result: a tensor of strings, with the broadcast shape.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX StringConcat-20.
 
     Examples:
@@ -169,11 +171,12 @@ def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
 
 @op("string_case", numpy=_numpy_case, lower=Builtin("string_case", ("upper",)), strings=True)
 def string_case(x: TensorType, *, upper: int) -> TensorType:
-    """The strings in lower case, or in upper case.
+    """The strings, converted to upper or lower case.
 
-    x: str.   upper: 1 for upper case, 0 for lower case.   Result: the type of x.  Each letter maps to a single letter,
-    as csrc/tables/unicode_case.def defines.
-    Raises RelvmTypeError: another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
+    x: a tensor of strings.   upper: 1 for upper case, 0 for lower case.
+    Result: a tensor of the same type as x.  Each letter is mapped to a single letter, as defined in
+    csrc/tables/unicode_case.def.
+    Raises RelvmTypeError if x has another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
 
     Examples:
 
@@ -191,7 +194,7 @@ def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarr
 def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
     """Return the parts of each element of x along a new last axis, padded with empty strings.
 
-    parts: a list of strings for each element of x.
+    parts: for each element of x, the list of its parts.
     """
     longest = max(map(len, parts), default=0)
     split = np.empty((len(parts), longest), object)
@@ -209,9 +212,11 @@ def _expect_split(name: str, x: TensorType, delimiter: TensorType) -> None:
 def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
     """The parts of each string along a new last axis, padded with empty strings.
 
-    x: str.   delimiter: str, rank 0; if empty, split at runs of white space.   most: the maximum number of splits of a
-    string, or -1 for no limit; the last part is the rest of the string.   Result: str, with one axis more than x.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
+    x: a tensor of strings.
+    delimiter: a string tensor of rank 0.  If it is empty, strings are split at runs of white space.
+    most: the maximum number of splits of a string, or -1 for no limit.  The last part is the rest of the string.
+    Result: a tensor of strings, with one axis more than x.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20, Python's str.split.
 
     Examples:
@@ -232,8 +237,9 @@ def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.
 def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
     """The number of parts into which string_split divides each string.
 
-    x: str.   delimiter: str, rank 0.   most: as for string_split.   Result: i64, the shape of x.
-    Raises RelvmTypeError: another dtype.  RelvmShapeError: a delimiter of another rank.
+    x: a tensor of strings.   delimiter: a string tensor of rank 0.   most: as for string_split.
+    Result: an i64 tensor with the shape of x.
+    Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20.
 
     Examples:
@@ -255,9 +261,11 @@ def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 def string_match(x: TensorType, program: TensorType) -> TensorType:
     """Whether a pattern matches each whole string.
 
-    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: bool, the shape of x.
-    Raises RelvmTypeError: other dtypes.  At run time RelvmArgumentError: an invalid program.
-    Source: ONNX RegexFullMatch-20.
+    x: a tensor of strings.
+    program: the compiled pattern, i64[n, 3], which relvm.ops.regex_compiler.program_of returns.
+    Result: a bool tensor with the shape of x.
+    Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
+    invalid.   Source: ONNX RegexFullMatch-20.
     """
     _expect_program("string_match", x, program)
     return with_dtype(x, BOOL)
@@ -276,13 +284,14 @@ def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
 def string_tokens(x: TensorType, program: TensorType) -> TensorType:
-    """The nonempty matches of a pattern in each string, from left to right, along a new last axis.  Each is the longest
-    match at its start.  Empty strings pad the axis where a string has fewer matches.
+    """The nonempty matches of a pattern in each string, in order, along a new last axis.  Each match is the longest one
+    at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
 
-    x: str.   program: i64[n, 3], the result of relvm.ops.regex_compiler.program_of.   Result: str, with one axis more
-    than x.
-    Raises RelvmTypeError: other dtypes.  At run time RelvmArgumentError: an invalid program.
-    Source: Tokenizer of ONNX Runtime's com.microsoft.
+    x: a tensor of strings.
+    program: the compiled pattern, i64[n, 3], which relvm.ops.regex_compiler.program_of returns.
+    Result: a tensor of strings, with one axis more than x.
+    Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
+    invalid.   Source: Tokenizer of ONNX Runtime's com.microsoft.
     """
     _expect_program("string_tokens", x, program)
     return TensorType(STR, None, None if x.rank is None else x.rank + 1)
@@ -300,8 +309,9 @@ def string_of_number(x: TensorType) -> TensorType:
     """Numbers as text.  Integers are in decimal.  Floats have the fewest digits that restore the number, and an
     exponent if their magnitude is below 1e-4 or at least 1e16.  A bool is `True` or `False`.
 
-    x: bool, an integer dtype of 8 bits or more, f16, f32 or f64.   Result: str, the shape of x.
-    Raises RelvmTypeError: another dtype.   Source: ONNX Cast-25; Python's repr.
+    x: a tensor of dtype bool, f16, f32, f64 or an integer dtype of at least 8 bits.
+    Result: a tensor of strings, with the shape of x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cast-25; Python's repr.
 
     Examples:
 
@@ -329,12 +339,13 @@ def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
 
 @op("string_to_number", numpy=_numpy_to_number, lower=Builtin("string_to_number", ("to",)), strings=True)
 def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
-    """Text parsed as decimal numbers, with optional white space around them.  A float may also be `inf`, `infinity` or
+    """Text parsed as decimal numbers, with optional white space around them.  A float can also be `inf`, `infinity` or
     `nan`, in upper or lower case.
 
-    x: str.   to: an integer dtype of 8 bits or more, f32 or f64.   Result: the dtype `to`, the shape of x.
-    Raises RelvmTypeError: other dtypes.  At run time RelvmArithmeticError: a string that is not such a number, or an
-    integer out of range.   Source: ONNX Cast-25.
+    x: a tensor of strings.   to: f32, f64 or an integer dtype of at least 8 bits.
+    Result: a tensor with the dtype `to` and the shape of x.
+    Raises RelvmTypeError if x has another dtype.  At run time, it raises RelvmArithmeticError if a string is not such a
+    number, or an integer is out of range.   Source: ONNX Cast-25.
 
     Examples:
 

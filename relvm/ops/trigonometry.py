@@ -13,8 +13,8 @@ from relvm.ops.unary import float_result, math_function
 def tan(x: TensorType) -> TensorType:
     """The tangent, elementwise.
 
-    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Tan-22.
+    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Tan-22.
 
     Examples:
 
@@ -28,7 +28,8 @@ def tan(x: TensorType) -> TensorType:
 def asin(x: TensorType) -> TensorType:
     """The inverse sine in radians, elementwise; NaN outside [-1, 1].
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asin-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Asin-22.
 
     Examples:
 
@@ -42,7 +43,8 @@ def asin(x: TensorType) -> TensorType:
 def acos(x: TensorType) -> TensorType:
     """The inverse cosine in radians, elementwise; NaN outside [-1, 1].
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acos-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Acos-22.
 
     Examples:
 
@@ -56,7 +58,8 @@ def acos(x: TensorType) -> TensorType:
 def atan(x: TensorType) -> TensorType:
     """The inverse tangent in radians, elementwise, in [-pi / 2, pi / 2].
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atan-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Atan-22.
 
     Examples:
 
@@ -70,7 +73,8 @@ def atan(x: TensorType) -> TensorType:
 def sinh(x: TensorType) -> TensorType:
     """The hyperbolic sine, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sinh-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sinh-22.
 
     Examples:
 
@@ -84,7 +88,8 @@ def sinh(x: TensorType) -> TensorType:
 def cosh(x: TensorType) -> TensorType:
     """The hyperbolic cosine, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Cosh-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cosh-22.
 
     Examples:
 
@@ -98,7 +103,8 @@ def cosh(x: TensorType) -> TensorType:
 def asinh(x: TensorType) -> TensorType:
     """The inverse hyperbolic sine, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Asinh-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Asinh-22.
 
     Examples:
 
@@ -112,7 +118,8 @@ def asinh(x: TensorType) -> TensorType:
 def acosh(x: TensorType) -> TensorType:
     """The inverse hyperbolic cosine, elementwise; NaN below 1.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Acosh-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Acosh-22.
 
     Examples:
 
@@ -126,7 +133,8 @@ def acosh(x: TensorType) -> TensorType:
 def atanh(x: TensorType) -> TensorType:
     """The inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN outside.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Atanh-22.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Atanh-22.
 
     Examples:
 
@@ -140,7 +148,8 @@ def atanh(x: TensorType) -> TensorType:
 def log1p(x: TensorType) -> TensorType:
     """The natural logarithm of 1 + x, elementwise, accurate near 0; -inf at -1, NaN below.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: C11 7.12.6.9, F.10.3.9.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: C11 7.12.6.9, F.10.3.9.
 
     Examples:
 

@@ -26,15 +26,16 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """Return a function of C's <math.h>, applied elementwise."""
+    """Return the lowering rule that applies a function of C's <math.h> to each element."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
 @op("identity", numpy=lambda x: x, lower=ALIAS, moves=True)
 def identity(x: TensorType) -> TensorType:
-    """x itself.
+    """x, unchanged.
 
-    x: any tensor.   Result: the type of x.   Raises RelvmTypeError: not a tensor.   Source: ONNX Identity-16.
+    x: any tensor.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if the argument is not a tensor.   Source: ONNX Identity-16.
 
     Examples:
 
@@ -49,7 +50,8 @@ def identity(x: TensorType) -> TensorType:
 def negative(x: TensorType) -> TensorType:
     """-x, elementwise; integers wrap around.
 
-    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Neg-13.
+    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Neg-13.
 
     Examples:
 
@@ -69,7 +71,8 @@ def _abs(x: Scalar) -> Scalar:
 def abs_(x: TensorType) -> TensorType:
     """The absolute value, elementwise; the smallest signed integer stays negative.
 
-    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Abs-13.
+    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Abs-13.
 
     Examples:
 
@@ -80,7 +83,7 @@ def abs_(x: TensorType) -> TensorType:
 
 
 def _sign(x: Scalar) -> Scalar:
-    zero = x if x.dtype.is_float else Literal(0, x.dtype)  # propagates NaN
+    zero = x if x.dtype.is_float else Literal(0, x.dtype)  # for floats, so that NaN propagates
     below = Select(x < 0, Literal(-1, x.dtype), zero) if x.dtype.is_signed else zero
     return Select(x > 0, Literal(1, x.dtype), below)
 
@@ -89,7 +92,8 @@ def _sign(x: Scalar) -> Scalar:
 def sign(x: TensorType) -> TensorType:
     """The sign, elementwise: 1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where x is NaN.
 
-    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Sign-13.
+    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Sign-13.
 
     Examples:
 
@@ -103,7 +107,8 @@ def sign(x: TensorType) -> TensorType:
 def floor(x: TensorType) -> TensorType:
     """The largest integer not above x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Floor-13.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Floor-13.
 
     Examples:
 
@@ -117,7 +122,8 @@ def floor(x: TensorType) -> TensorType:
 def ceil(x: TensorType) -> TensorType:
     """The smallest integer not below x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Ceil-13.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Ceil-13.
 
     Examples:
 
@@ -131,7 +137,8 @@ def ceil(x: TensorType) -> TensorType:
 def round_(x: TensorType) -> TensorType:
     """The integer nearest to x, elementwise; half to even.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Round-11.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Round-11.
 
     Examples:
 
@@ -145,8 +152,8 @@ def round_(x: TensorType) -> TensorType:
 def sqrt(x: TensorType) -> TensorType:
     """The square root, elementwise; NaN below 0.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Sqrt-13, IEEE 754.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sqrt-13, IEEE 754.
 
     Examples:
 
@@ -160,8 +167,8 @@ def sqrt(x: TensorType) -> TensorType:
 def exp(x: TensorType) -> TensorType:
     """e to the power of x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Exp-13, C11 F.10.3.1.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Exp-13, C11 F.10.3.1.
 
     Examples:
 
@@ -175,8 +182,8 @@ def exp(x: TensorType) -> TensorType:
 def log(x: TensorType) -> TensorType:
     """The natural logarithm, elementwise; -inf at 0, NaN below.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Log-13, C11 F.10.3.7.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Log-13, C11 F.10.3.7.
 
     Examples:
 
@@ -190,8 +197,8 @@ def log(x: TensorType) -> TensorType:
 def sin(x: TensorType) -> TensorType:
     """The sine, elementwise.
 
-    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Sin-7.
+    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sin-7.
 
     Examples:
 
@@ -205,8 +212,8 @@ def sin(x: TensorType) -> TensorType:
 def cos(x: TensorType) -> TensorType:
     """The cosine, elementwise.
 
-    x: a float dtype, in radians.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Cos-7.
+    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cos-7.
 
     Examples:
 
@@ -220,7 +227,8 @@ def cos(x: TensorType) -> TensorType:
 def tanh(x: TensorType) -> TensorType:
     """The hyperbolic tangent, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Tanh-13.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Tanh-13.
 
     Examples:
 
@@ -237,8 +245,8 @@ _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
 def erf(x: TensorType) -> TensorType:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.
-    Source: ONNX Erf-13, C11 7.12.8.1.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Erf-13, C11 7.12.8.1.
 
     Examples:
 
@@ -256,7 +264,8 @@ def _sigmoid(x: Scalar) -> Scalar:
 def sigmoid(x: TensorType) -> TensorType:
     """1 / (1 + exp(-x)), elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Sigmoid-13.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sigmoid-13.
 
     Examples:
 
@@ -270,7 +279,8 @@ def sigmoid(x: TensorType) -> TensorType:
 def reciprocal(x: TensorType) -> TensorType:
     """1 / x, elementwise.
 
-    x: a float dtype.   Result: the type of x.   Raises RelvmTypeError: another dtype.   Source: ONNX Reciprocal-13.
+    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX Reciprocal-13.
 
     Examples:
 
@@ -289,7 +299,8 @@ def reciprocal(x: TensorType) -> TensorType:
 def relu(x: TensorType) -> TensorType:
     """max(x, 0), elementwise; NaN stays NaN.
 
-    x: an integer or float dtype.   Result: the type of x.   Raises RelvmTypeError: bool.   Source: ONNX Relu-14.
+    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Relu-14.
 
     Examples:
 
@@ -313,8 +324,10 @@ def _clip(x: Scalar, *, min: float | None, max: float | None) -> Scalar:
 def clip(x: TensorType, *, min: float | None = None, max: float | None = None) -> TensorType:
     """x clamped to [`min`, `max`], elementwise; NaN stays NaN.
 
-    x: an integer or float dtype.   min, max: numbers that the dtype of x can represent, min <= max; None: no bound.
-    Result: the type of x.   Raises RelvmTypeError: bool.  RelvmArgumentError: a bound that is not such a number.
+    x: a tensor of an integer or float dtype.
+    min, max: numbers that the dtype of x can represent, with min <= max.  None means that there is no bound.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.  Raises RelvmArgumentError if a bound is not such a number.
     Source: ONNX Clip-13.
 
     Examples:

@@ -16,11 +16,10 @@ from relvm.kernels.lowering_rules import elementwise
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
-    cond: bool.   x, y: any dtype, the same for both.   The shapes of all three must broadcast.   Result: the dtype of
-    x, the broadcast shape.
-    Raises RelvmTypeError: another dtype of cond, x and y differ in dtype.  RelvmShapeError: shapes that do not
-    broadcast.
-    Source: ONNX Where-16.
+    cond: a bool tensor.   x, y: tensors of the same dtype.   The shapes of `cond`, x and y must broadcast.
+    Result: a tensor with the dtype of x and the broadcast shape.
+    Raises RelvmTypeError if `cond` has another dtype, or x and y have different dtypes.  Raises RelvmShapeError if the
+    shapes do not broadcast.   Source: ONNX Where-16.
 
     Examples:
 
@@ -34,7 +33,7 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     target = dtype_of(to)
-    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes does not have all pairs
+    by_way_of_f32 = all(dtype.isbuiltin != 1 for dtype in (x.dtype, target.numpy))  # ml_dtypes lacks some conversions
     return (x.astype(np.float32) if by_way_of_f32 else x).astype(target.numpy)
 
 
@@ -48,9 +47,10 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     integer to integer: modulo 2^bits.  To float: the nearest number; on overflow infinity, NaN or the largest number,
     depending on the dtype.
 
-    x: any dtype except str.   to: the name of a dtype (`f32`), except str.   Result: the dtype `to`, the shape of x.
-    A float that the integer dtype cannot represent, including NaN, gives a number that depends on the machine.
-    Raises RelvmTypeError: an unknown dtype, strings.
+    x: a tensor of any dtype except str.   to: the name of a dtype, such as `f32`, except str.
+    Result: a tensor with the dtype `to` and the shape of x.  If the integer dtype cannot represent a float (or NaN),
+    the result depends on the machine.
+    Raises RelvmTypeError if the dtype is unknown, or x contains strings.
     Source: ONNX Cast-25 with saturate=0; NumPy's and ml_dtypes's astype.
 
     Examples:
@@ -83,9 +83,9 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
 def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """x converted to a narrow integer dtype: rounded toward zero and clamped to the range of the dtype.
 
-    x: a float dtype.   to: the name of an integer dtype of at most 16 bits.   Result: the dtype `to`, the shape of x;
-    NaN gives 0.
-    Raises RelvmTypeError: other dtypes.   Source: ONNX QuantizeLinear-25.
+    x: a tensor of a float dtype.   to: the name of an integer dtype of at most 16 bits.
+    Result: a tensor with the dtype `to` and the shape of x.  NaN becomes 0.
+    Raises RelvmTypeError if x has another dtype.   Source: ONNX QuantizeLinear-25.
 
     Examples:
 
@@ -124,9 +124,10 @@ def _bit_cast(x: Scalar, *, to: str | DType) -> Scalar:
 def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """The bits of x reinterpreted as another dtype.
 
-    x: f32, f64, bool or an integer dtype.   to: the name of such a dtype with the same number of bits (`i32`).
-    Result: the dtype `to`, the shape of x; a bool is true if any bit is 1.
-    Raises RelvmTypeError: another dtype, or a dtype with another number of bits.   Source: ONNX BitCast-26.
+    x: a tensor of dtype f32, f64, bool or an integer dtype.
+    to: the name of such a dtype, such as `i32`, with the same number of bits.
+    Result: a tensor with the dtype `to` and the shape of x.  A bool is true if any of its bits is 1.
+    Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.   Source: ONNX BitCast-26.
 
     Examples:
 

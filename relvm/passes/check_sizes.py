@@ -1,4 +1,5 @@
-"""Insertion of run-time checks for the relations between sizes that kernels rely on and that types do not prove."""
+"""Insertion of run-time checks for relations between sizes.  Kernels rely on these relations, but types do not prove
+them."""
 
 from __future__ import annotations
 
@@ -47,10 +48,10 @@ class _Checker:
     """Adds the checks to the blocks of one function.
 
     ranges: the bounds that the function declares for its dimension variables.   new_dims: the variables created for
-    unnamed dimensions.   renamed: a variable -> a variable with the same value and a more precise type.
-    checked: the keys of the size claims that the program has checked before the current point.   added: the keys of
-    `renamed` and `checked`, in the order in which they were added.  At the end of a block, the keys that were added in
-    the block are removed from `renamed` and `checked`.
+    unnamed dimensions.   renamed: a variable -> a variable with the same value and a more precise type.   checked: the
+    keys of the size claims that were checked before the current point of the program.   added: the keys of `renamed`
+    and `checked`, in the order in which they were added.  It is used to remove the entries that a block added when the
+    block ends.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
@@ -89,7 +90,7 @@ class _Checker:
 
     def value(self, value: Expr) -> Expr:
         outer = self.checked
-        if isinstance(value, Function):  # it may be called where these checks have not run
+        if isinstance(value, Function):  # a local function can be called where these checks have not run
             self.checked = set()
         value = map_parts(self.atom, self.block, value)
         self.checked = outer
@@ -118,7 +119,8 @@ class _Checker:
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append checks to `bindings` that no shape in `value`, the value of a binding, has a negative dimension."""
+        """Append checks to `bindings` that no shape in `value` has a negative dimension.   value: the value of a
+        binding."""
         for shape in _shapes(value):
             for claim in shape_claims(shape.dims):
                 self.check(claim, origins, bindings)
@@ -135,10 +137,8 @@ class _Checker:
         self.added.append(old)
 
     def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
-        """Append match_casts that give every dimension of the arguments a variable.
-
-        Return the call with the results of the match_casts as arguments.
-        """
+        """Append match_casts that give every dimension of the arguments a variable.  Return the call with the results
+        of the match_casts as arguments."""
         args = tuple(dict.fromkeys(call.args))
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
@@ -164,10 +164,10 @@ class _Checker:
         return replace(call, args=args, type=result)
 
     def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return a variable and its replacement, which make the dimensions `first` and `second` equal.
+        """Return a variable and a replacement for it that makes the dimensions `first` and `second` equal.  Return None
+        if replacing a single variable is not enough.
 
-        Prefer a variable that this pass created to a variable of the program.  Return None if no replacement of a
-        single variable makes the dimensions equal.
+        Variables that this pass created are replaced in preference to variables of the program.
         """
         return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
 
@@ -191,10 +191,8 @@ class _Checker:
 
 
 def unknown_argument(call: OpCall) -> Type | None:
-    """Return the type of the first argument that is not a tensor or shape with known dimensions.
-
-    Return None if all arguments are.
-    """
+    """Return the type of the first argument that is not a tensor or shape with known dimensions, or None if there is no
+    such argument."""
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )

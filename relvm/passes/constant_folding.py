@@ -45,9 +45,9 @@ from relvm.passes.pass_manager import module_pass
 class Made:
     """A cache of folded calls.
 
-    budget: the bytes and operations that folding may still use.   results: the key of a call -> the call, and its value
-    or None if the call cannot be folded.  The call is stored because the key contains the ids of arrays.  The call
-    keeps the arrays alive, so that the ids stay valid.
+    budget: the number of bytes and operations that are left for folding.   results: the key of a call -> the call, and
+    its value, which is None if the call cannot be folded.  A key contains the ids of arrays.  The call is stored to
+    keep these arrays alive, so that the ids stay valid.
     """
 
     budget: FoldingBudget
@@ -84,10 +84,10 @@ def _function(function: Function, budget: FoldingBudget) -> Function:
 
 
 def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
-    """Return `block` with constants folded, also in its inner blocks.
+    """Return `block` with constants folded, including its inner blocks.
 
-    known: a variable -> its value.  The value is a tuple of atoms, or an atom that replaces the uses of the variable.
-    The variables of the block are added.   made: the cache of folded calls.
+    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the uses of the variable.  The
+    variables of the block are added to it.   made: the cache of folded calls.
     """
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
@@ -135,10 +135,10 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
 
 
 def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """Return a list of the bindings that replace `binding`, whose value folds to `atom`.
+    """Return the list of bindings that replace `binding`, whose value folds to `atom`.
 
-    If `atom` has the type of the variable, the list is empty: `atom` replaces the uses of the variable, as recorded in
-    `known`.  Otherwise, the list contains a binding of the variable to `atom`.
+    If `atom` has the type of the variable, the list is empty, and `known` records that `atom` replaces the variable.
+    Otherwise, the list contains one binding of the variable to `atom`.
     """
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]

@@ -47,8 +47,8 @@ def cse(function: Function) -> Function:
 
     The results of operators, tuples, tuple items and calls without effects are reused in the rest of their block and in
     its inner blocks.  They are not reused in local functions, which would have to capture them.  Closures and objects
-    that a builtin allocates are not merged.  The variable of a reused result takes over the origins of the removed
-    variables.
+    that a builtin allocates are not merged.  The source locations (origins) of the removed variables are added to those
+    of the reused variable.
     """
     eliminator = _Eliminator()
     return take_over(map_blocks(eliminator.block, function), eliminator.taken)
@@ -78,9 +78,9 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """Return `binding` with removed variables replaced in its value, or None if the binding itself is removed.
+        """Return `binding` with removed variables replaced in its value, or None if the binding itself is redundant.
 
-        If the value is new and may be reused, record it in `values`, and append its key to `added`.
+        If the value is new and can be reused, record it in `values`, and append its key to `added`.
         """
         var, value = binding.var, self.value(binding.value)
         if isinstance(binding, Binding) and (key := key_of(value)) is not None:
@@ -106,7 +106,7 @@ class _Eliminator:
 
 
 def key_of(value: Expr) -> Hashable:
-    """Return a key of a computation, or None if its result may not be reused.
+    """Return a key of a computation, or None if its result must not be reused.
 
     Computations with equal keys have the same result.
     """

@@ -14,8 +14,8 @@ from relvm.passes.pass_manager import module_pass
 def dce(module: Module) -> Module:
     """Remove bindings whose value is never used and has no effect.
 
-    A `match_cast` is a check, so it is never removed.  Afterwards, remove the private functions that no public function
-    refers to, directly or indirectly.
+    A `match_cast` is a check, so it is never removed.  After removing bindings, the pass removes the private functions
+    that no public function refers to, directly or indirectly.
     """
     return _used_functions(module.with_functions(tuple(map(_function, module.functions))))
 
@@ -41,7 +41,7 @@ def _used_functions(module: Module) -> Module:
 def _block(block: Block, used: set[Var]) -> Block:
     """Return `block` without the bindings that are not needed.
 
-    used: the variables that code after the block uses.  The variables that the returned block uses are added.
+    used: the variables that code after the block uses.  The variables that the returned block uses are added to it.
     """
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
@@ -52,9 +52,10 @@ def _block(block: Block, used: set[Var]) -> Block:
 
 
 def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """Return the needed bindings of `run`: one binding, or adjacent local functions that may call each other.
+    """Return those bindings of `run` that are needed.
 
-    used: the variables that later code uses.  The variables that the returned bindings use are added.
+    run: a single binding, or adjacent local functions that can call each other.   used: the variables that later code
+    uses.  The variables that the returned bindings use are added to it.
     """
     values: dict[Var, Expr] = {}
     count = -1

@@ -36,21 +36,19 @@ def _block(block: Block) -> Block:
 
 
 def expanded(binding: Binding) -> list[Binding]:
-    """Return the bindings that replace `binding`, whose value is a composite operator.
-
-    The last one binds the same variable as `binding`.
-    """
+    """Return the bindings that replace `binding`, whose value is a composite operator.  The last one binds the variable
+    of `binding`."""
     bindings: list[Binding] = []
     value = _flat(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
 def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """Return `expr` decomposed, with atoms as arguments.
+    """Decompose `expr`, and return it with atoms as arguments.
 
-    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.
-    whole: the variable of the composite operator, from which new variables take their names and origins.
-    done: a subexpression -> its variable, so that each shared subexpression is bound once.
+    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.   whole: the
+    variable of the composite operator.  The names and source locations of new variables are derived from it.   done: a
+    subexpression -> its variable, so that each shared subexpression is bound once.
     """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))

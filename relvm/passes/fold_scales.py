@@ -26,10 +26,10 @@ from relvm.passes.util.scale_factors import (
     varies_along,
 )
 
-_DEEPEST = 8  # most operators between a factor and the weights into which it is folded
+_DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
 _SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
 _LARGE_TERM = 2.0**20  # adding a term of this size or more may round away digits of the other term
-# Operators that turn a small difference of their argument into a large one.  A cast to integers does so as well.
+# Operators that can turn a small difference in their argument into a large one.  So does a cast to integers.
 _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 
 Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
@@ -44,15 +44,15 @@ def fold_scales(module):
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms may be added.
     These terms are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the
-    factor is a single number, so are products of two computed matrices.  Only values with a single user change.
+    factor is a single number, so are products of two computed matrices.  Only values that are used once are changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
 
     A folded factor changes rounding: the product of weight and factor is rounded once, instead of each result.  A
-    factor is not folded if it would make a weight infinite.  It is not folded either if only elementwise operators and
-    data movement are between the result and a rounding to whole numbers, as in quantization or the computation of
-    coordinates.  The changed values take over the origins of the factor or term.
+    factor is not folded if it would make a weight infinite.  Nor is it folded if the result is later rounded to whole
+    numbers, as in quantization or the computation of coordinates, with only elementwise operators and data movement in
+    between.  The source locations (origins) of the factor or term are added to those of the changed values.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))
@@ -61,10 +61,10 @@ def fold_scales(module):
 class _Folder:
     """Folds factors and terms in the blocks of a module.
 
-    uses: the number of uses of each variable in the module.   stepped: values that are later rounded to whole numbers.
-    shared: the ids of the arrays of constants that occur several times.   values: a variable of the current block ->
-    the operator call that computes it now.   renamed: a removed variable -> its replacement.
-    taken: a changed variable -> the origins that it takes over.
+    uses: the number of uses of each variable in the module.   stepped: the values that are later rounded to whole
+    numbers.   shared: the ids of the arrays of constants that occur several times.   values: a variable of the current
+    block -> the operator call that now computes it.   renamed: a removed variable -> its replacement.   taken: a
+    changed variable -> the origins to add to it.
     """
 
     def __init__(self, module: Module) -> None:
@@ -100,8 +100,9 @@ class _Folder:
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
         """Rewrite one binding.  If its value is an operator call, store the rewritten call in `values` and return None.
+        Otherwise return the rewritten binding.
 
-        If folding removes the variable of the call, store nothing.  For any other value, return the rewritten binding.
+        If folding makes the variable of the call redundant, the call is not stored.
         """
         value = map_parts(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
@@ -137,14 +138,12 @@ class _Folder:
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def own(self, expr: Expr) -> OpCall | None:
-        """Return the operator call of this block that computes `expr`, if `expr` is used exactly once.
-
-        Otherwise, or if no operator call of this block computes `expr`, return None.
-        """
+        """Return the operator call that computes `expr` if it is in the current block and `expr` is used exactly once.
+        Otherwise return None."""
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Return a changed call, by its variable, so that `expr` becomes its old value plus the constant `shift`.
+        """Return the changed call, by its variable, that adds the constant `shift` to the value of `expr`.
 
         `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
         if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
@@ -160,19 +159,18 @@ class _Folder:
         return {expr: ops.add(x, total)} if small and total else None
 
     def is_product(self, expr: Expr) -> bool:
-        """Return whether `expr` is a convolution or matrix product.
-
-        Transpositions, views and col2im may be applied to the product.
-        """
+        """Return whether `expr` is a convolution or matrix product, possibly followed by transpositions, views and
+        col2im."""
         call = self.own(expr)
         while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
             call = self.own(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return changed calls, by their variables, so that `expr` becomes its old value times `factor`.
+        """Return the changed calls, by their variables, that multiply the value of `expr` by `factor`.
 
-        Return None if the factor cannot be folded.  depth: the maximum number of operators through which to move it.
+        Return None if the factor cannot be folded.   depth: the maximum number of operators through which the factor is
+        moved.
         """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
@@ -205,10 +203,10 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return changed calls, by their variables, so that the matrix product `expr` is multiplied by `factor`.
+        """Return the changed calls, by their variables, that multiply the matrix product `expr` by `factor`.
 
         The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
-        call: the call that computes `expr`.   depth: the maximum number of operators through which to move the factor.
+        call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.
         """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
@@ -228,9 +226,10 @@ class _Folder:
         return None
 
     def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
-        """Return argument `at` times a factor as a new constant, or None if that is not possible.
+        """Return argument number `at` of `call`, multiplied by `factor`, as a new constant, or None if this is not
+        possible.
 
-        It is not possible if the argument is not constant, if the argument is large and used elsewhere, or if a product
+        It is not possible if the argument is not constant, if it is large and used elsewhere, or if an element
         overflows.
         """
         arg = call.args[at]
@@ -258,10 +257,8 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the factor for the weights that has the same effect as `factor` for the first argument.
-
-    Return None if there is no such factor.
-    """
+    """Return a factor for the weights that has the same effect as `factor` has on the first argument, or None if there
+    is none."""
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
@@ -277,9 +274,9 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 
 
 def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that are later rounded to whole numbers.
+    """Return the values that are later rounded to whole numbers, with only elementwise operators and data movement in
+    between.
 
-    A value counts only if there are only elementwise operators and data movement between the value and the rounding.
     items: the nodes of the module, in program order.
     """
     found: set[Expr] = set()

@@ -30,8 +30,8 @@ def fuse_attention(function: Function) -> Function:
     scores with a `where`.  Between the softmax and the second product, a `where` may replace NaN by 0, or rows whose
     scores are all -inf.
 
-    The pass applies if the dtype is f32, the values in between have no other users, and a single query or value vector
-    has few elements.
+    The pass applies if the dtype is f32, the intermediate values have no other users, and a single query or value
+    vector has few elements.
     """
     uses = use_counts(function.body)
     return map_blocks(lambda block: _block(block, uses), function)
@@ -87,10 +87,8 @@ class _Match:
         self.taken: set[Expr] = set()
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
-        """Return the call that computes `expr`, if `expr` is a variable of the block that is used `uses` times.
-
-        In this case, add the variable to `taken`.  Otherwise return None.
-        """
+        """Return the call that computes `expr`, and add `expr` to `taken`.  Return None if `expr` is not a variable of
+        the block that is used `uses` times."""
         call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
             self.taken.add(expr)
@@ -121,11 +119,13 @@ class _Match:
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
     def shares(self, expr: Expr) -> tuple[str, OpCall | None, int]:
-        """Match `expr` as p = softmax(s), as where(p != p, 0, p), or as where(max(s) == -inf, 0, p).
+        """Match `expr` as p, where(p != p, 0, p) or where(max(s) == -inf, 0, p), with p = softmax(s).
 
-        Return three items.  The first is the value of `absent` for the attention operator, which states how to treat
-        rows whose scores are all -inf.  The second is the call that computes p, or None if there is no match.  The
-        caller checks that this call is a softmax.  The third is the number of times that s must be used.
+        Return three items:
+
+        - the attribute `absent` for the attention operator, which states how to treat rows whose scores are all -inf
+        - the call that computes p, or None if there is no match.  The caller checks that this call is a softmax.
+        - the number of times that s must be used
         """
         call = self.calls.get(expr) if isinstance(expr, Var) else None
         guard = self.own(call.args[0]) if call is not None and call.op is ops.where else None
@@ -144,10 +144,10 @@ class _Match:
         return "zero", softmax if same else None, 2
 
     def hidden(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
-        """Match `expr`, which must be used `uses` times, as the scores, optionally masked by a `where`.
+        """Match `expr` as the scores, optionally masked by a `where`.
 
-        Return the scores, or None if there is no match.  Also return the mask, and the number that replaces each score
-        for which the mask is false.
+        uses: the number of times that `expr` must be used.  Return three items: the scores, or None if there is no
+        match; the mask; and the number that replaces each score for which the mask is false.
         """
         call = self.own(expr, uses)
         if call is not None and call.op is ops.where:
@@ -195,7 +195,7 @@ def _is_number(expr: Expr, number: float) -> bool:
 def _is_normal(scale: float) -> bool:
     """Return whether `scale`, a product of factors, is a normal f32 number.
 
-    Multiplication by `scale` then gives the same zeros and infinities as multiplication by each factor in turn.
+    If so, multiplication by `scale` results in the same zeros and infinities as multiplication by each factor in turn.
     """
     range_ = np.finfo(np.float32)
     return float(range_.tiny) <= abs(scale) <= float(range_.max)

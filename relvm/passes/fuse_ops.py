@@ -16,7 +16,7 @@ from relvm.kernels.fusion_group import Group
 from relvm.kernels.lowering_rules import Contraction, DataMovement, GatherKernel, Pointwise, Reduce, Reinterpret
 from relvm.passes.pass_manager import function_pass
 
-_MAX_MEMBERS = 32  # more members gain little, and their values no longer fit in registers
+_MAX_MEMBERS = 32  # larger groups gain little, and their values no longer fit in registers
 
 
 @function_pass("fuse_ops", at=Stage.ANF, optional=True)
@@ -56,10 +56,8 @@ def _block(block: Block) -> Block:
 
 
 def _users(block: Block) -> dict[Expr, set[int]]:
-    """Return the users of each variable, as indices of bindings.
-
-    The block's result counts as one more binding, after the last one.
-    """
+    """Return the users of each variable, as indices of bindings.  The block's result counts as a user, with the index
+    after the last binding."""
     users: dict[Expr, set[int]] = {}
     for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
         for item in walk(value):
@@ -69,7 +67,7 @@ def _users(block: Block) -> dict[Expr, set[int]]:
 
 
 def _member(binding: Binding | MatchCast) -> OpCall | None:
-    """Return the operator call of a binding if it may belong to a fusion group, otherwise None."""
+    """Return the operator call of a binding if it can belong to a fusion group, otherwise None."""
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return None
@@ -88,19 +86,19 @@ def _grow(
     place: dict[Expr, int],
     taken: set[int],
 ) -> set[int]:
-    """Return the group of bindings, as indices, whose last member is `root`.
+    """Return the fusion group whose last member is the binding `root`, as a set of indices of bindings.
 
-    The members other than `root` are used only by members of the group.  Later bindings are tried first.  A check of a
-    group takes time in proportion to its size.  The group is therefore first checked with all candidates, then binary
-    search finds how many of them fit.
+    The other members are used only by members of the group.  Later bindings are tried first.  To check a group takes
+    time in proportion to its size.  Therefore, all candidates are first added at once.  If they do not fit, binary
+    search finds how many of them do.
 
-    calls: the operator calls that may join a group, by the index of their binding.   users: the result of `_users`.
+    calls: the operator calls that can join a group, by the index of their binding.   users: the result of `_users`.
     place: a variable of the block -> the index of its binding.   taken: the members of other groups.
     """
     members = {root}
     refused = set(taken)
     while new := _candidates(block, calls, members, users, place, refused):
-        fitting, failing = 0, len(new) + 1  # a number of candidates that fits, and a larger one that does not
+        fitting, failing = 0, len(new) + 1  # a number of candidates that fit, and a larger number that do not
         while fitting + 1 < failing:
             count = len(new) if failing > len(new) else (fitting + failing) // 2
             if _fits(block, calls, root, {*members, *new[:count]}):
@@ -120,7 +118,7 @@ def _candidates(
     place: dict[Expr, int],
     refused: set[int],
 ) -> list[int]:
-    """Return the bindings, as indices, that can be added to the group `members`, in the order in which to try them.
+    """Return the bindings that can be added to the group `members`, as indices, in the order in which to try them.
 
     refused: the bindings that must not be added.   calls, users, place: as in `_grow`.
     """

@@ -29,8 +29,8 @@ from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, wi
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.match_casts import in_binding_order
 
-SMALL = 8  # most bindings, including those of inner blocks, of a function that is inlined at every call
-DEEPEST = 24  # greatest nesting depth of blocks that inlining may produce
+SMALL = 8  # maximum number of bindings, in all blocks, of a function that is inlined at every call
+DEEPEST = 24  # maximum nesting depth of blocks that inlining produces
 
 
 @module_pass("inline", at=Stage.ANF, optional=True)
@@ -42,7 +42,7 @@ def inline(module: Module) -> Module:
 
     A local function is inlined if its only use is a call.  A recursive function, or a function with the attribute
     inline=false, is not inlined.  If the type of an argument is not proven, a match_cast checks the argument, as the
-    call would.  A module grows by at most SMALL bindings for each call.
+    call would.  Each inlined call makes the module larger by at most SMALL bindings.
     """
     functions = {f.name: f for f in module.functions}
     has_private = any(f.private for f in module.functions)
@@ -83,9 +83,9 @@ def _references(function: Function) -> list[str]:
 
 
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
-    """Return the names of the functions in depth-first postorder of the references: callees before their callers.
+    """Return the names of the functions in depth-first postorder, so that callees come before their callers.
 
-    In a cycle, the function that is visited first comes last.
+    references: the functions that each function refers to.  In a cycle, the function that is visited first comes last.
     """
     order: dict[str, None] = {}
     entered: set[str] = set()
@@ -104,10 +104,10 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
 class _Inliner:
     """Inlines calls in the body of one function of the module.
 
-    inlinable: the functions of the module that may be inlined, by name.   called_once: the variables of local functions
+    inlinable: the functions of the module that can be inlined, by name.   called_once: the variables of local functions
     whose only use is a call.   locals: the variable of such a function -> the function, and the dimension variables
-    that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.
-    known: the dimension variables bound so far.   depth: the nesting depth of the current block.
+    that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.   known: the
+    dimension variables that are bound so far.   depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -160,7 +160,7 @@ class _Inliner:
     def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
         """Return the value of a call: the result of the inlined body, or the call itself if it is not inlined.
 
-        Append the bindings of an inlined body to `bindings`.  origins: the source positions of the call.
+        Append the bindings of an inlined body to `bindings`.   origins: the source locations of the call.
         """
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:
@@ -173,7 +173,7 @@ class _Inliner:
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
-            case Var() as var:  # a local function defined later cannot be inlined here
+            case Var() as var:  # a local function that is defined later cannot be inlined here
                 self.called_once.discard(var)
         return call
 
@@ -188,11 +188,11 @@ class _Inliner:
     ) -> Expr | None:
         """Append a copy of the body of `function`, applied to `args`, to `bindings`.  Return the result of the body.
 
-        Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would
-        nest too deeply.
+        Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would be
+        nested too deeply.
 
-        name: the function's name, for messages.   own: the dimension variables that the function binds.
-        origins: the source positions of the call, which are added to those of the copied bindings.
+        name: the function's name, for messages.   own: the dimension variables that the function binds.   origins: the
+        source locations of the call, which are added to those of the copied bindings.
         """
         if self.depth + _depth(function.block) > DEEPEST:
             return None
@@ -221,9 +221,9 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of the local functions whose inlining is allowed and whose only use is a call.
+    """Return the variables of the local functions that may be inlined and whose only use is a call.
 
-    A call inside the local function itself does not count.
+    A recursive call inside the local function itself does not count as a use.
     """
     found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
     if not found:

@@ -42,11 +42,11 @@ def lambda_lifting(module: Module) -> Module:
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
     A function that captures nothing needs no closure: the value is a reference to the function.  A local function that
-    uses another one also captures the values that the other one captures.
+    uses another local function also captures the values that the latter captures.
 
-    A lifted function may need dimension variables of the surrounding function.  They are passed as one shape if no
-    other value determines them, or if arguments are checked against them.  The function attribute `captured` is the
-    number of added parameters.
+    A lifted function can need dimension variables of the surrounding function.  If no other value determines them, or
+    if arguments are checked against them, they are passed together as one shape.  The function attribute `captured` is
+    the number of added parameters.
     """
     lifter = _Lifter({f.name for f in module.functions})
     outer = [lifter.top_level(function) for function in module.functions]
@@ -74,9 +74,9 @@ _Known = Mapping[Var, _Lifted]  # the variable of a local function in scope -> t
 class _Lifter:
     """Lifts the local functions of a module.
 
-    names: the names of functions in use.   lifted: the lifted functions so far.
-    values: the variables that the current module function uses as values, not only as callees.
-    unproven: the variables that the current module function calls with an argument whose type is not proven.
+    names: the names of functions in use.   lifted: the functions that are already lifted.   values: the variables that
+    the current module function uses as values, not only as callees.   unproven: the variables that the current module
+    function calls with an argument whose type is not proven.
     """
 
     def __init__(self, names: set[str]) -> None:
@@ -123,16 +123,16 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return a mapping from variables to references, for the functions in `known` that are used as values.
+        """Return the references that replace the functions in `known` where these are used as values, by variable.
 
-        Functions that capture values are left out, because they become closures.
+        Functions that capture values are omitted, because they become closures.
         """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
     def functions(
         self, run: Sequence[Binding | MatchCast], owner: str, known: _Known, dims: frozenset[DimVar]
     ) -> _Known:
-        """Lift the adjacent local functions in `run`, which may call each other.
+        """Lift the adjacent local functions in `run`, which can call each other.
 
         Return a copy of `known` with these functions added.   owner, known, dims: as in `block`.
         """
@@ -153,10 +153,11 @@ class _Lifter:
         return known
 
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
-        """Add the function `lifted`, into which `local` is turned, to the functions of the module.
+        """Add the lifted form of the local function `local` to the functions of the module.
 
-        run: the functions that are lifted together with this one.  If the body of `local` uses one of them as a value,
-        the body itself creates the closure.   known, dims: as in `block`.
+        lifted: the name and the captured values of the new function.   run: the functions that are lifted together with
+        this one.  If the body of `local` uses one of them as a value, the body itself creates the closure.   known,
+        dims: as in `block`.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _values(body)
@@ -223,7 +224,7 @@ def _unproven(expr: Node) -> set[Var]:
 def _captured(
     run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
 ) -> dict[Var, tuple[Expr, ...]]:
-    """Return the values that each function in `run`, a group of local functions, captures.
+    """Return the values that each local function in `run` captures.
 
     A function captures the values that it uses, and the values that the functions it uses capture.
 
@@ -255,10 +256,10 @@ def _captured(
 
 
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
-    """Return whether a free variable of a local function must be captured.
+    """Return whether the free variable `var` of a local function must be captured.
 
-    The variable of a lifted function is captured only if it is used as a value and is a closure.
-    values: the variables used as values.   known: the lifted functions in scope.
+    The variable of a lifted function is captured only if it is used as a value and is a closure.   values: the
+    variables that are used as values.   known: the lifted functions in scope.
     """
     return var not in known or (var in values and bool(known[var].captured))
 
@@ -280,10 +281,11 @@ def _dims(value: Expr) -> Iterable[DimVar]:
 
 
 def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
-    """Return the dimension variables that `local` need not capture, because it gets their values in another way.
+    """Return the dimension variables that `local` need not capture, because other values determine them.
 
-    The captured values bind some variables.  The parameters and the checks inside the function bind others, but a
-    variable in `outer` must be captured even if they bind it.
+    These are the variables that captured values bind, and the variables that parameters or checks inside the function
+    bind.  In the second case, variables in `outer` are excluded: they must be captured, so that the parameters can be
+    checked against them.
 
     outer: the dimension variables of the surrounding function against which the parameters are checked.
     """

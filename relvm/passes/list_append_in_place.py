@@ -1,4 +1,4 @@
-"""In-place list append: change a list that is dead afterwards instead of copying it."""
+"""In-place list append: append to a list without copying it if the list is not used afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def list_append_in_place(function: Function) -> Function:
 
     At run time, list_push changes the list only if the register of x is the only reference to the list.  Otherwise it
     copies the list.  No two variables share a register, because lower_shapes has removed aliases.  The pass adds the
-    kill only for variables of outer blocks, because insert_kills adds the others.
+    kill only if x is a variable of an outer block, because insert_kills adds the others.
     """
     calls = [call for call in walk(function) if isinstance(call, BuiltinCall) and call.name == "list_append"]
     lists = {list_ for list_, _ in (call.args for call in calls) if isinstance(list_, Var)}
@@ -32,11 +32,11 @@ def list_append_in_place(function: Function) -> Function:
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
     """Return `block` with in-place appends.
 
-    lists: the variables of all lists to which the function appends.   needed: those that are used after the block.
+    lists: the variables of all lists to which the function appends.   needed: the lists that are used after the block.
     """
     needed = needed | _used(block.result, lists)
     own = {binding.var for binding in block.bindings}
-    bindings: list[Binding | MatchCast] = []  # the last one first
+    bindings: list[Binding | MatchCast] = []  # in reverse order
     for binding in reversed(block.bindings):
         value = binding.value
         match value:

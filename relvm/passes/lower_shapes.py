@@ -1,6 +1,6 @@
 """Lowering of symbolic shapes to run-time checks and computations on a shape heap.
 
-A shape heap is an array of integers in which a call of a function stores the values of its dimensions.
+A shape heap is an array of integers that belongs to one call of a function.  It contains the values of dimensions.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def lower_shapes(module: Module) -> Module:
     (relvm/passes/util/unchecked_results.py).  It also checks that dimension variables are within the bounds that the
     function declares (relvm/ir/value_ranges.py).
 
-    The shape heap contains the values of dimensions.  A compound dimension is computed at its first use in a block.  A
-    size is compared with a compound dimension when all variables are known.  A dimension that is never read is not
-    stored, and a function that reads none has no heap.
+    A compound dimension, such as `n * 2`, is computed at its first use in a block.  A size is compared with a compound
+    dimension as soon as all variables of the dimension are known.  A dimension that is never read is not stored.  A
+    function that reads no dimensions has no heap.
 
     If all calls of a function are proven to pass arguments of the right types (relvm/passes/util/call_analysis.py), its
     parameters are not checked.  Only the dtypes of scalar parameters are still checked, because arithmetic relies on
@@ -139,7 +139,7 @@ class _Lowering:
         self.name = function.name
         self.unchecked = unchecked
         self.closures = own_closures(function.block)
-        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # counts bindings and uses
+        self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # bindings and uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
         self.read: set[int] = set()  # the slots that are read
@@ -162,7 +162,7 @@ class _Lowering:
                     self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
                     if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
-                        # Arithmetic depends on the types of its operands: the scalar needs a variable of its own type.
+                        # Arithmetic depends on operand types, so the scalar needs a variable of its own type.
                         scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
                     else:
                         self.renamed[var] = value
@@ -177,7 +177,7 @@ class _Lowering:
                     self.renamed[var] = self.value(shape, scope)
                 case Binding(var, PackedCall() as call) if call.type == VOID and self.mentions[var] > 1:
                     call = map_children(lambda part: self.value(part, scope), call)
-                    scope.out.append(Binding(Var("_", type=VOID), call))  # it returns nothing, so `()` is made here
+                    scope.out.append(Binding(Var("_", type=VOID), call))  # the call returns no value, so this is `()`
                     scope.out.append(replace(binding, value=Tuple((), type=VOID)))
                 case Binding(var, PackedCall() | Call() as call) if self.is_checked(call, is_tail, block, binding):
                     name = _name_of_callee(call)
@@ -204,8 +204,8 @@ class _Lowering:
     def value(self, expr: Expr, scope: _Scope) -> Expr:
         """Return the lowered form of `expr`, an atom.
 
-        If `expr` is a removed variable, return its replacement.  If it is a symbolic shape or dimension, return the
-        variable with its value.  Append the binding of this variable to the block of `scope` unless it exists.
+        The lowered form of a removed variable is its replacement.  That of a symbolic shape or dimension is the
+        variable with its value.  If this variable does not exist yet, its binding is appended to the block of `scope`.
         """
         match expr:
             case Var():
@@ -228,9 +228,9 @@ class _Lowering:
         return expr
 
     def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
-        """Return the pair of numbers, code and value, that encodes `dim` in an argument list of a builtin.
+        """Return the pair of integers (code, value) that encodes `dim` in an argument list of a builtin.
 
-        If a symbolic dimension has no heap slot yet, append the statements that compute it.
+        If `dim` is a symbolic dimension without a heap slot, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
@@ -290,7 +290,8 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return `pairs`, a flat list of codes and values, with ANY for each STORE to a slot that is never read."""
+        """Return `pairs`, a flat list of codes and values.  The code STORE is replaced by ANY if the slot is never
+        read."""
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -298,11 +299,11 @@ class _Lowering:
         return kept
 
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
-        """Append the checks that `value` is of type `type_`.
+        """Append the checks that `value` has type `type_`.
 
-        known: the type that `value` is proven to have.  Checks that this type makes unnecessary are omitted.  Checks of
-        compound dimensions and of the contents of lists and optionals are added to `scope.pending`.
-        where: the beginning of the error message.
+        where: the beginning of the error message.   known: the type that `value` is proven to have.  Checks that follow
+        from it are omitted.  Checks of compound dimensions, and of the contents of lists and optionals, are not
+        appended but added to `scope.pending`.
         """
         place = String(where)
         match type_:
@@ -339,9 +340,9 @@ class _Lowering:
                     self.match_value(where, expected, value, scope)
 
     def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store dimension variables, namely those of `type_` that have no heap slot yet.
+        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
 
-        `value` is proven to be of type `type_`, so its dimensions are not checked.  where: as in `check`.
+        `value` is proven to have type `type_`, so its dimensions are not checked.   where: as in `check`.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -361,9 +362,10 @@ class _Lowering:
     def match(
         self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
     ) -> None:
-        """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead.
+        """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead
+        of checked.
 
-        proven: whether the shape is proven, so that nothing is checked.   where: as in `check`.
+        proven: whether the shape is proven, so that nothing needs to be checked.   where: as in `check`.
         """
         if not dims:
             return
@@ -385,7 +387,8 @@ class _Lowering:
             scope.pending.append((where, value, left))
 
     def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Append the check that the scalar `value` equals `dim`.  If `dim` is a new variable, store `value` instead.
+        """Append the check that the scalar `value` equals `dim`.  If `dim` is a variable without a heap slot, store
+        `value` instead.
 
         where: as in `check`.
         """
@@ -417,10 +420,8 @@ class _Lowering:
             self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
-        """Append the check that a dimension variable is in its range.
-
-        The check compares the value with the value clamped to the range.
-        """
+        """Append the check that a dimension variable is in its range: that clamping it to the range does not change
+        it."""
         dim = var_dim(var)
         nearest: AnyDim = dim
         words = []

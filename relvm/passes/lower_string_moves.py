@@ -18,16 +18,16 @@ Moved = tuple[Expr, tuple[Expr, ...]]
 
 @function_pass("lower_string_moves", at=Stage.ANF)
 def lower_string_moves(function: Function) -> Function:
-    """Move the positions of strings in the original tensors instead of the strings, and look up the strings afterwards:
+    """Move the positions of strings instead of the strings themselves, and look up the strings afterwards:
 
     z: str[n] = where(c, x, y)   ->   x_places: i64[n] = string_positions(x)
                                       y_places: i64[n] = string_positions(y, x)
                                       z_places: i64[n] = where(c, x_places, y_places)
                                       z: str[n] = string_take(z_places, x, y)
 
-    Here, z_places contains positions in the concatenation of x and y.  Kernels can process integers, but not strings.
-    A later operator uses z_places if all strings that it moves come from z.  Comparisons of strings become calls of a
-    builtin.  Views of string tensors are not changed.
+    Kernels can process integers, but not strings.  Here, z_places contains positions in the concatenation of x and y.
+    A later operator uses z_places directly if all strings that it moves come from z.  Comparisons of strings become
+    calls of a builtin.  Views of string tensors are not changed.
     """
     return map_blocks(lambda block: _block(block, {}), function)
 

@@ -49,7 +49,7 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
     target
         "c": kernels are loop nests.  "numpy": kernels call the NumPy functions of operators.
     is_compact
-        Whether kernels save memory at the expense of time.
+        Whether kernels should use little memory, even if they are slower.
     """
 
     def run(module: Module) -> Module:
@@ -57,8 +57,8 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
 
         y = add(x, b)   ->   y = kernel add_f32(x, b) : f32[n, 64]
 
-        A fused group becomes one kernel.  Kernels that the module defines are lowered too.  Equal kernels are generated
-        once.
+        A fused group becomes one kernel.  Kernels that the module defines are also lowered.  Equal kernels are
+        generated only once.
         """
         lowering = _KernelLowering(module, target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
@@ -75,10 +75,11 @@ class _KernelLowering:
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
-        self.origins: dict[str, list[tuple[tuple[str, ...], ...]]] = {}  # kernel -> those of the members of each group
+        self.origins: dict[str, list[tuple[tuple[str, ...], ...]]] = {}  # kernel -> member origins of each group
 
     def finished(self) -> dict[str, Kernel | ReferenceKernel]:
-        """Return the kernels.  Those that several groups share get the source locations of all of them."""
+        """Return the kernels.  If several groups share a kernel, the kernel gets the source locations of all of these
+        groups."""
         for name, groups in self.origins.items():
             kernel = self.kernels[name]
             if len(groups) > 1 and isinstance(kernel, Kernel) and kernel.provenance:
@@ -114,7 +115,7 @@ class _KernelLowering:
     def own_kernel(self, call: KernelCall) -> KernelCall:
         """Lower a call of a kernel that the module defines.
 
-        The kernel is specialized for the sizes that are constant at this call.  Return the call of the specialized
+        The kernel is specialized for the sizes that are constant in this call.  Return a call of the specialized
         kernel.
         """
         definition = self.definitions.get(call.kernel)
@@ -194,7 +195,7 @@ class _KernelLowering:
 
 
 def _attribute(value: int | str | DType) -> Expr:
-    """Return an attribute, an int or a dtype, as an argument of a builtin."""
+    """Convert an attribute, an int or a dtype, to an argument of a builtin."""
     return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 

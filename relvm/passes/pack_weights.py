@@ -26,7 +26,7 @@ from relvm.ops.conv_winograd import MAX_CHANNELS, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
 from relvm.passes.pass_manager import module_pass
 
-_MIN_CHANNELS = 8  # fewest input and output channels with which Winograd convolution saves time
+_MIN_CHANNELS = 8  # minimum number of input and output channels for which Winograd convolution saves time
 _MIN_PLACES = 5  # smallest size of a spatial axis of the result; smaller results do not fill tiles and blocks of tiles
 
 
@@ -60,7 +60,7 @@ def pack_weights(module: Module) -> Module:
 
 
 def _array(call: OpCall, at: int) -> np.ndarray:
-    """Return the array of argument `at`, which must be a constant."""
+    """Return the value of argument `at`, which must be a constant."""
     arg = call.args[at]
     assert isinstance(arg, Constant)
     return arg.value
@@ -100,9 +100,9 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
 
 
 def _has_tiles(call: OpCall) -> bool:
-    """Return whether a call is a convolution that becomes faster as a Winograd convolution.
+    """Return whether a call is a convolution that is faster as a Winograd convolution.
 
-    It must have constant 3 x 3 filters and stride 1, and enough channels and output elements.
+    The convolution must have constant 3 x 3 filters, stride 1, and enough channels and output elements.
     """
     if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
@@ -129,7 +129,8 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
 
 
 def _has_words(call: OpCall) -> bool:
-    """Return whether a call is an 8-bit convolution with several input channels per group, to be packed in words."""
+    """Return whether a call is an 8-bit convolution whose channels can be packed in words: it has several input
+    channels per group."""
     if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].tensor_type.shape is None:
         return False
     w = call.args[1].value

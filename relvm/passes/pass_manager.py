@@ -11,7 +11,7 @@ from relvm.ir.expr import Function, Module
 from relvm.ir.verifier import Stage, verify
 from relvm.passes.source_locations import Provenance
 
-# A function to call after each pass, with the pass, the module before it, the module after it, and the time in seconds.
+# A function to call after each pass.  Arguments: the pass, the module before and after the pass, the time in seconds.
 Observer = Callable[["Pass", Module, Module, float], None]
 
 
@@ -19,7 +19,7 @@ Observer = Callable[["Pass", Module, Module, float], None]
 class Pass:
     """A pass over a module.
 
-    name: the name in the output of `relvm show --html`.   run: the function that transforms the module.   at: the stage
+    name: the name that `relvm show` prints and accepts.   run: the function that transforms the module.   at: the stage
     of its input.   to: the stage of its result, which is equal to `at` for an optimization.   optional: whether a build
     without the pass gives the same results.
     """

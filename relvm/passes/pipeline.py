@@ -56,9 +56,9 @@ def build_pipeline(
     fused
         Whether operators are fused into kernels.  The target "numpy" never fuses.
     is_compact
-        Whether kernels save memory at the expense of time.
+        Whether kernels should use little memory, even if they are slower.
     without
-        Names of optional passes to leave out, which may include passes that this target does not run.
+        Names of optional passes to leave out.  Passes that this target does not run anyway are accepted.
 
     Raises
     ------

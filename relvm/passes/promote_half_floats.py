@@ -92,7 +92,7 @@ def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
 def _rounded_fields(
     binding: Binding, result: OpCall, fields: tuple[Type, ...], wider: tuple[Type, ...]
 ) -> list[Binding]:
-    """Return the bindings that compute a result tuple with its narrow items rounded.
+    """Return the bindings that compute a result tuple with its narrow items rounded to their original dtypes.
 
     result: the call with f32 arguments.   fields, wider: the item types of the original tuple and of `result`.
     """
@@ -110,6 +110,6 @@ def _rounded_fields(
 
 
 def _narrow(type_: Type | None) -> DType | None:
-    """Return the dtype if `type_` is a tensor type of floats narrower than f32, otherwise None."""
+    """Return the dtype of `type_` if it is a tensor type of floats narrower than f32, otherwise None."""
     dtype = type_.dtype if isinstance(type_, TensorType) else None
     return dtype if dtype is not None and dtype.is_narrow_float else None

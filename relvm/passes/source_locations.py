@@ -1,4 +1,5 @@
-"""Tracking of source locations across passes: the users of a removed value take over its source locations (origins)."""
+"""Tracking of source locations (origins) across passes.  If a pass removes a value, its origins are added to its
+users."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from relvm.ir.node import Node, children
 from relvm.ir.types import VOID, TupleType
 from relvm.ir.visitor import bound_vars, rewrite
 
-MOST = 64  # most origins of a variable that takes over origins
+MOST = 64  # maximum number of origins of a variable to which origins are added
 
 Origins = tuple[str, ...]
-Taken = dict[Hashable, dict[str, None]]  # a user -> the origins that it takes over, in order
+Taken = dict[Hashable, dict[str, None]]  # a user -> the origins to add to it, in order
 
 
 class Provenance:
     """Tracks the origins in a module through passes, and restores the origins that a pass loses.
 
     An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
-    The users of the lost variable then take the origin over.  Users are identified by their first origin, so that all
-    copies of a user take it over.  If the lost variable was a function's result, the variable that the function now
-    returns takes the origin over.  If a user is lost as well, its own users take the origin over.
+    It is then added to the users of the lost variable.  Users are identified by their first origin, so all copies of a
+    user get the lost origin.  If the lost variable was the result of a function, the variable that the function now
+    returns gets the origin.  If a user is lost as well, its own users get the origin.
     """
 
     def __init__(self, module: Module) -> None:
@@ -35,7 +36,7 @@ class Provenance:
     def hand_on(self, after: Module) -> Module:
         """Return `after`, the result of a pass, with the lost origins restored.
 
-        The returned module is the one with which the next result is compared.
+        The next call compares its argument with the module that this call returns.
         """
         if after is self.module:
             return after
@@ -49,7 +50,8 @@ class Provenance:
         return after
 
     def _follow(self, module: Module) -> None:
-        """Replace the trails by those of the parts of `module`.  Trails of unchanged parts are reused."""
+        """Replace the recorded trails by the trails of `module`.  The trails of parts that have not changed are
+        reused."""
         known, self.trails = self.trails, {}
         for function in module.functions:
             for part in _parts(function):
@@ -60,7 +62,8 @@ class Provenance:
 def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
     """Return the function with additional origins for some variables.
 
-    taken: a variable -> its additional origins.  A variable then has at most MOST origins, unless it had more before.
+    taken: a variable -> its additional origins.  A variable gets at most MOST origins in total, but keeps those it
+    already has.
     """
     heirs: dict[Var, Var] = {}
     for var, more in taken.items():
@@ -74,7 +77,7 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
 
 @value_record
 class _Result:
-    """The result of a function of the module, which counts as a user of the returned variable."""
+    """The result of a function of the module.  It counts as a user of the returned variable."""
 
     function: str
 
@@ -105,9 +108,8 @@ class _Trail:
                 return
             case Binding(var=var, value=value) | MatchCast(var=var, value=value):
                 self.bound.append(var.origins)
-                if (
-                    isinstance(var.type, TupleType) and var.type == VOID
-                ):  # it is bound for its effect, which counts as a use
+                if isinstance(var.type, TupleType) and var.type == VOID:
+                    # The value is bound for its effect, which counts as a use.
                     self.used.append(var.origins)
                 self.visit(value, var.origin or user, var.origins)
                 return
@@ -149,7 +151,7 @@ def _trail(part: Node, function: str) -> _Trail:
 
 
 def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
-    """Return for each user the lost origins that it takes over.
+    """Return the lost origins to add to each user.
 
     trails: the trails of the module before the pass.   lost: the origins that the pass lost.
     """

@@ -38,7 +38,8 @@ def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
 
 
 def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
-    """Return an atom with the value of `expr`.  Append the bindings that compute it, if any, to `bindings`.
+    """Return an atom (a variable or constant) with the value of `expr`.  Append any bindings that compute it to
+    `bindings`.
 
     renamed: a removed variable -> the atom that replaces it.   name: the name of a new variable for the value.
     origins: the source locations of the enclosing expression.
@@ -82,7 +83,7 @@ def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]
         bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origins)))
         return
     value = _value(binding.value, bindings, renamed, binding.var.origins)
-    # A function's variable keeps its own type, which a recursive use inside the function has too.
+    # A function's variable keeps its own type, because recursive uses inside the function have this type, too.
     if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
         renamed[binding.var] = value
     else:

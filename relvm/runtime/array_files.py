@@ -1,4 +1,4 @@
-"""Results as named arrays, and files of arrays (.npy, .npz)."""
+"""Named outputs of functions, and files of arrays (.npy, .npz)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from relvm.runtime.tensor import Tensor
 def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]:
     """Return the outputs of a function as arrays, by name.
 
-    names: the names of the outputs in the model.  If None, a single output is called output, and the items of a tuple
-    are called output0, output1...
+    names: the names of the outputs in the model.  If it is None, a single output is named output, and the items of a
+    tuple are named output0, output1...
 
     Raises
     ------
@@ -66,10 +66,10 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 @contextmanager
 def reading_arrays(refusal: str) -> Iterator[None]:
-    """Context manager for a block in which NumPy reads a .npy or .npz file: translate the exceptions.
+    """A context manager for code in which NumPy reads a .npy or .npz file.  It translates the exceptions.
 
-    For damaged files, NumPy raises exceptions of a dozen classes, such as TokenError, OverflowError and zlib.error.
-    An OSError or RelvmError is not translated.
+    For damaged files, NumPy raises a dozen different classes of exceptions, such as TokenError, OverflowError and
+    zlib.error.  OSError and RelvmError are not translated.
 
     Raises
     ------
@@ -85,13 +85,13 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     except MemoryError as error:
         raise RelvmMemoryError(f"{refusal}, or too large: {error}") from None
     except Exception as error:
-        reason = str(error).partition(". ")[0]  # the rest explains how to load objects, which may run arbitrary code
+        reason = str(error).partition(". ")[0]  # the rest explains how to load objects, which is unsafe
         raise RelvmFormatError(f"{refusal}: {reason}") from None
 
 
 def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
-    """Return the members of an archive that np.load has opened, by name.  An array is returned as an array, and any
-    other file as bytes.
+    """Return the members of an archive that np.load has opened, by name.  Arrays are returned as arrays, and other
+    files as bytes.
 
     Raises
     ------
@@ -110,15 +110,15 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
 
 
 def for_file(array: np.ndarray) -> np.ndarray:
-    """Return an array in a form that NumPy can write to a file.  A dtype that NumPy does not have is replaced by raw
-    bytes, dtype V1 or V2."""
+    """Return an array in a form that NumPy can write to a file.  If the dtype is not one of NumPy's own, the elements
+    become raw bytes of dtype V1 or V2."""
     return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
 
 
 def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
     """Reverse `for_file`: restore the dtype of an array that was read from a file.
 
-    type_text: the type of the parameter that the array is for, as in a signature.
+    type_text: the type of the parameter for which the array is read, as in a signature.
     """
     name = type_text.partition("[")[0]
     if array.dtype.kind != "V" or name not in DTYPE_NAMES:
@@ -133,7 +133,7 @@ def _is_numpys_own(dtype: np.dtype) -> bool:
 
 
 def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
-    """Convert an array of string objects to NumPy's own string dtype; return other arrays unchanged."""
+    """Convert an array of str objects to NumPy's own string dtype.  Return other arrays unchanged."""
     if array.dtype != STRINGS:
         return array
     stored = array.astype(str)

@@ -16,15 +16,15 @@ Publish = Callable[[ExecutableT], None]
 class Upgrade(Generic[ExecutableT]):
     """The compilation of an executable to native code on a separate thread.
 
-    A process exits without waiting for the compilation.  The parts that are compiled by then are in the cache, so that
-    the next process compiles only the others.
+    A process exits without waiting for the compilation.  The parts that are compiled by then stay in the cache, so the
+    next process compiles only the other parts.
 
     Parameters
     ----------
     compile
-        A function that compiles the executable and returns it with native code.  If native code is not possible, the
-        function returns an error that gives the reason.  The argument of the function is a callback, which the function
-        calls with the executables for `parts`.
+        A function that compiles the executable and returns it with native code.  Its argument is a callback, to which
+        it passes each executable for `parts`.  If native code is not possible, `compile` is the error that gives the
+        reason.
 
     Attributes
     ----------
@@ -52,7 +52,8 @@ class Upgrade(Generic[ExecutableT]):
         return self._done.is_set()
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for the compilation, at most `timeout` seconds; None: without limit.  Return whether it has ended.
+        """Wait for the compilation, for at most `timeout` seconds, or without limit if it is None.  Return whether it
+        has ended.
 
         If the compilation failed, raise its error.  In a process that was forked during the compilation, raise
         RelvmUnsupportedError, because the compiling thread does not exist there.
@@ -70,9 +71,9 @@ class Upgrade(Generic[ExecutableT]):
     def _run(self, compile: Callable[[Publish[ExecutableT]], ExecutableT]) -> None:
         try:
             self.executable = compile(self.parts.append)
-        except BaseException as error:  # reported to waiting callers only; the other machines continue with bytecode
+        except BaseException as error:  # raised in `wait`; machines continue with bytecode
             self._error = error
-            import logging  # a deployed program does not need it
+            import logging  # imported only here, to save memory
 
             logging.getLogger("relvm").warning(
                 "exec_mode='auto': compiling native code failed, continuing with bytecode: %s", error

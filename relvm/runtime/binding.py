@@ -28,7 +28,7 @@ _module = module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 sys.modules[_NAME] = _module
 
-# The module loaded by the lines above; relvm/_binding.pyi has its types.
+# This module was loaded by the lines above.  relvm/_binding.pyi contains its types.
 from relvm._binding import (  # noqa: E402
     Callable,
     Objects,

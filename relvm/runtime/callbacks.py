@@ -16,8 +16,8 @@ from relvm.runtime.status import STATUS_NUMBERS
 def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
     """Handle an exception that a callback raised: store it in the machine, and return an error status.
 
-    The status ends the run in C.  cffi calls this function, which is passed as ffi.def_extern(onerror=carry).  The
-    callback must have a parameter `result` for the error.
+    The status ends the run in C.  cffi calls this function for each callback that is defined with
+    ffi.def_extern(onerror=carry).  Such a callback must have a parameter `result` for the error.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))
@@ -25,19 +25,22 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
 
 
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
-    """Store an exception in the machine's objects, so that the call of the machine raises it.  Return the message."""
+    """Store an exception in the machine's objects, so that the current call of the machine raises it.  Return the
+    message."""
     if objects is not None:
         objects.exception = exception
     kind = type(exception).__name__
     try:
         return f"{kind}: {exception}".encode(errors="replace")
-    except BaseException:  # its own __str__ fails: the run must end in any case
+    except BaseException:  # __str__ of the exception fails, but the run must end
         return kind.encode(errors="replace")
 
 
 def active(name: str) -> Any:
-    """Return the Objects of the machine that called the callback `name`.  Raise RelvmUnsupportedError if the machine
-    was not called from Python."""
+    """Return the Objects of the machine that called the callback `name`.
+
+    Raise RelvmUnsupportedError if the machine was not called from Python.
+    """
     objects = active_objects()
     if objects is None:
         raise hostless(name)
@@ -65,9 +68,9 @@ def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Handle a poll of the machine `host`: do its pending work.  Return 0, the status of success.
+    """Do the pending work of the machine `host`, which polls regularly.  Return 0, the status of success.
 
-    Meanwhile, Python handles signals, so that Ctrl-C raises KeyboardInterrupt here.
+    During this call, Python handles signals, so that Ctrl-C raises KeyboardInterrupt here.
     """
     objects = active_objects()
     if objects is not None:

@@ -19,15 +19,15 @@ class Closure(Callable):
 
     __slots__ = ("__weakref__",)
 
-    name = "the function"  # in messages
+    name = "the function"  # the name in messages
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle a call with `named` arguments besides the positional `arguments`.
+        """Handle a call with `named` arguments besides the positional `arguments`.  Such a call is always an error.
 
         Raises
         ------
         RelvmArgumentError
-            Always raised, because the parameters of a closure have no names.
+            Always, because the parameters of a closure have no names.
         """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
@@ -40,5 +40,6 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error`, which passing argument k of `callee` raised, with the name of the argument in the message."""
+    """Return `error` with the name of argument k of `callee` in the message.  The error occurred when this argument was
+    passed."""
     return located(error, callee.argument(k))

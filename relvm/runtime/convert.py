@@ -1,8 +1,8 @@
 """Conversion between Python values and machine values, for types that csrc/python/binding.c does not convert itself.
 
-In this module, an array of machine values is an `int64_t *` with the memory layout of rvm_value.  The tag of value k is
-in word 2k.  Its payload (an integer, the bits of a double, or an address) is in word 2k + 1.  Only the current thread
-of a machine may access the values of the machine.
+In this module, an array of machine values (`words`) is an `int64_t *` with the memory layout of rvm_value.  The tag of
+value k is in word 2k.  Its payload (an integer, the bits of a double, or an address) is in word 2k + 1.  A reference
+that is borrowed must not be released.  Only the current thread of a machine may access the values of the machine.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callab
     Parameters
     ----------
     where
-        Called with k, returns the name of values[k] for error messages.
+        A function that returns the name of values[k] for error messages, given k.
 
     Returns
     -------
@@ -158,8 +158,11 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor that shares the memory of an array and keeps the array alive.  Arrays that are not contiguous, and
-    arrays of strings, are copied."""
+    """Store a tensor as value 0 of `words`.  It shares the memory of `value` and keeps the array alive.  Arrays that
+    are not contiguous, and arrays of strings, are copied.
+
+    Return whether the stored value owns a reference.
+    """
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
         packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
@@ -174,7 +177,7 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
 
 
 class HostFunction:
-    """A Python function in the form that the binding's `call_packed` expects, with attributes `name` and `function`."""
+    """A Python function with a name, as the binding's `call_packed` expects it."""
 
     __slots__ = ("function", "name")
 
@@ -184,7 +187,7 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Store a closure of the machine that calls a Python function."""
+    """Store, as value 0 of `words`, a closure of the machine that calls a Python function."""
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
     call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
@@ -196,8 +199,9 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list as value 0 of `words`, without recursion.  Return True: value 0 owns a reference."""
-    opened = [_Opened(value)]  # the nested tuples and lists that are not stored completely, outermost first
+    """Store a tuple or list as value 0 of `words`, without recursion.  Return True, because the value owns a
+    reference."""
+    opened = [_Opened(value)]  # the nested tuples and lists that are not yet stored completely, outermost first
     try:
         while True:
             innermost = opened[-1]
@@ -253,23 +257,24 @@ def _made(status: int, words: Any) -> bool:
 
 
 def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """Convert value k of the array `words`, which is borrowed, to Python.
+    """Convert value k of the array `words` to Python.  The value is borrowed.
 
     Raises
     ------
     RelvmUnsupportedError
-        The value has no Python form: a storage, or the running machine.
+        The value has no Python form, because it is a storage or the running machine.
     """
     return binding.take(objects, int(ffi.cast("uintptr_t", words + 2 * k)))
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert the first `count` values of the array `words`, which are borrowed, to Python."""
+    """Convert the first `count` values of the array `words` to Python.  The values are borrowed."""
     return [take_borrowed(objects, words, k) for k in range(count)]
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """Convert the borrowed machine value at `address`, of a type that binding.c does not handle, to Python."""
+    """Convert the machine value at `address` to Python.  It is borrowed, and of a type that binding.c does not
+    handle."""
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
@@ -279,7 +284,7 @@ def take_other(objects: Objects, address: int) -> Any:
         return Shape(_taken_dims(objects, ffi.cast("rvm_shape *", payload)))
     if tag == STRING:
         string = ffi.cast("rvm_string *", payload)
-        _count_taken(objects, string.length * 5)  # as bytes, and as at most four bytes for each character
+        _count_taken(objects, string.length * 5)  # the bytes, and at most four bytes for each character
         return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
     raise RelvmUnsupportedError(f"a value of kind {TAGS[tag].name.lower()} cannot be converted to Python")
 
@@ -287,14 +292,14 @@ def take_other(objects: Objects, address: int) -> Any:
 # Approximate memory in bytes, including the overhead in `_taken_sequence`, of: a tuple or list, an item of a tuple or
 # list, any other Python object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
-_LOOK_INTERVAL = 4096  # items between checks of the time limit
+_LOOK_INTERVAL = 4096  # number of items between two checks of the time limit
 
 
 def _taken_dims(objects: Objects, shape: Any) -> list[int]:
-    """Return the dimensions of `shape`, a virtual machine's shape object, as Python integers.
+    """Return the dimensions of `shape`, a shape object of the machine, as Python integers.
 
-    A shape can have millions of dimensions.  They are therefore converted in portions, with a check of the machine's
-    limits before each.
+    A shape can have millions of dimensions.  They are therefore converted in chunks, and the machine's limits are
+    checked before each chunk.
     """
     dims: list[int] = []
     while len(dims) < shape.rank:
@@ -305,8 +310,8 @@ def _taken_dims(objects: Objects, shape: Any) -> list[int]:
 
 
 def _count_taken(objects: Objects, size_bytes: int) -> None:
-    """Add `size_bytes` to the memory size of the values converted from a machine.  Raise RelvmMemoryError or
-    RelvmTimeoutError if the machine's limit of memory or time is exceeded."""
+    """Add `size_bytes` to the size of the Python objects that were created for values of the machine.  Raise
+    RelvmMemoryError or RelvmTimeoutError if the machine's limit of memory or time is exceeded."""
     if objects.taken < 0:
         return
     objects.taken += size_bytes
@@ -317,19 +322,19 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
 
 
 def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list, which has the given tag and address, to Python, without recursion.
+    """Convert a borrowed tuple or list to Python, without recursion.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
-    proportional to the memory of the value.
+    proportional to the memory of the machine value.
     """
-    known: dict[int, Any] = {}  # by address
+    known: dict[int, Any] = {}  # address of a machine object -> Python object
 
     def begin(address: int, tag: int) -> tuple[int, int, Any, int, list]:
         words, size = _items(tag, address)
         _count_taken(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
         return address, tag, words, size, []
 
-    opened = [begin(address, tag)]  # the nested tuples and lists that are not converted completely, outermost first
+    opened = [begin(address, tag)]  # the nested tuples and lists that are not yet converted completely, outermost first
     while True:
         address, tag, words, size, items = opened[-1]
         if len(items) % _LOOK_INTERVAL == _LOOK_INTERVAL - 1:

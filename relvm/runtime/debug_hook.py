@@ -43,9 +43,10 @@ class MachineDebugger:
     runner
         The machine, which must be idle.  A machine has at most one debugger; a new debugger replaces the previous one.
     stop
-        A function that is called on the thread of the run.  When the run stops before an instruction, the argument is
-        None.  After a failed instruction, the argument is the exception.  If `stop` raises an exception, the run ends,
-        except after a failure.  `depth`, `place` and `register` may be used only inside `stop`.
+        A function that is called, on the thread of the run, whenever the run stops.  Its argument is None before an
+        instruction, and the exception after a failed instruction.  If `stop` raises an exception, the run ends with it,
+        unless the run has already failed.  The attributes and methods that inspect a run, such as `depth`, `place` and
+        `register`, may be used only inside `stop`.
 
     Raises
     ------
@@ -88,13 +89,16 @@ class MachineDebugger:
             raise failure(status, error)
 
     def stop_within(self, depth: int) -> None:
-        """Also stop before every instruction of the outermost `depth` active functions.  This method may be called from
-        any thread."""
+        """In addition to breakpoints, stop before every instruction of the outermost `depth` active functions.  This
+        method may be called from any thread."""
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
-        """Set whether `stop_within` includes kernels in bytecode that are called later.  This method may be called from
-        any thread.  stops: True to include them."""
+        """Set whether `stop_within` applies to kernels in bytecode that are called later.  This method may be called
+        from any thread.
+
+        stops: whether it applies.
+        """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 
     @property
@@ -110,7 +114,7 @@ class MachineDebugger:
         )
 
     def register(self, index: int, number: int) -> Any:
-        """Return the value of a register, without a copy, or None if the register is empty.
+        """Return the value of a register, without a copy, or None if the register is empty or does not exist.
 
         Parameters
         ----------
@@ -122,7 +126,7 @@ class MachineDebugger:
         Returns
         -------
         object
-            The value, or an Opaque if the value cannot be converted to Python.
+            The value, an Opaque if the value cannot be converted to Python, or None.
         """
         place = lib.rvm_machine_place(self._machine, index)
         words = ffi.cast("int64_t *", place.registers)
@@ -152,7 +156,7 @@ class MachineDebugger:
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 
     def kernel_buffer(self, index: int, number: int) -> memoryview | None:
-        """Return the memory of buffer `number` of the active function `index`, as `kernel_register` does."""
+        """Return the memory of buffer `number` of the active function `index`, or None.  See `kernel_register`."""
         found = _memory(lib.rvm_machine_kernel_buffer(self._machine, index, number))
         return found and found[0]
 

@@ -1,7 +1,7 @@
-"""DLPack, the protocol by which array libraries share memory.
+"""DLPack, the protocol with which array libraries share memory.
 
-NumPy implements the protocol, but not for the dtypes of ml_dtypes.  Their elements go through NumPy as unsigned
-integers of the same size, and the dtype in the DLPack capsule is changed before or after.  Source: DLPack 1.1.
+NumPy implements the protocol, but not for the dtypes of ml_dtypes.  NumPy therefore sees their elements as unsigned
+integers of the same size, and the dtype in the DLPack capsule is changed before or afterwards.  Source: DLPack 1.1.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from relvm.errors import RelvmTypeError
 from relvm.numpy_dtypes import STRINGS, dtype_number, numpy_dtype
 from relvm.tables import DTYPES
 
-_VERSION = (1, 0)  # the newest that is understood
-_LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of capsules that no consumer has used
-_UNSIGNED, _COMPLEX = 1, 5  # codes of dtypes
+_VERSION = (1, 0)  # newest supported version
+_LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of unused capsules
+_UNSIGNED, _COMPLEX = 1, 5  # DLPack codes of dtypes
 _DEVICES = {2: "a CUDA device", 4: "an OpenCL device", 7: "a Vulkan device", 8: "a Metal device", 10: "a ROCm device"}
 _NUMBERS = {(row.code, row.bits): row.index for row in DTYPES if row.bits >= 8 and row.name != "str"}
-_OF_NUMPY = (0, 1, 2, _COMPLEX, 6)  # signed, unsigned, float, complex, bool
+_OF_NUMPY = (0, 1, 2, _COMPLEX, 6)  # DLPack codes of NumPy's signed, unsigned, float, complex, bool
 
 # The capsule of version 1 has a version, two pointers and flags before the tensor.
 _TENSOR_OFFSETS = {_LEGACY: 0, _VERSIONED: 8 + 2 * ctypes.sizeof(ctypes.c_void_p) + 8}
@@ -78,7 +78,7 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
     Raises
     ------
     BufferError
-        The dtype has less than 8 bits or is a string, or the array is read-only and the consumer does not support that.
+        The dtype has less than 8 bits or is a string, or the array is read-only and the consumer does not support this.
     """
     if array.dtype == STRINGS:
         raise BufferError("DLPack does not support strings; use numpy()")
@@ -98,7 +98,7 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
 
 
 class _Exporter:
-    """An object that passes an existing capsule to a consumer, once."""
+    """An object that exports an existing capsule to one consumer."""
 
     def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
         self._capsule = capsule
@@ -119,8 +119,8 @@ def _capsule_of(value: Any) -> Any:
 
 
 def _tensor_in(capsule: Any) -> Any:
-    """Return the tensor in a capsule, as a `rvm_dltensor *`.  Raise BufferError if the object is no capsule, or was
-    consumed already."""
+    """Return the tensor in a capsule, as an `rvm_dltensor *`.  Raise BufferError if the object is not a capsule, or was
+    already consumed."""
     for name, offset in _TENSOR_OFFSETS.items():
         if _is_valid(capsule, name):
             return ffi.cast("rvm_dltensor *", _pointer_of(capsule, name) + offset)

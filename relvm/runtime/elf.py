@@ -1,6 +1,6 @@
 """ELF shared libraries: find a section in a file without loading it.
 
-Source: System V ABI, chapters 4 (object files) and 5; only 64-bit little-endian files.
+Only 64-bit little-endian files are supported.  Source: System V ABI, chapters 4 (object files) and 5.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ MAGIC = b"\x7fELF"
 
 _HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
-_NO_BITS = 8  # the type of a section without bytes in the file
+_NO_BITS = 8  # the type of a section that has no bytes in the file
 
 
 def find_section(content: memoryview, name: str) -> memoryview | None:

@@ -53,8 +53,10 @@ _PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
 @dataclass(eq=False)
 class Label:
-    """A jump target in the function `body`.  position: the index of the target instruction, or None until the label is
-    placed."""
+    """A jump target in the function `body`.
+
+    position: the index of the target instruction, or None while the label is not placed.
+    """
 
     body: _Body
     position: int | None = None
@@ -62,9 +64,10 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction, with the arguments of `ExecBuilder.function`.
+    """A bytecode function under construction.  The fields have the meaning of the parameters of `ExecBuilder.function`.
 
-    The jump targets in `code` are Labels or instruction indices.
+    code: the instructions, in which a jump target is a Label or an instruction index.   labels: the labels of the
+    function.
     """
 
     name: str
@@ -78,8 +81,11 @@ class _Body:
 
 @dataclass
 class _Row:
-    """A row of the function table.  kind, parameters: as given to `declare` or `packed`.  is_called: whether an
-    instruction calls the function by name.  body: the definition of a bytecode function, or None."""
+    """A row of the function table.
+
+    kind, parameters: as given to `declare` or `packed`, or None.   is_called: whether an instruction calls the function
+    by name.   body: the definition of a bytecode function, or None.
+    """
 
     index: int
     kind: str | None = None
@@ -98,15 +104,14 @@ class ExecBuilder:
         executable = b.get()
 
     The parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
-    renumbers the registers.  Constants and functions are added to their tables in the order in which they are first
-    named.
+    renumbers the registers.  Constants and functions are added to their tables in order of first use.
 
     Attributes
     ----------
     ctx
         The operand for the running machine.  It is allowed only as the first argument of a packed function.
     nil
-        The operand for no value.
+        The operand for the value nil (None in Python).
     source, signature, debug
         The sections of the executable with these names, as in Program.
     """
@@ -132,7 +137,8 @@ class ExecBuilder:
         return register(index)
 
     def imm(self, value: int | float) -> Argument:
-        """Return the operand for the number `value`.  Integers outside [-2^28, 2^28) and floats become constants."""
+        """Return the operand for the number `value`.  A float, or an integer outside [-2^28, 2^28), is added to the
+        constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; use b.bool for a bool")
         if isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT:
@@ -149,9 +155,9 @@ class ExecBuilder:
         Parameters
         ----------
         value
-            An array (copied), vm.Shape, str, np.dtype, int of 64 bits or float.
+            An array (which is copied), a vm.Shape, str, np.dtype, 64-bit int or float.
         shared
-            Whether an equal constant that is already in the table is used.  If False, always add a new row.
+            Whether to use an equal constant that is already in the table.  If False, a new row is always added.
 
         Raises
         ------
@@ -169,8 +175,8 @@ class ExecBuilder:
         return self._own(constant(self._shared[key]))
 
     def f(self, name: str) -> Argument:
-        """Return the operand for the function `name` as a value.  The function is one of this builder, even one that
-        is defined later, or a registered packed function."""
+        """Return the operand for the function `name` as a value.  `name` is a function of this builder, possibly
+        defined later, or a registered packed function."""
         return self._own(function(self._row(name).index))
 
     # ---- functions ----
@@ -187,15 +193,16 @@ class ExecBuilder:
         return self._said(name, "bytecode", tuple(parameters))
 
     def packed(self, name: str, parameters: Sequence[str] | None = None) -> Argument:
-        """Declare `name` as a packed function, and add its row to the function table.  A function that is called but
-        not defined is a packed function even without this declaration.
+        """Declare `name` as a packed function, and add its row to the function table.  The declaration is optional: a
+        function that is called but not defined is a packed function.
 
         Parameters
         ----------
         name
             The registered name of the function.
         parameters
-            The names of the parameters, which determine the number of arguments of a call.  None: any number.
+            The names of the parameters, which determine the number of arguments of a call.  If it is None, any number
+            is allowed.
 
         Raises
         ------
@@ -214,7 +221,7 @@ class ExecBuilder:
         private: builtins.bool = False,
         impure: builtins.bool = False,
     ) -> Iterator[Argument]:
-        """Define the bytecode function `name` by the instructions emitted in the `with` block.
+        """A context manager that defines the bytecode function `name`.  The `with` block emits its instructions.
 
         Parameters
         ----------
@@ -223,18 +230,19 @@ class ExecBuilder:
         parameters
             The names of its parameters.
         registers
-            The number of registers.  If it is given, registers keep their numbers.  None: registers are renumbered.
+            The number of registers.  If it is given, registers keep their numbers.  If it is None, registers are
+            renumbered.
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether a call of the function can have side effects.  An impure function is not a value of a function type
+            Whether a call of the function can have side effects.  An impure function does not match a function type
             without effects.
 
         Raises
         ------
         RelvmFormatError
-            The function is already defined, was declared with other parameters, or has no instruction; a label is used
-            but never placed; or a function is defined inside another.
+            The function is already defined, was declared with other parameters, has no instructions, or is defined
+            inside another function.  Or a label is used but never placed.
         """
         if self._body:
             raise RelvmFormatError(f"function {name} is defined inside function {self._body.name}; end that one first")
@@ -257,7 +265,7 @@ class ExecBuilder:
         row.body = body
 
     def label(self) -> Label:
-        """Return a new label in the function being defined.  Call `place` for it before or after emitting jumps to
+        """Return a new label in the current function.  Call `place` to place it, before or after emitting jumps to
         it."""
         return Label(self._open("label"))
 
@@ -273,10 +281,10 @@ class ExecBuilder:
     def emit_call(
         self, callee: str | Argument, arguments: Sequence[Argument] = (), dst: Argument | None = None
     ) -> None:
-        """Emit the call dst = callee(arguments...).  Without `dst`, the result is discarded.
+        """Emit the call dst = callee(arguments...).  If `dst` is None, the result is discarded.
 
-        If `callee` is a name that this builder does not define, it is the name of a packed function.  A machine looks
-        up packed functions when the machine is created.
+        If `callee` is a name that this builder does not define, the function is a packed function.  Packed functions
+        are looked up when a machine is created.
         """
         self.emit("call", dst, callee, arguments)
 
@@ -305,8 +313,8 @@ class ExecBuilder:
         op
             The name of the instruction.
         operands
-            One operand for each letter in the row of the instruction.  d: a register or None.  r: a register.  f: the
-            name of a function, or what `ExecBuilder.f` returned.  j: a label, or a distance in instructions.  A: a
+            One operand for each letter in the table row of the instruction.  d: a register or None.  r: a register.  f:
+            the name of a function, or a result of `ExecBuilder.f`.  j: a label, or a distance in instructions.  A: a
             sequence of operands.  p: the name or number of a row of csrc/tables/scalar_operators.def.
 
         Raises
@@ -359,8 +367,10 @@ class ExecBuilder:
             raise RelvmFormatError(f"{error}{_as_written(str(error), orders)}") from None
 
     def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
-        """Return the entry of the function table for the function `name`, which `row` describes.  If its registers are
-        renumbered, set `orders[name]` to the old number of each new register."""
+        """Return the entry of the function table for the function `name`, described by `row`.
+
+        If its registers are renumbered, set `orders[name]` to a list with the old number of each new register.
+        """
         body = row.body
         if body is None:
             self._expect_packed(name, row)
@@ -408,7 +418,7 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """Return the operand marked as one that refers to a row of this builder's tables."""
+        """Return the operand marked as referring to a row of this builder's tables."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own
@@ -465,7 +475,7 @@ class ExecBuilder:
 
 
 class _OwnArgument(Argument):
-    """An operand that refers to a row of a builder's tables."""
+    """An operand that refers to a row of the tables of one builder."""
 
     builder: ExecBuilder
 
@@ -497,16 +507,17 @@ def _payload(op: str, kind: str, expected: str, operand: Any) -> int:
 
 
 def _with_target(instruction: Instruction) -> Instruction:
-    """Return the instruction with each label replaced by the index of its position."""
+    """Return the instruction with each label replaced by the index of its target."""
     operands = (each.position if isinstance(each, Label) else each for each in instruction.operands)
     return Instruction(instruction.op, tuple(operands))
 
 
 def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """Return a note for a message of the verifier that names a register: its number before renumbering.
+    """Return a note for a message of the verifier that names a register.  It states the register's number before
+    renumbering.
 
-    Return an empty string if the number is unchanged or the message names no register.   orders: for each renumbered
-    function, the old number of each register.
+    Return an empty string if the number is unchanged, or if the message names no register.   orders: for each
+    renumbered function, the old number of each register.
     """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:

@@ -31,7 +31,7 @@ from relvm.runtime.status import failure
 from relvm.runtime.trust import Part, is_built_here, record_built
 from relvm.tables import KINDS
 
-# The registered functions that an untrusted program may call by default.
+# Names of registered functions that an untrusted program is allowed to call by default.
 KERNEL_LIBRARY = ("reference.*",)
 
 
@@ -85,12 +85,12 @@ class Stats(Displayed):
 
 
 class Executable(Displayed):
-    """A verified program.  An executable is immutable, so copying it returns the same object, and any number of
-    machines may run it at the same time.
+    """A verified program.  An executable is immutable, so copying it returns the same object.  Any number of machines
+    can run it at the same time.
 
-    An executable is pickled as its bytes.  As with loading a file, an executable with native code can be unpickled only
-    on the machine where it was built; elsewhere, unpickling raises RelvmUnsupportedError.  To send one to another
-    machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
+    An executable is pickled as its bytes.  Executables with native code can be unpickled only on the machine where they
+    were built, as with loading a file.  On other machines, unpickling raises RelvmUnsupportedError.  To send such an
+    executable to another machine, use `to_bytes` here, and `from_bytes` with trust_native=True there.
 
     Made by `Executable.from_program`, `from_bytes` and `open`.
 
@@ -101,10 +101,10 @@ class Executable(Displayed):
     upgrade
         The background compilation of the native code if the executable was built with exec_mode="auto", otherwise None.
     is_trusted
-        Whether the executable was built in this process or loaded with trust_native=True.  The C source of a trusted
-        executable may be compiled and run.
+        Whether the executable was built in this process or loaded with trust_native=True.  If so, its C source is
+        allowed to be compiled and run.
     is_only_checked
-        Whether the executable was returned by `check`.
+        Whether the executable was returned by `check`.  Machines cannot run it.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class Executable(Displayed):
         """
         expect_type("from_program", program, Program, "a Program")
         buffer = encode(program)
-        held = replace(program, constants=decode_constants(buffer))  # keep only one copy of the tensors
+        held = replace(program, constants=decode_constants(buffer))  # use the tensors in the buffer, not a second copy
         if held.portable:
             held = replace(held, portable=replace(held.portable, constants=decode_constants(buffer, portable=True)))
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
@@ -247,7 +247,7 @@ class Executable(Displayed):
         `open` checks the whole executable, with one exception.  If the elements of the tensors take more than 1 MB,
         their checksum is verified only with `check_data`, because this reads all elements.
 
-        While the executable is in use, do not write into the file.  Replace the file instead, as `save` does.
+        Do not write to the file while the executable is in use.  Replace the file instead, as `save` does.
 
         Parameters
         ----------
@@ -255,8 +255,8 @@ class Executable(Displayed):
             The path of the file.
         trust_native
             Whether to run native code that this user did not build on this machine (relvm/runtime/trust.py).  Native
-            code can do everything that the calling process can.  A file counts as built here even if the elements of
-            its tensors have changed.
+            code can do everything that the calling process can.  A file that this user built counts as such even if the
+            elements of its tensors have changed.
         elsewhere
             Whether to accept native code that is untrusted, or for another processor, architecture, version or system.
             Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
@@ -264,11 +264,11 @@ class Executable(Displayed):
         check_data
             Whether to also check the elements of tensors and a portable program, however large they are.
         functions
-            The names of the registered functions that a program without native code may call.  A name that ends with *
-            means all names with that prefix.  None: the kernels of target "numpy".  Builtins are always allowed.  A
-            program with trusted native code may call any function.
+            The names of the registered functions that a program without native code is allowed to call.  A name that
+            ends with * stands for all names with that prefix.  The default, None, allows the kernels of target "numpy".
+            Builtins are always allowed.  A program with trusted native code is allowed to call any function.
         max_bytes
-            The maximum size of the file; 0: no limit.
+            The maximum size of the file in bytes, or 0 for no limit.
 
         Raises
         ------
@@ -335,7 +335,7 @@ class Executable(Displayed):
         return bytes(self._content())
 
     def _content(self) -> Any:
-        """Return the bytes of the executable.
+        """Return the bytes of the executable, as `save` writes them.
 
         An executable returned by `portable` is encoded anew, because its buffer is that of the whole executable.
         """
@@ -391,7 +391,7 @@ class Executable(Displayed):
         """The portable program that the executable contains (`vm.build(portable=True)`), or None.
 
         The portable program is for machines that cannot run the native code.  It is checked like a file that is opened
-        with `open`, and may call the same functions as the executable.
+        with `open`, and is allowed to call the same functions as the executable.
 
         Raises
         ------
@@ -491,8 +491,11 @@ def load(
 
 
 def _unpickled(content: bytes) -> Executable:
-    """Unpickle an executable.  Any registered function is allowed, because a pickle can call any function anyway.
-    Native code that was compiled elsewhere is rejected."""
+    """Create an executable from a pickle.
+
+    All registered functions are allowed, because a pickle can call any function anyway.  Native code that was compiled
+    elsewhere is rejected.
+    """
     return Executable.from_bytes(content, functions=("*",))
 
 
@@ -509,7 +512,10 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 
 def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
     """Return the parts of an executable that determine the meaning of its native code: all sections except the elements
-    of tensors.  Return an empty tuple if there is no native code.  where: the beginning of error messages."""
+    of tensors.
+
+    Return an empty tuple if there is no native code.   where: the beginning of error messages.
+    """
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
 
@@ -520,7 +526,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
         try:
             inner = unpack_sections(sections[name]) if name == "portable" else None
         except (RelvmFormatError, RelvmUnsupportedError):
-            inner = None  # the caller that uses it rejects it
+            inner = None  # code that uses the portable program rejects it
         if inner is None:
             yield sections[name]
         else:
@@ -528,7 +534,8 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Return the sections of an executable (`unpack_sections`).  where: the beginning of error messages."""
+    """Return the sections of an executable, unpacked with `unpack_sections`.   where: the beginning of error
+    messages."""
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

@@ -44,10 +44,10 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file, or the file is empty, or it is the source of a model, or a shared library that is
+        `open_file` rejects the file, the file is empty, it is the source of a model, or it is a shared library that is
         damaged or contains no executable.
     """
-    expect_path("path", path)  # a number would be a file descriptor
+    expect_path("path", path)  # reject a number, which would be a file descriptor
     with open_file(path) as file:
         if os.fsdecode(path).endswith(SOURCE_SUFFIXES):
             raise RelvmFormatError(
@@ -78,10 +78,9 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 
 def _detach(executable: memoryview) -> None:
-    """Make private copies of the pages of an executable in a private file mapping.
+    """Copy the pages of an executable in a private file mapping, so that later writes to the file do not change them.
 
-    Later writes to the file then do not change these pages.  Pages that contain only elements of tensors are not
-    copied.
+    Pages that contain only elements of tensors are not copied.
     """
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
@@ -164,14 +163,14 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """Context manager: yield the name of a temporary file, which the block writes.
+    """A context manager that yields the name of a temporary file, which the block writes.
 
     At the end of the block, the temporary file replaces `path` atomically.  If the block raises an exception, the
     temporary file is removed.
 
-    The data is synced to the disk first, so that after a system crash `path` is either the old or the new file.  If the
-    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  A later writer of `path` removes such
-    files if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
+    The data is first synced to the disk, so that after a system crash `path` is either the old or the new file.  If the
+    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  The next process that writes `path`
+    removes such files if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         The file cannot be written, or `path` is a folder or a device.  The error contains the path.
     """
     expect_path("path", path)
-    from pathlib import Path  # only writing needs it, and it would cost deployed programs memory
+    from pathlib import Path  # imported only for writing, to save memory
 
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -217,10 +216,10 @@ def _sync(path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files of `target` that are older than an hour.  Files of active writers are newer."""
+    """Remove temporary files of `target` that are older than an hour.  No process still writes them."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):
-                with contextlib.suppress(OSError):  # another process may have removed it
+                with contextlib.suppress(OSError):  # another process can have removed the file
                     if entry.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                         os.unlink(entry.path)

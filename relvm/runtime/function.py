@@ -18,7 +18,7 @@ from relvm.runtime.status import uncopyable
 
 
 class _Doc:
-    """The docstring of a class, and of each of its objects a description of that object."""
+    """A descriptor for `__doc__`: a class has the docstring `text`, and each instance has its own description."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -63,12 +63,12 @@ class Function(Closure):
 
     @instance_property
     def __signature__(self) -> inspect.Signature:
-        """The parameters and the types that the executable states, for `inspect.signature` and completion."""
+        """The parameters and their types, as stated in the executable, for `inspect.signature` and completion."""
         names = self.parameters
         return python_signature(names, *stated_types(self.objects.executable.signature, self.name, len(names)))
 
     def description(self) -> str:
-        """Return the docstring of this function: its parameters and its result, with their types."""
+        """Return the docstring of this function, which contains its parameters and its result with their types."""
         names = self.parameters
         types, result = stated_types(self.objects.executable.signature, self.name, len(names))
         lines = [f"{self.name}: a function of an executable.  Call it with arguments by position or by name."]
@@ -85,7 +85,7 @@ class Function(Closure):
         Raises
         ------
         RelvmArgumentError
-            There are too few or too many arguments or unknown names, the function has pre-bound inputs
+            There are too few or too many arguments, an argument name is unknown, the function has pre-bound inputs
             (VirtualMachine.set_input), or the machine is closed.
         RelvmError
             The error that the machine raises.
@@ -96,7 +96,8 @@ class Function(Closure):
         return self.call(*self.ordered(arguments, named))
 
     def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
-        """Return a PreparedCall of the function.  The arguments are converted now, for any number of runs."""
+        """Return a PreparedCall of the function.  The arguments are converted only once, now, for any number of
+        runs."""
         return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:
@@ -139,7 +140,7 @@ Function.__doc__ = _Doc(Function.__doc__ or "")  # type: ignore[assignment]
 
 
 class SavedFunction:
-    """A function with all its arguments bound, called as `saved()`.  See VirtualMachine.save_function."""
+    """A function together with all its arguments, called as `saved()`.  See VirtualMachine.save_function."""
 
     __slots__ = ("include_return", "name", "prepared")
 
@@ -149,8 +150,10 @@ class SavedFunction:
         self.include_return = include_return
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
-        """Run the function.  Return its result, or None if `include_return` is false.  Raise RelvmArgumentError if
-        arguments are given."""
+        """Run the function with the saved arguments.  Return its result, or None if `include_return` is false.
+
+        Raise RelvmArgumentError if arguments are given.
+        """
         if arguments or named:
             raise self.is_complete()
         if self.include_return:

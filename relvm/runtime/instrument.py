@@ -18,7 +18,7 @@ _OK = numbers(STATUS)["OK"]
 
 
 class _Answer(Enum):
-    """A value that an instrument may return before a call.  SKIP: do not make the call."""
+    """A value that an instrument can return before a call.  SKIP means that the call is not made."""
 
     SKIP = "skip"
 
@@ -52,7 +52,7 @@ def relvm_py_before(host: Any, function: int, arguments: Any, count: int, skip: 
 
 @ffi.def_extern(onerror=carry)
 def relvm_py_after(host: Any, function: int, arguments: Any, count: int, status: int, value: Any, result: Any) -> int:
-    if status != _OK:  # the exception is already stored
+    if status != _OK:  # the callback has already stored the exception
         return 0
     objects = active("the instrument")
     words = ffi.cast("int64_t *", value)

@@ -23,7 +23,7 @@ Instrument = Callable[..., Any]
 
 
 class Invoker(Objects):
-    """A machine, with the hooks that run before, during and after a call."""
+    """A machine, with the callbacks that run before, during and after a call."""
 
     def __init__(self, machine: Any, executable: Executable, print_hook: Callable[..., Any], threads: int) -> None:
         super().__init__(int(ffi.cast("uintptr_t", machine)))
@@ -32,19 +32,20 @@ class Invoker(Objects):
         self.print_hook = print_hook
         self.threads = threads
         self.callback: Instrument | None = None
-        self.stop: Callable[..., None] | None = None  # of the debugger
-        self.upgrade = executable.upgrade  # until it has ended
-        self.parts_taken = 0  # of the upgrade
+        self.stop: Callable[..., None] | None = None  # callback of the debugger
+        self.upgrade = executable.upgrade  # None after it has ended
+        self.parts_taken = 0  # number of parts of the upgrade in use
         self.restless = self.upgrade is not None
         self.is_closed = False
 
     def close(self) -> None:
-        """Let every later call from Python raise RelvmArgumentError."""
+        """Close the machine.  Later calls from Python raise RelvmArgumentError."""
         self.is_closed = True
         self.begin = self.expect_open  # type: ignore[method-assign]
 
     def expect_open(self, what: Any) -> None:
-        """Raise RelvmArgumentError if the machine is closed.  what: the function or its name."""
+        """Raise RelvmArgumentError if the machine is closed.   what: the function that was called, or its name, for the
+        message."""
         if self.is_closed:
             name = what if isinstance(what, str) else what.name
             raise RelvmArgumentError(f"{name}: the machine is closed; create a new VirtualMachine")
@@ -53,16 +54,17 @@ class Invoker(Objects):
         raise uncopyable(self)
 
     def print(self, *values: Any) -> None:
-        """Pass the values of a vm.builtin.print to the print hook."""
+        """Pass the values of a `vm.builtin.print` to the print hook."""
         self.print_hook(*values)
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
-        """Call the Python instrument for a call of function `index`, and return its answer.  See `set_instrument`."""
+        """Call the Python instrument for a call of function `index`.  Return its result (see
+        VirtualMachine.set_instrument)."""
         assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:
-        """Switch to native code when it is ready.  `poll` is called before a run and periodically during a run."""
+        """Switch to native code if it is ready.  This method is called before a run and periodically during a run."""
         upgrade = self.upgrade
         if not upgrade:
             return
@@ -84,7 +86,8 @@ class Invoker(Objects):
             raise failure(status, error)
 
     def value_of(self, name: str, held: Reference) -> Any:
-        """Convert `held`, the result of PreparedCall.run, to a Python value.  name: the function, for messages."""
+        """Convert `held`, the result of PreparedCall.run, to a Python value.   name: the name of the function, for
+        messages."""
         outer = self.begin(name)
         try:
             words = ffi.new("int64_t[2]", (held.tag, held.address))
@@ -93,9 +96,9 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.
+        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running.
 
-        Raise RelvmBusyError if the machine is running.  name: the operation that the message names.
+        name: the name of the operation, for the message.
         """
         self._change(name, lib.rvm_machine_instrument, instrument)
 
@@ -116,7 +119,7 @@ class Invoker(Objects):
     # ---- what messages say ----
 
     def ended(self, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run.  If a callback raised an exception, return that exception.
+        """Return the exception of a failed run: the exception that a callback raised, or that of the machine.
 
         status, result: the status of the run, and its result, which contains the error.
         """
@@ -128,8 +131,8 @@ class Invoker(Objects):
         return exception
 
     def explained(self, trace: str) -> str:
-        """Add information from the debug section to a trace: for each instruction, the value that it computes and its
-        source location."""
+        """Return a stack trace with information from the debug section added to each frame: the value that the
+        instruction computes, and its source location."""
         program, lines = self.executable.program, []
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
@@ -140,9 +143,9 @@ class Invoker(Objects):
 
 
 class PreparedCall:
-    """A function and its arguments, which are converted once for any number of runs.
+    """A function and its arguments.  The arguments are converted once, for any number of runs.
 
-    Arrays are not copied, so a run sees later writes to them.
+    Arrays are not copied, so runs see later changes of the arrays.
     """
 
     def __init__(
@@ -159,7 +162,7 @@ class PreparedCall:
             references = [Reference(runner, self._words[2 * k], self._words[2 * k + 1]) for k in owned]
         finally:
             runner.end(outer)
-        self._kept = (arguments, references)  # kept alive as long as the words
+        self._kept = (arguments, references)  # the words refer to these objects
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)

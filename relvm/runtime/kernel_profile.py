@@ -11,7 +11,7 @@ from relvm.bytecode.kernel_program import KernelProgram
 from relvm.display import Displayed, text_table
 from relvm.quoting import terminal
 
-_HOT = 0.1  # a row with this share of the time is marked
+_HOT = 0.1  # rows with at least this share of the time are marked
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class InstructionRow:
     text
         The instruction as text, as in `relvm show --stage kernels`.
     count
-        How often it ran.
+        The number of times that it ran.
     seconds
-        The time that it took, without the time of the measurement.
+        The total time of all its runs, without the time of the measurement.
     share
         The fraction of the time of the kernel, 0 to 1.
     loops
-        The loops around the instruction, outermost first: for each the number of its first instruction.
+        The enclosing loops, outermost first.  Each is the number of the loop's first instruction.
     """
 
     index: int
@@ -59,12 +59,12 @@ class KernelProfile(Displayed):
 
     @property
     def seconds(self) -> float:
-        """The time of all instructions."""
+        """The total time of all instructions."""
         return sum(row.seconds for row in self.rows)
 
     @property
     def hottest(self) -> tuple[InstructionRow, ...]:
-        """The rows by their time, the largest first."""
+        """The rows, sorted by time in descending order."""
         return tuple(sorted(self.rows, key=lambda row: (-row.seconds, row.index)))
 
     def table(self, limit: int | None = 40) -> str:
@@ -75,7 +75,8 @@ class KernelProfile(Displayed):
         Parameters
         ----------
         limit
-            The maximum number of instructions in the table.  The hottest ones are shown.  None: all of them.
+            The maximum number of instructions in the table, or None for all.  If there are more, the hottest ones are
+            shown.
         """
         hottest = self.hottest
         shown = {row.index for row in hottest[:limit]}
@@ -96,7 +97,8 @@ class KernelProfile(Displayed):
 
 
 def read_kernel(name: str, index: int, program: KernelProgram, profile: Any) -> KernelProfile | None:
-    """Return the profile of function `index` from the rvm_profile `profile`, or None if no instruction of it ran."""
+    """Return the profile of function `index`, read from the rvm_profile `profile`, or None if none of its instructions
+    ran."""
     measured = [(k, lib.rvm_profile_instruction(profile, index, k)) for k in range(len(program.code))]
     measured = [(k, row) for k, row in measured if row.count]
     if not measured:

@@ -12,10 +12,11 @@ from relvm.errors import RelvmArgumentError
 
 
 def thread_count(name: str, wanted: int | None) -> int:
-    """Return the number of threads for the parameter `name`: `wanted`, or if it is None, RELVM_NUM_THREADS or the
-    number of processors of this process.
+    """Return the number of threads: `wanted`, or if it is None, RELVM_NUM_THREADS or the number of processors of this
+    process.
 
-    Raise RelvmArgumentError if the number is not an integer from 1 to 256.
+    Raise RelvmArgumentError if the number is not an integer from 1 to 256.   name: the parameter that the message
+    names.
     """
     source = name
     number: Any = wanted
@@ -38,7 +39,8 @@ def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_
 
 
 def limit(name: str, value: int) -> int:
-    """Return an option as an int.  Raise RelvmArgumentError if it is not an integer of 64 bits and at least 0."""
+    """Return the value of the option `name` as an int.  Raise RelvmArgumentError if it is not a 64-bit integer of at
+    least 0."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
         raise RelvmArgumentError(f"{name} is {value!r}, expected a 64-bit integer of at least 0")
     return int(value)

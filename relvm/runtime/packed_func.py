@@ -21,7 +21,7 @@ Provider = Callable[[str], Callable[..., Any] | None]
 class _Named(HostFunction):
     """The context object that the C callback of a registered function receives.
 
-    Each call looks up the Python function that is registered under the name at that time.
+    A call looks up the Python function that is registered under the name at the time of the call.
     """
 
     __slots__ = ("address",)
@@ -36,16 +36,17 @@ _lock = threading.RLock()
 _named: dict[str, _Named] = {}  # never freed, because machines store the addresses
 _libraries: dict[str, Provider] = {}
 
-if hasattr(os, "register_at_fork"):  # another thread may own the lock during fork, and does not exist in the child
+if hasattr(os, "register_at_fork"):  # a thread that owns the lock during fork does not exist in the child
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 def register_func(name: str, function: Callable[..., Any] | None = None, *, override: bool = False) -> Any:
-    """Register a Python function as a packed function.  Without `function`, return a decorator.
+    """Register a Python function as a packed function.  If `function` is None, return a decorator.
 
-    All machines, including existing machines, look up the name at the time of the call.  The arguments of the function
-    are Python values (tensors are Tensor objects).  The function may return any value that a machine accepts.  An
-    exception raised by the function reaches the caller of the machine unchanged, with the machine's trace as a note.
+    All machines, including existing ones, look up the name at the time of the call.  The arguments of the function are
+    Python values, in which tensors are Tensor objects.  The function can return any value that a machine accepts as an
+    argument.  An exception raised by the function reaches the caller of the machine unchanged, with the machine's trace
+    as a note.
 
     Parameters
     ----------
@@ -86,9 +87,10 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     name
         The name by which programs call the function.
     address
-        The address of a `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)` as
-        declared in csrc/include/relvm.h, for example `ctypes.cast(library.f, ctypes.c_void_p).value`.  It is called
-        with `self` = NULL.  The library of the function must stay loaded.
+        The address of a function of the type that csrc/include/relvm.h declares:
+        `rvm_status f(void *self, const rvm_value *arguments, int32_t count, rvm_value *result)`.  It is called with
+        `self` = NULL.  An example of an address is `ctypes.cast(library.f, ctypes.c_void_p).value`.  The library of the
+        function must stay loaded.
     override
         Whether to replace a function that is already registered under the name.
 
@@ -138,15 +140,16 @@ def get_func(name: str) -> Callable[..., Any]:
 
 
 def register_library(prefix: str, provider: Provider) -> None:
-    """Register a provider of the packed functions with names that begin with `prefix`.  The provider is called when a
-    machine first needs a function.
+    """Register a provider of the packed functions whose names begin with `prefix`.  The provider is called when a
+    machine first needs such a function.
 
     Parameters
     ----------
     prefix
         The prefix, including the last dot, such as "reference.".
     provider
-        A function that takes the full name of a packed function, and returns the function or None.
+        A function that takes the full name of a packed function, and returns the function, or None if it does not
+        exist.
 
     Raises
     ------
@@ -161,7 +164,7 @@ def register_library(prefix: str, provider: Provider) -> None:
 
 
 def provide(names: Iterable[str]) -> None:
-    """Register the functions `names` that are not registered yet and that a library provider has."""
+    """Register those functions of `names` that are not registered yet and that a library provider can provide."""
     with _lock:
         for name in names:
             if lib.rvm_is_registered(name.encode()):

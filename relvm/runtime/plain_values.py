@@ -17,7 +17,7 @@ def plain_output(value: Any, is_map: bool) -> Any:
 
 
 def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Return outputs by name, with a copy of each array whose memory overlaps that of another array."""
+    """Return the outputs by name.  An array whose memory overlaps that of another array is copied."""
     arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
     end = 0
     for start, name in sorted(arrays):
@@ -42,7 +42,7 @@ def plain_value(value: Any) -> Any:
 
 
 def map_value(pair: Sequence[np.ndarray]) -> Any:
-    """Convert a pair of keys and values to a dict.  If the values are a matrix, return a list with a dict for each
+    """Convert a pair (keys, values) to a dict.  If the values are a matrix, return a list of dicts, one for each
     row."""
     keys, values = (array.tolist() for array in pair)
     if pair[1].ndim == 1:

@@ -16,8 +16,8 @@ _BRACKETS: dict[type[Any], tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")
 def print_values(*values: Any) -> None:
     """Print values like Python's `print`, but escape control characters in strings and limit the length of the text.
 
-    The limit is necessary because a program can print terabytes of text with a few values.  Examples are deeply nested
-    lists that contain the next list twice, and a tuple that contains the same long string many times.
+    Without the limit, a program could print terabytes of text with a few values.  Examples are nested lists, each of
+    which contains the next list twice, and a tuple that contains the same long string many times.
     """
     left = MAX_CHARACTERS
     pieces = []
@@ -42,7 +42,7 @@ def _pieces(values: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _nested(value: Any, depth: int) -> Iterator[str]:
-    """Yield the pieces of the `repr` of a value that `depth` tuples and lists contain."""
+    """Yield the pieces of the `repr` of a value that is nested inside `depth` tuples and lists."""
     if isinstance(value, str):
         yield repr(value[: MAX_CHARACTERS + 1])
     elif type(value) not in _BRACKETS:

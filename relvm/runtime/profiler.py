@@ -36,16 +36,16 @@ class ProfileRow:
     count
         The number of calls.
     seconds
-        The time spent in these calls, without measured calls inside them.
+        The time spent in these calls, without the time of nested calls that are measured themselves.
     share
         The fraction of the time of the run, 0 to 1.
     bytes
         The size of all distinct tensors among the arguments and results.  A kernel reads and writes at least this many
         bytes.  If a kernel reads only some elements of a tensor, as in a gather, the tensor counts at most as much as
-        the result.  0 for builtins, which do not compute on elements.
+        the result.  It is 0 for builtins, which do not compute on elements.
     operations
-        The number of arithmetic operations on elements, as defined in docs/explore.md.  0 for builtins.  None if
-        unknown, as for packed functions and kernels that sort.
+        The number of arithmetic operations on elements, as defined in docs/explore.md.  It is 0 for builtins, and None
+        if it is unknown, as for packed functions and kernels that sort.
     """
 
     name: str
@@ -72,10 +72,11 @@ class Profile(Displayed):
     threads
         The maximum number of threads that worked on a kernel at once.
     kernels
-        The profiles of the instructions of kernels in bytecode, by the name of the kernel, the largest time first.
-        Empty without kernels=True.
+        The profiles of the instructions of kernels in bytecode, by the name of the kernel, the largest time first.  It
+        is empty if the profile was taken without kernels=True.
     timeline
-        The calls with the times at which they started and ended.  None without timeline=True.
+        The calls with the times at which they started and ended.  It is None if the profile was taken without
+        timeline=True.
     """
 
     function: str
@@ -87,8 +88,8 @@ class Profile(Displayed):
 
     @property
     def other_seconds(self) -> float:
-        """The time outside of `rows`: for the machine itself, Python functions passed as arguments, and the
-        measurement."""
+        """The time outside of `rows`: the time of the machine itself, of Python functions passed as arguments, and of
+        the measurement."""
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __getitem__(self, name: str) -> ProfileRow:
@@ -127,7 +128,8 @@ class Profile(Displayed):
 
 
 def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = False) -> Profile:
-    """Run a prepared call once and return its profile.  An instrument set from Python is not called in this run.
+    """Run a prepared call once and return its profile.  A Python instrument of the machine is not called during this
+    run.
 
     kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
     the calls.
@@ -206,8 +208,8 @@ def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile
 
 
 def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
-    """Yield, for each kernel in the debug section, its function index, and its operation count in the form that
-    rvm_profile_count expects."""
+    """Yield, for each kernel in the debug section, its function index and its operation count, encoded for
+    rvm_profile_count."""
     debug = executable.program.debug
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
@@ -217,8 +219,10 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
 
 
 def _sum(terms: Any) -> list[int]:
-    """Return a polynomial (a sum of terms) as a list of numbers.  An invalid polynomial, which a file from another
-    source can contain, counts as unknown."""
+    """Return a polynomial (a sum of terms) as a list of numbers.
+
+    An invalid polynomial, which a file from another source can contain, is treated as unknown.
+    """
     match terms:
         case list() if all(map(_is_term, terms)):
             parts = ([term[0], len(term) - 1, *(n for factor in term[1:] for n in factor)] for term in terms)

@@ -13,9 +13,10 @@ from relvm.quoting import terminal
 
 
 class instance_property(property):
-    """A property that the class itself does not have.
+    """A property of instances that the class itself does not have.
 
-    `inspect.signature` of a class rejects a property `__signature__` that its objects have.
+    It is used for `__signature__`, because `inspect.signature` of a class fails if the class has a property of that
+    name.
     """
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -25,7 +26,8 @@ class instance_property(property):
 
 
 class Signatures(Displayed, dict[str, Any]):
-    """The signature of each function that is not private, by its name: a dict, as `stated_signature` describes."""
+    """A dict with the signature of each function that is not private, by name.  See `stated_signature` for the
+    entries."""
 
     def __str__(self) -> str:
         return "\n".join(f"{terminal(name)}{typed_text(stated)}" for name, stated in self.items())
@@ -35,7 +37,7 @@ class Signatures(Displayed, dict[str, Any]):
 
 
 def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
-    """Return functions as a table in HTML.  signature: entries of an executable's signature, or None, by function."""
+    """Return an HTML table of functions.   signature: function name -> entry of an executable's signature, or None."""
     rows = [("function", "parameters", "result")]
     for name, stated in signature.items():
         params, result = _sides(stated)
@@ -44,7 +46,7 @@ def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
 
 
 def typed_text(stated: Any) -> str:
-    """Return an entry of an executable's signature as text: "(x: f32[n, 4]) -> f32[n]"."""
+    """Return an entry of an executable's signature as text, such as "(x: f32[n, 4]) -> f32[n]"."""
     params, result = _sides(stated)
     return terminal(f"({', '.join(f'{name}: {kind}' for name, kind in params)}) -> {result}")
 
@@ -52,13 +54,13 @@ def typed_text(stated: Any) -> str:
 def python_signature(names: Iterable[str], types: Iterable[str], result: str) -> inspect.Signature:
     """Return the signature of a callable for `inspect.signature`, which help and completion show.
 
-    Names that Python does not allow as parameters are changed.  Their parameters, and those before them, are
-    positional only.
+    Names that Python does not allow as parameters are changed.  Such parameters, and all parameters before them, are
+    positional-only.
 
     Parameters
     ----------
     names, types
-        The name and the type of each parameter.  The type is the annotation, or there is none if it is empty.
+        The name and the type of each parameter.  The type becomes the annotation, unless it is an empty string.
     result
         The type of the result, or an empty string.
     """

@@ -16,8 +16,8 @@ _CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS
 
 
 def failure(status: int, value: Any, where: str = "") -> RelvmError:
-    """Return the exception for a failed call.  csrc/tables/status.def defines its class.  The trace of the machine is
-    added as a note.
+    """Return the exception for a failed call.  csrc/tables/status.def defines the class for each status.  The stack
+    trace of the machine is added as a note.
 
     Parameters
     ----------
@@ -48,14 +48,17 @@ def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
 
 
 def borrowed_failure(value: Any) -> RelvmError:
-    """Return the exception for an error that the machine is still propagating, without releasing the error.  value: an
-    `rvm_value *` with tag ERROR."""
+    """Return the exception for an error that the machine is still propagating.  The error is not released.
+
+    value: an `rvm_value *` with tag ERROR.
+    """
     error = getattr(value, "as").error
     return _CLASSES[error.status](_text(error.message))
 
 
 def uncopyable(what: Any, instead: str = "pickle its executable and create a machine from it") -> RelvmTypeError:
-    """Return the error for copying or pickling a part of a machine.  instead: what the caller should do instead."""
+    """Return the error for copying or pickling `what`, a part of a machine.   instead: what the caller should do
+    instead."""
     return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 
 

@@ -17,21 +17,21 @@ from relvm.runtime.binding import Reference, is_writable
 from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
-_MAX_ELEMENTS_SHOWN = 100  # a larger tensor is shown with some elements left out
-_MAX_AXES_SHOWN = 4  # of a larger tensor, up to six elements along each axis are shown
+_MAX_ELEMENTS_SHOWN = 100  # for larger tensors, some elements are omitted
+_MAX_AXES_SHOWN = 4  # maximum rank for which larger tensors are shown; up to six elements per axis
 
 
 class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     """A tensor that a machine created: dense, row-major, on the CPU.
 
-    NumPy (`np.asarray`), and any other array library through DLPack, can access the elements without a copy.  Such a
-    view keeps the tensor alive.  The view is writable, unless the elements are a constant of the executable or belong
-    to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
+    NumPy (`np.asarray`) can access the elements without a copy, and so can any array library that supports DLPack.
+    Such a view keeps the tensor alive.  The view is writable, unless the elements are a constant of the executable or
+    belong to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
 
-    A tensor behaves as the array `tensor.numpy()`: indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and
-    comparisons do what NumPy does, and return arrays and scalars of NumPy.  `==` compares elements, so a tensor cannot
-    be hashed.  Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for strings, which are
-    copies, and ValueError for read-only elements.
+    A tensor behaves like the array `tensor.numpy()`.  Indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and
+    comparisons have the same results as in NumPy, which are NumPy arrays and scalars.  `==` compares elements, so a
+    tensor cannot be hashed.  Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for
+    strings, which are copies, and ValueError for read-only elements.
     """
 
     __slots__ = ("__weakref__",)
@@ -95,7 +95,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return np.asarray(self)
 
     def item(self) -> bool | int | float | str:
-        """Return the element of a tensor with one element.  Raise ValueError for any other number of elements."""
+        """Return the only element of a tensor.  Raise ValueError if the number of elements is not 1."""
         return self.numpy().item()
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -105,19 +105,19 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return (1, 0)  # kDLCPU
 
     def tolist(self) -> Any:
-        """Return the elements as nested lists of Python values, or as one value if there are no axes."""
+        """Return the elements as nested lists of Python values, or as a single value if the tensor has no axes."""
         return self.numpy().tolist()
 
     # ---- as an array of NumPy ----
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, out: tuple = (), **options: Any) -> Any:
-        """Apply a ufunc of NumPy.  All operators but the comparisons == and != are ufuncs."""
+        """Apply a NumPy ufunc.  All operators except the comparisons == and != are ufuncs."""
         if out:
             options["out"] = tuple(map(_to_write, out))
         result = getattr(function, method)(*map(_array, inputs), **options)
         return result if not out else out[0] if len(out) == 1 else out
 
-    def __eq__(self, other: object) -> Any:  # not by the ufunc, which raises for a string and a number
+    def __eq__(self, other: object) -> Any:  # not the ufunc, which cannot compare a string and a number
         return self.numpy() == _array(other)
 
     def __ne__(self, other: object) -> Any:
@@ -159,7 +159,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return f"Tensor({self._elements('Tensor(')}, shape={self.shape}, dtype={self.dtype})"
 
     def __format__(self, spec: str) -> str:
-        """Return the tensor as text.  A format such as ".2f" is for tensors without axes, as in NumPy."""
+        """Return the tensor as text.  As in NumPy, a format such as ".2f" is allowed only for tensors without axes."""
         return format(self.numpy(), spec) if spec else str(self)
 
     def __repr__(self) -> str:
@@ -170,9 +170,9 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return html_lines(self._elements(""), f"Tensor {kind}, {self.nbytes:,} bytes")
 
     def _elements(self, prefix: str) -> str:
-        """Return the elements as text.  If there are many elements, leave out some of them.
+        """Return the elements as text.  If there are many elements, some are omitted.
 
-        prefix: the text before the elements, for the indentation of the second and later lines.
+        prefix: the text before the elements, which determines the indentation of the second and later lines.
         """
         if self.dtype == STRINGS and lib.rvm_tensor_packed_bytes(self._c) > _LONG_STRINGS_BYTES:
             return "..."
@@ -191,7 +191,7 @@ def _key(key: Any) -> Any:
 
 
 def _to_write(value: Any) -> Any:
-    """Return the array through which NumPy changes a tensor.  Return any other value unchanged."""
+    """Return `value`, or if it is a tensor, the array through which NumPy can change the tensor."""
     if isinstance(value, Tensor) and value.dtype == STRINGS:
         raise RelvmTypeError("a tensor of strings cannot be changed; np.array(tensor) copies it to an array that can")
     return _array(value)

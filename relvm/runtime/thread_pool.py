@@ -24,19 +24,19 @@ class ThreadPoolRunner:
     """Runs a function of an executable on many inputs, on several threads.  Each thread has a machine of its own.
 
     Machines release Python's global interpreter lock, so that the inputs are processed in parallel, up to the number of
-    processors.  An input may run on any of the machines.  The choice affects the result only in programs that use
+    processors.  An input can run on any of the machines.  The choice affects the result only in programs that use
     random numbers, because each machine has its own sequence.
 
-    Use a ThreadPoolRunner in a `with` statement.  At the end of the block, all submitted inputs have been processed and
-    the threads have ended.  If the block ends with an exception, such as Ctrl-C, pending inputs are cancelled and
-    running inputs are interrupted.
+    Use a ThreadPoolRunner in a `with` statement.  The end of the block waits until all submitted inputs have been
+    processed and the threads have ended.  If the block ends with an exception, such as Ctrl-C, pending inputs are
+    cancelled and running inputs are interrupted.
 
     Parameters
     ----------
     executable
         The executable, which all machines share.
     workers
-        The number of threads, 1 to 256.  None: RELVM_NUM_THREADS, or the number of processors of this process.
+        The number of threads, 1 to 256.  If it is None, RELVM_NUM_THREADS or the number of processors of this process.
     function
         The name of the function to run.
     num_threads
@@ -78,10 +78,10 @@ class ThreadPoolRunner:
         self.workers = thread_count("workers", workers)
         options = {"num_threads": num_threads, **machine_options}
         self._machines = [VirtualMachine(executable, **options) for _ in range(self.workers)]
-        functions: SimpleQueue = SimpleQueue()  # of machines without a thread
+        functions: SimpleQueue = SimpleQueue()  # functions of machines that no thread uses yet
         for machine in self._machines:
             functions.put(machine[function])
-        self._own = threading.local()  # the function of a worker; a method of self would keep the threads alive
+        self._own = threading.local()  # the worker's function; a method of self would keep threads alive
         self._pool = ThreadPoolExecutor(self.workers, "relvm", _take_machine, (self._own, functions))
         self._unfinished: set[Future] = set()
         self._process = os.getpid()
@@ -91,7 +91,8 @@ class ThreadPoolRunner:
         """Run the function on a worker thread as soon as one is free.
 
         Arrays are used without a copy, so do not write to them until the result is available.  A host function that
-        runs on a worker may also call `submit`.  If all workers wait for results of such calls, they deadlock.
+        runs on a worker is allowed to call `submit`, too, but a deadlock occurs if all workers wait for the results of
+        such calls.
 
         Parameters
         ----------
@@ -125,17 +126,17 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is read on the caller's thread, at most `ahead` inputs ahead of the results taken so far.  `inputs` can
-        therefore be infinite.  If a run or `inputs` raises an exception, the iterator raises it after the preceding
-        results, with a note that contains the number of the input.  The exception ends the iterator, but not the
-        runner.  If the iterator is closed or ends early, pending inputs are cancelled.
+        `inputs` is read on the caller's thread, and at most `ahead` inputs are read in advance of the results.
+        `inputs` can therefore be infinite.  If a run or `inputs` raises an exception, the iterator raises it after the
+        preceding results, with a note that contains the number of the input.  The exception ends the iterator, but not
+        the runner.  If the iterator is closed or ends early, pending inputs are cancelled.
 
         Parameters
         ----------
         inputs
             The inputs.  A tuple contains the arguments of a call.  Any other value is the only argument.
         ahead
-            The maximum number of inputs that are running or waiting, at least 1.  None: two for each worker.
+            The maximum number of inputs that are running or waiting, at least 1.  The default is two for each worker.
 
         Raises
         ------
@@ -207,7 +208,7 @@ class ThreadPoolRunner:
         if os.getpid() != self._process:  # the threads exist only in the parent
             return
         self._pool.shutdown(wait=False, cancel_futures=True)
-        while wait(self._unfinished, timeout=0.01).not_done:  # a run that is about to start cannot be interrupted yet
+        while wait(self._unfinished, timeout=0.01).not_done:  # repeated, for runs that have yet to start
             for machine in self._machines:
                 machine.interrupt()
         self._pool.shutdown()
@@ -233,8 +234,8 @@ class ThreadPoolRunner:
             )
 
     def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
-        """Submit the inputs on demand and yield their futures.  If `inputs` raises an exception, the last future
-        contains that exception."""
+        """Submit inputs on demand, and yield their futures.  If `inputs` raises an exception, the last future contains
+        it."""
         try:
             for each in inputs:
                 yield self.submit(*each) if type(each) is tuple else self.submit(each)
@@ -257,13 +258,14 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker thread: move a function, whose machine no other worker uses, from `functions` to `own`."""
+    """Initialize a worker thread: move a function from the queue `functions` to `own`.  No other worker uses its
+    machine."""
     own.function = functions.get_nowait()
 
 
 def _run(own: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
     result = own.function(*arguments, **named)
-    if _has_closure(result):  # calling it would use a machine that a worker uses
+    if _has_closure(result):  # a call would run on the machine of a worker
         raise RelvmUnsupportedError(
             f"ThreadPoolRunner: {own.function.name} returned a closure, which only its worker can call; return a value"
         )

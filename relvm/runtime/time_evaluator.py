@@ -21,9 +21,9 @@ class Timing(Displayed):
     Attributes
     ----------
     results
-        For each repeat, the mean time of its runs.
+        The mean time of a run, for each repeat.
     mean, median, std, min, max
-        Statistics of `results`.  std is the population standard deviation, 0 for one repeat.
+        Statistics of `results`.  std is the population standard deviation, which is 0 for one repeat.
     """
 
     mean: float
@@ -39,7 +39,7 @@ class Timing(Displayed):
 
 
 class TimeEvaluator:
-    """A callable that measures the time of a function; see VirtualMachine.time_evaluator."""
+    """A callable that measures the time of a function.  See VirtualMachine.time_evaluator."""
 
     def __init__(self, prepare: Callable[..., PreparedCall], number: int, repeat: int, min_repeat_ms: float) -> None:
         for name, value in (("number", number), ("repeat", repeat)):

@@ -13,11 +13,11 @@ from relvm.display import Displayed, html_box, text_table
 from relvm.quoting import html_text, terminal
 from relvm.runtime.file_io import complete_file
 
-MAX_CALLS = 1_000_000  # that a timeline contains, in 32 MB of memory of the runtime
-_MAX_BARS = 2000  # of a picture
+MAX_CALLS = 1_000_000  # maximum number of calls in a timeline, which take 32 MB
+_MAX_BARS = 2000  # maximum number of bars in a picture
 _KINDS = ("kernel", "packed", "builtin")  # the rows of a picture
 _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#d4a72c")
-_LETTER = 7.2  # pixels of a letter, at most
+_LETTER = 7.2  # maximum width of a letter in pixels
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,11 @@ class TimelineCall:
     seconds
         The duration of the call, with the calls inside it.
     bytes
-        The size of all distinct tensors among the arguments and results.  For a builtin that allocates a storage, the
-        size of the storage, and 0 for other builtins.
+        The size of all distinct tensors among the arguments and results.  For a builtin that allocates a storage, it is
+        the size of the storage.  For other builtins, it is 0.
     depth
-        The number of calls of the timeline around this call.  It is 0 unless a packed function calls the machine.
+        The number of calls in the timeline that enclose this call.  It is 0, except for calls that the machine makes
+        when a packed function calls it.
     """
 
     name: str
@@ -51,7 +52,7 @@ class TimelineCall:
 
 @dataclass(frozen=True, repr=False)
 class Timeline(Displayed):
-    """The calls of a run, with their times.  In Jupyter, it is a picture.  `save` writes it for Perfetto.
+    """The calls of a run, with their times.  Jupyter shows it as a picture, and `save` writes a file for Perfetto.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class Timeline(Displayed):
     calls
         The calls in the order in which they ended.
     dropped
-        The number of calls that the timeline does not contain, because there were more than it can hold.
+        The number of calls that were not recorded, because the timeline was full.
     """
 
     function: str
@@ -79,7 +80,8 @@ class Timeline(Displayed):
         return "\n".join([*text_table(rows, left=(3, 4)), *dropped])
 
     def _repr_html_(self) -> str:
-        """Return a picture with a row for each kind of calls.  A bar shows its name and duration under the mouse."""
+        """Return a picture with a row for each kind of call.  A bar shows its name and duration when the mouse is over
+        it."""
         width, left, row_height = 1000, 80, 24
         end = max((call.start + call.seconds for call in self.calls), default=0.0) or 1.0
         kinds = [kind for kind in _KINDS if any(call.kind == kind for call in self.calls)]
@@ -141,9 +143,9 @@ class Timeline(Displayed):
 
 
 def recorded_calls(profile: object, names: list[str], kinds: list[str]) -> Iterator[TimelineCall]:
-    """Yield the calls that a profile of the runtime has recorded.
+    """Yield the calls that the C runtime recorded in a profile.
 
-    names, kinds: the name and the kind of each function, by its index.
+    names, kinds: the name and the kind of each function, by function index.
     """
     count = ffi.new("int64_t *")
     calls = lib.rvm_profile_calls(profile, count)

@@ -1,9 +1,9 @@
-"""Trust in native code: code that this user built on this machine may run without confirmation.
+"""Trust in native code: code that this user built on this machine runs without confirmation.
 
-A build is recorded as a file in the folder `built` of the cache directory.  The file name is a SHA-256.  A record is
-made for each library of the ahead-of-time compiler, for each executable with native code, and for each file that the C
-compiler wrote to the cache, together with its name there.  Any other native code requires the caller's permission
-(`trust_native=True`).
+A build is recorded as a file in the folder `built` of the cache directory.  The name of this file is a SHA-256 hash of
+what was built.  A record is made for each library of an ahead-of-time export, and for each executable with native code.
+It is also made for each file that the C compiler wrote to the cache, and then includes the name of the file there.  Any
+other native code requires the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Part = bytes | memoryview
-_ROOT = 0  # the user who can change any file
+_ROOT = 0  # the id of the user who can change any file
 
 
 def cache_directory() -> Path:
@@ -56,7 +56,7 @@ def is_built_here(*parts: Part) -> bool:
 
 
 def _record(parts: tuple[Part, ...]) -> Path:
-    import hashlib  # loads OpenSSL, 4 MB that a deployed program does not need
+    import hashlib  # imported only here, because it loads OpenSSL (4 MB)
 
     digest = hashlib.sha256()
     for part in parts:

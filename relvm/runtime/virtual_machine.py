@@ -40,46 +40,46 @@ from relvm.tables import KINDS
 class VirtualMachine(Displayed):
     """Runs an executable.  Call a function as `machine["main"](x, y)`, or `machine["main"](x, y=y)`.
 
-    An argument may be a NumPy array or any object that supports DLPack; a bool, int of 64 bits, float, str, None,
-    np.dtype or Shape; a tuple or list of these; or a function or closure of the machine.  Tensors are returned as
-    Tensor.  A dense row-major array is not copied, so a closure that captured it sees later writes to it.  A result
-    owns its memory.
+    An argument can be a NumPy array or any object that supports DLPack; a bool, 64-bit int, float, str, None, np.dtype
+    or Shape; a tuple or list of these; or a function or closure of the machine.  Tensors are returned as Tensor.  A
+    dense row-major array is not copied, so a closure that captured it sees later writes to it.  A result owns its
+    memory.
 
-    Only one thread may use a machine at a time.  Use one machine for each thread; they may share an executable.
+    Only one thread may use a machine at a time.  Use one machine for each thread.  They can share an executable.
 
-    `close`, or the end of a `with` block, frees the machine.  Without it, the machine is freed like any Python object.
+    `close`, or the end of a `with` block, frees the machine.  Otherwise it is freed like any Python object.
 
     Parameters
     ----------
     executable
-        The executable to run.  Several machines may share it.
+        The executable to run.  Several machines can share it.
     stack_values
-        The size of the value stack, in values; 0: about a million.
+        The size of the value stack, in values.  0 means about a million.
     call_depth
-        The maximum nesting of calls; 0: 200,000.
+        The maximum nesting of calls.  0 means 200,000.
     print_hook
-        A function that is called with the values of a `vm.builtin.print`.  None: print the values, and escape control
-        characters in strings.
+        A function that is called with the values of a `vm.builtin.print`.  If it is None, the values are printed, with
+        control characters in strings escaped.
     num_threads
         The maximum number of threads that work on a kernel at once, including the calling thread.  Results do not
         depend on this number.  None: the environment variable RELVM_NUM_THREADS, or the number of processors of this
         process.  All machines of a process share one team of threads.  While the team works for one machine, other
         machines run kernels on their own thread only.
     max_bytes
-        The maximum memory that a run may have allocated at any time, without the value stack; 0: no limit.  Python
-        objects created for the result count, but arrays created by Python functions do not.  A run beyond the limit
-        raises RelvmMemoryError.
+        The maximum memory in use by a run at any time, without the value stack, or 0 for no limit.  Python objects
+        created for the result count, but arrays created by Python functions do not.  A run beyond the limit raises
+        RelvmMemoryError.
     max_steps
-        The maximum number of steps of a run; 0: no limit.  A run beyond the limit raises RelvmTimeoutError.  Each call
-        and each backward jump is a step.  In addition, 64 words of executed code count as 1 step, a call of a kernel or
-        Python function as 8,192, and 64 allocated bytes as 1.  A builtin counts the work of its loops: about 1 step for
-        each value read or 64 bytes moved.
+        The maximum number of steps of a run, or 0 for no limit.  A run beyond the limit raises RelvmTimeoutError.  Each
+        call and each backward jump is a step.  In addition, 64 words of executed code count as 1 step, a call of a
+        kernel or Python function as 8,192, and 64 allocated bytes as 1.  A builtin counts the work of its loops: about
+        1 step for each value read or 64 bytes moved.
     max_seconds
-        The maximum time of a run; 0: no limit.  A run beyond the limit raises RelvmTimeoutError.  A running kernel or
-        Python function completes first.
+        The maximum time of a run, or 0 for no limit.  A run beyond the limit raises RelvmTimeoutError.  A running
+        kernel or Python function completes first.
     results_may_share
-        Whether a result may share memory with an argument.  Otherwise, a result that is an argument, or a view of an
-        argument, is copied.
+        Whether a result is allowed to share memory with an argument.  If not, a result that is an argument, or a view
+        of an argument, is copied.
 
     Raises
     ------
@@ -167,7 +167,7 @@ class VirtualMachine(Displayed):
 
     @property
     def function_kinds(self) -> dict[str, str]:
-        """For each function that can be called, by name, how it runs at present: "bytecode" or "native"."""
+        """The name of each function that can be called, mapped to how it currently runs: "bytecode" or "native"."""
         machine = self._runner.machine
         indices = [index for index in range(self.executable.function_count) if self._is_callable(index)]
         kinds = {index: KINDS[lib.rvm_machine_function_kind(machine, index)].name for index in indices}
@@ -187,8 +187,8 @@ class VirtualMachine(Displayed):
         Returns
         -------
         bool
-            Whether the machine runs native code: False after a timeout.  If the executable was built with native code
-            for all functions, the result is True immediately.
+            Whether the machine runs native code.  It is False after a timeout.  If the executable was built with native
+            code for all functions, the result is True immediately.
 
         Raises
         ------
@@ -418,7 +418,7 @@ class VirtualMachine(Displayed):
         timeline
             Whether to also record when each call started and ended (`Profile.timeline`).
 
-        Parameters named like these two must be given by position.  Raises RelvmBusyError if the machine is running.
+        Pass parameters called `kernels` or `timeline` by position.  Raises RelvmBusyError if the machine is running.
 
         Examples
         --------
@@ -441,12 +441,12 @@ class VirtualMachine(Displayed):
         `result` is None.  After a call that did not raise an exception, `before` is False and `result` is the result of
         the call.
 
-        Before a call, the callback returns None or vm.SKIP.  With vm.SKIP, the call is not made, its result is None,
-        and there is no second call of the callback for it.  A skipped kernel leaves its outputs unchanged.  If the
-        callback raises an exception, the run ends with this exception.
+        Before a call, the callback returns None or vm.SKIP.  If it returns vm.SKIP, the call is not made, its result is
+        None, and the callback is not called a second time for it.  A skipped kernel leaves its outputs unchanged.  If
+        the callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
-        values after its arguments.  The machine itself, which some builtins receive as an argument, is left out of
+        values after its arguments.  The machine itself, which some builtins receive as an argument, is omitted from
         `arguments`.  A value that cannot be converted to Python is passed as Opaque.  Tensors are not copied, and their
         memory is reused later, so copy the tensors that you want to keep.  Calls that the callback itself makes are not
         reported.
@@ -526,7 +526,7 @@ class VirtualMachine(Displayed):
             return
         self._open.end(self._open.begin("close"))
         for function in self._functions.values():
-            function.direct = False  # so that a call asks whether the machine is closed
+            function.direct = False  # so that each call checks whether the machine is closed
         self._open.close()
         self._open = None
         self._functions, self._saved, self._inputs, self._outputs = {}, {}, {}, {}
@@ -558,8 +558,8 @@ class VirtualMachine(Displayed):
         return self._functions[name]
 
     def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall with the given arguments.  If there are none, use the saved or pre-bound ones.  Raise
-        RelvmArgumentError if there are both."""
+        """Return a PreparedCall with the given arguments, or if there are none, with the saved or pre-bound ones.
+        Raise RelvmArgumentError if there are both."""
         given = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):

@@ -11,7 +11,7 @@ from relvm.codegen.c.kernel import literal
 from relvm.ir.dtypes import dtype_of
 from relvm.passes.memory.arena_allocator import align
 
-_ROW = 12  # numbers on a line
+_ROW = 12  # maximum number of array elements on a line
 
 
 def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
@@ -22,7 +22,7 @@ def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
     """Return the C text that defines the struct type of the constants, and declares the struct.
 
-    prefix: the prefix of their names.   alignment: as for `constants_bytes`.
+    prefix: the prefix of the C names.   alignment: as for `constants_bytes`.
     """
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"
@@ -33,7 +33,7 @@ def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignm
 
 
 def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
-    """Return the C definition of the struct of constants with its values.  prefix: the prefix of its name."""
+    """Return the C definition of the struct of constants, with its values.   prefix: the prefix of the C name."""
     lines = [f"const struct {prefix}_constants {prefix}_constants = {{"]
     for number, storage in enumerate(constants):
         lines.append(f"  /* c{number} */ {{")

@@ -27,7 +27,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 
 class _Entry:
-    """Common base class of the printers for both interfaces."""
+    """Base class of the printers for the two interfaces (AotConfig.interface)."""
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module
@@ -75,8 +75,8 @@ class _Entry:
         ]
 
     def bounds(self, size_of) -> Iterator[str]:
-        """Yield C statements that check that sizes are within their bounds.  size_of: returns the C expression of a
-        size."""
+        """Yield C statements that check that sizes are within their bounds.   size_of: a function that returns the C
+        expression of a size."""
         for var, low, high in self.entry.sizes:
             size = size_of(var)
             above = "" if high is None else f" || {size} > {high}"
@@ -142,13 +142,14 @@ class _PackedEntry(_Entry):
         self.ports = [*inputs, *self.module.outputs]
         self.place = {port.value: number for number, port in enumerate(inputs)}
         self.out = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
-        self.codes: dict[AnyDim, int] = {}  # dimensions that rvm_kernel_check finds -> their indices
+        self.codes: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
 
     def given_pool(self, number: int) -> str:
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """Return a C expression: a pointer of type `ctype *` to the elements of argument `number`, a tensor."""
+        """Return a C expression of type `ctype *`: a pointer to the elements of argument `number`, which is a
+        tensor."""
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:
@@ -198,7 +199,7 @@ class _PackedEntry(_Entry):
         return self.read(ScalarVar("", "i"), self.place[var])
 
     def compound(self) -> Iterator[str]:
-        """Yield C statements that check compound dimensions, such as `n + m`."""
+        """Yield C statements that check compound dimensions, such as `n + m`, against the actual sizes."""
         for dim, number in self.codes.items():
             if as_var(dim) is None:
                 for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):

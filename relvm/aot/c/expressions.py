@@ -42,10 +42,10 @@ def _atom(atom, name_of: NameOf) -> str:
 
 
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
-    """Yield C conditions under which a size is invalid: a divisor is 0, or the size does not fit an int64.
+    """Yield C conditions that are true if a size is invalid: a divisor is 0, or the size does not fit in an int64.
 
-    The conditions of the parts of a size come first.  Sums and products wrap around, so intermediate results need not
-    fit an int64.   ranges: the value ranges of dimension variables.
+    The conditions for the parts of a size come first.  Sums and products wrap around, so intermediate results need not
+    fit in an int64.   ranges: the value ranges of dimension variables.
     """
     if isinstance(dim, int):
         return
@@ -69,7 +69,7 @@ def _double_text(dim: Dim, name_of: NameOf) -> str:
 
 
 def integer_text(value: int) -> str:
-    """Return the C literal of an int64.  A number that fits 31 bits becomes a plain int literal."""
+    """Return the C literal of an int64.  A number that fits in 31 bits becomes a plain int literal."""
     if value == -(2**63):
         return "INT64_MIN"
     text = str(abs(value)) if abs(value) < 2**31 else f"INT64_C({abs(value)})"
@@ -90,9 +90,10 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
 
 
 def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return a C expression for the element at `position` of the storage with the C name `storage`.
+    """Return a C expression for the element at `position` of the storage with the C name `storage`, converted to a
+    scalar.
 
-    The element is converted to the scalar type `letter` ("i", "f" or "b") as in kernels.
+    letter: the type of the scalar, "i", "f" or "b".  The conversion is the same as in kernels.
     """
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
@@ -100,8 +101,8 @@ def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
 
 
 def as_element(text: str, letter: str, dtype: DType) -> str:
-    """Return a C expression that converts `text`, an expression of the scalar type `letter`, to an element of a
-    dtype."""
+    """Return a C expression that converts `text`, an expression of the scalar type `letter`, to an element of dtype
+    `dtype`."""
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
 

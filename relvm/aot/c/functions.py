@@ -46,7 +46,7 @@ from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.value_ranges import Range, range_of
 from relvm.tables import PRIM_OPERATORS
 
-_CHECKS = {  # conditions for the operands of operators that are undefined for some operands
+_CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
     "floordiv_i64": "rvm_scalar_op_divides({1})",
     "mod_i64": "rvm_scalar_op_divides({1})",
     "shl_i64": "rvm_scalar_op_shifts({1})",
@@ -61,9 +61,9 @@ def print_function(
 ) -> str:
     """Return the C text of one function.
 
-    The parameters of the C function are, in order: a result value for errors of packed kernels, the pools that the
-    function needs, input tensors, output tensors, sizes, scalars, and pointers to scalar results.  Names of scalars end
-    with a number, so that they differ from all other names.
+    The parameters of the C function are, in order: a result value for errors (only if kernels are packed), the pools
+    that the function needs, input tensors, output tensors, sizes, scalars, and pointers to scalar results.  Names of
+    scalars end with a number, so that they differ from all other names.
     """
     return _Printer(function, module, placements, names).text()
 
@@ -118,7 +118,7 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.guards: dict[str, None] = {}  # conditions that must not hold for sizes in the current statement
+        self.guards: dict[str, None] = {}  # conditions under which a size in the current statement is invalid
         self.ranges = stated_sizes(function)
         self.size_names = _size_names(function)
 

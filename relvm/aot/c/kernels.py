@@ -110,8 +110,8 @@ class _Scratch:
 
 
 class _PlainBody(KernelBody):
-    """Prints the statements of a kernel for one thread and without a VM.  If the kernel fails, the C function
-    returns a status, without a message."""
+    """Prints the statements of a kernel for one thread and without a VM.  If the kernel fails, the C function returns a
+    status, but no message."""
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
         super().__init__(symbol, sizes, pointers)

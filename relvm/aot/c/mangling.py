@@ -8,8 +8,10 @@ from relvm.quoting import c_identifier_part
 
 
 class Names:
-    """The C names of functions, kernels and constants.  prefix: the name of the model.  constants: the constants that
-    have been named so far."""
+    """The C names of functions, kernels and constants.
+
+    prefix: the name of the model.   constants: the constants that already have a name.
+    """
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix

@@ -32,7 +32,8 @@ def print_metadata(metadata: Metadata) -> str:
 
 
 def _dims(info: TensorInfo, name: str) -> str:
-    """Return the C definitions of two arrays: the dimensions of `info` as numbers and as texts.  "" for a scalar."""
+    """Return the C definitions of two arrays with the dimensions of `info`, as numbers and as texts.  For a scalar,
+    return an empty string."""
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)

@@ -37,14 +37,14 @@ def packed_call(
     at: Callable[[int], str],
     dim: Callable[[AnyDim], str],
 ) -> list[str]:
-    """Return the C lines of a kernel call.  The arguments are tensors that are views of storages.
+    """Return the lines of C that call a kernel with tensors, each of which is a view of a storage.
 
     Parameters
     ----------
     at
-        Returns the C expression of a storage, given its number.
+        A function that returns the C expression of a storage, given its number.
     dim
-        Returns the C expression of a size.
+        A function that returns the C expression of a size.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = dict(zip(size_names(buffers), run.sizes, strict=True))

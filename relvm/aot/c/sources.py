@@ -23,7 +23,7 @@ from relvm.codegen.c.kernel import kernel_prototype, print_kernel
 from relvm.errors import RelvmMemoryError
 from relvm.tables import csrc_directory, find_header
 
-# The headers of runtime functions that kernels call, each with a pattern for the names of its functions.
+# A header of runtime functions that kernels call -> a pattern for the names of its functions.
 _NARROW = r"(b?f16|f8e\w+|f6e\w+|f4e\w+|[iu][24])"
 _HEADERS = {
     "attention.h": r"rvm_attention\(",
@@ -109,7 +109,7 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 
 
 def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
-    """Add to `files` the headers of csrc that these files include.
+    """Add the headers of csrc that `files` include to `files`.
 
     A header goes to the folder `include` if a public header includes it, otherwise to `src`.   is_bare: whether the
     export is for the bare runtime.
@@ -125,7 +125,8 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
 
 
 def _shared(name: str, *, is_bare: bool) -> str:
-    """Return the text of a header of csrc.  For the bare runtime, prefer the variant of the header in codegen/bare."""
+    """Return the text of a header of csrc.  If the export is for the bare runtime, prefer the version of the header in
+    codegen/bare."""
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
     assert path is not None, f"no header {name} in csrc"
@@ -133,7 +134,7 @@ def _shared(name: str, *, is_bare: bool) -> str:
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:
-    """Return the size of the constants in bytes.  Raise RelvmMemoryError if the size exceeds the limit."""
+    """Return the size of the constants in bytes.  Raise RelvmMemoryError if it exceeds the limit in `config`."""
     size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
     if limit is not None and size > limit:
         largest = max(names.constants, key=lambda storage: storage.array.nbytes)
@@ -163,7 +164,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return a dict from the path of the file of kernels to its text, or an empty dict if there are no kernels."""
+    """Return the files with kernels: a dict from path to text.  The dict is empty if there are no kernels."""
     texts = []
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_unread(kernel)

@@ -35,7 +35,8 @@ _TENSOR = numbers(TAGS)["TENSOR"]
 class AotExecutor:
     """An executor of a model that was compiled ahead of time.  Each executor has its own memory for runs.
 
-    Executors of one factory may run at the same time in different threads, because they share only code and constants.
+    Executors of the same factory can run in different threads at the same time, because they share only code and
+    constants.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ class AotExecutor:
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
         self._given: list[np.ndarray | None] = [None] * len(metadata.inputs)
-        self._bound: dict[int, np.ndarray] = {}  # outputs written to memory of the caller
+        self._bound: dict[int, np.ndarray] = {}  # index of an output -> array of the caller to which runs write
         self._made: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
@@ -87,11 +88,11 @@ class AotExecutor:
         return _place(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
-        """Return the shape and dtype of each input, by name.  A dimension that is a str depends on run-time sizes."""
+        """Return the shape and dtype of each input, by name.  A dimension that depends on run-time sizes is a str."""
         return {info.name: info for info in self._inputs}
 
     def get_output_info(self) -> dict[str, TensorInfo]:
-        """Return the shape and dtype of each output by name."""
+        """Return the shape and dtype of each output, by name.  A dimension that depends on run-time sizes is a str."""
         return {info.name: info for info in self._outputs}
 
     def set_input(self, key: int | str, value: Any) -> None:
@@ -117,7 +118,7 @@ class AotExecutor:
         self._given[place] = _fitting(self._inputs[place], value)
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
-        """Bind an input to an array of the caller.  Runs read the array without a copy.
+        """Bind an input to an array of the caller.  Runs read the array directly, without copying it.
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class AotExecutor:
             Index or name of the output.
         array
             A writable, dense, row-major and aligned array of the dtype and shape of the output.  It must not overlap
-            inputs or other outputs.  None: remove the binding, so that each run allocates a new array.
+            inputs or other outputs.  If it is None, an existing binding is removed, and each run allocates a new array.
 
         Raises
         ------
@@ -165,8 +166,13 @@ class AotExecutor:
         self._bound[place] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
-        """Return a copy of the value of an input, or None if the input is not set.  For an invalid key, raise the same
-        errors as `set_input`."""
+        """Return a copy of the value of an input, or None if the input is not set.
+
+        Raises
+        ------
+        RelvmNameError, RelvmIndexError, RelvmTypeError
+            The input does not exist, or the key is neither an int nor a str.
+        """
         given = self._given[_place(self._inputs, key, "input")]
         return None if given is None else given.copy()
 
@@ -201,7 +207,7 @@ class AotExecutor:
     def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
         """Return an output of the last run.
 
-        Later runs do not change the returned array, unless the output is bound to an array of the caller
+        Later runs do not change the returned array.  The exception is an output that is bound to an array of the caller
         (`set_output_zero_copy`).
 
         Parameters
@@ -209,7 +215,7 @@ class AotExecutor:
         key
             Index or name of the output.
         out
-            An array to which the output is copied.  In this case, `out` is returned.
+            An array to which the output is copied, and which is returned.  If it is None, no copy is made.
 
         Raises
         ------
@@ -269,7 +275,8 @@ class AotExecutor:
         return bound
 
     def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
-        """Return the values of all sizes, by name.  Check the shapes of the inputs and the bounds of the sizes."""
+        """Return the values of all sizes, by name.  Raise an error if the shapes of inputs contradict each other, or if
+        a size is out of bounds."""
         sizes: dict[str, int] = {}
         for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
@@ -319,7 +326,7 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
 
 
 def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
-    """Check that C code can read or write an array in place for the input or output `info`, and return the array.
+    """Return `array` after checking that C code can access it in place as the input or output `info`.
 
     what: the name of the array in messages.
     """
@@ -367,7 +374,7 @@ def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
 
 
 def _view(view: Any, array: np.ndarray) -> Any:
-    """Make a C tensor a view of an array.  The returned object must live as long as the tensor."""
+    """Make the C tensor `view` a view of `array`.  Return an object that must live as long as the tensor."""
     row = _ROWS[dtype_of(array.dtype).name]
     shape = ffi.new("int64_t[]", array.shape or (0,))
     view.base.tag, view.base.references = _TENSOR, -1

@@ -28,7 +28,8 @@ class ExecutorFactory(AotLibrary):
     """A model that was compiled ahead of time, and a factory for executors of the model.
 
     `compile_library` creates a factory from a program, and `load_module` from a file.  `factory["main"]` creates a new
-    executor.  `text, library, params = factory` unpacks the parts of the model.
+    executor.  `text, library, params = factory` unpacks the model into the lowered program as text, the shared library,
+    and the constants.
 
     Parameters
     ----------
@@ -56,8 +57,8 @@ class ExecutorFactory(AotLibrary):
     def get_params(self) -> dict[str, np.ndarray]:
         """Return the constants of the program, by their names in C.
 
-        The result is empty if the library was loaded from a file, because a file contains the constants only in
-        compiled form.
+        The result is empty if the library was loaded from a file, because a file contains the constants only as machine
+        data.
         """
         return {} if self._program is None else self._program.params
 
@@ -141,7 +142,7 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     if library[: len(MAGIC)] != MAGIC:
         raise RelvmFormatError(f"{path}: not a shared library")
     try:
-        is_whole = find_section(memoryview(library), ".dynamic") is not None  # sections are listed at the end
+        is_whole = find_section(memoryview(library), ".dynamic") is not None  # their list is at the end of the file
     except RelvmFormatError as error:
         raise RelvmFormatError(f"{path}: {error}") from None
     if not is_whole:
@@ -157,7 +158,8 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
 
 
 def _self_contained(text: str, files: dict[str, str]) -> str:
-    """Return the text of a C file with the generated headers expanded.  The compiler finds the other headers."""
+    """Return the text of a C file in which `#include` lines of generated headers are replaced by the headers' texts.
+    Other headers are left to the compiler."""
     for path, header in files.items():
         name = Path(path).name
         line = f'#include "{name}"\n'

@@ -56,7 +56,7 @@ class AotLibrary:
 
 
 _lock = threading.Lock()
-_handles: dict[bytes, ctypes.CDLL] = {}  # never closed, because machines and executors may still use their functions
+_handles: dict[bytes, ctypes.CDLL] = {}  # never closed, because machines and executors could still use their functions
 
 
 def _opened(library: bytes) -> ctypes.CDLL:

@@ -1,4 +1,4 @@
-"""Upper bounds of run-time sizes, taken from assertions that precede the use of the size."""
+"""Upper bounds of run-time sizes, derived from assertions that precede the uses of the sizes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Storage assignment: decides which tensors of a function share memory, before the memory is placed.
 
-An expression has a storage for each tensor in its value, from left to right.  An alias or a view shares the storages of
-its argument.  The storages of a tuple are the storages of all its fields, and an item of a tuple has some of them.
-Both branches of an `if` write into the storages of the `if`.  A function computes its result directly in the storages
-of its results where possible.  It copies a result that it did not compute itself, such as a parameter, and a result
-with a number of elements that is checked only at run time.
+An expression has one storage for each tensor in its value, in order.  An alias or a view shares the storages of its
+argument.  The storages of a tuple are the storages of all its fields.  An item of a tuple shares the storages of that
+field.
+Both branches of an `if` write into the storages of the `if`.  Where possible, a function computes its results directly
+in the storages that its caller provides for them.  It copies a result that it did not compute itself, such as a
+parameter.  It also copies a result whose number of elements is checked only at run time.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
-    """The kind of memory that a storage uses.  INPUT and OUTPUT are memory of the caller, and WORKSPACE is a pool."""
+    """The kind of memory of a storage.  INPUT and OUTPUT are memory of the caller.  WORKSPACE is memory in a pool."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -66,7 +67,7 @@ class TensorStorage:
 
     @property
     def array(self) -> np.ndarray:
-        """The array of a constant.  The storage must be a constant."""
+        """The value of the storage, which must be a constant."""
         assert self.value is not None
         return self.value
 
@@ -112,7 +113,8 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant.  For any other expression, the result has no storages."""
+        """Return the storages of a variable or a constant.  For any other expression, return a StorageInfo without
+        storages."""
         match expr:
             case Var():
                 return self.infos[expr]
@@ -195,7 +197,7 @@ Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage in wh
 class _Assigner:
     def __init__(self, function: Function, found: StorageMap) -> None:
         self.name = function.name
-        self.origin = function.origin  # of the current expression or one near it
+        self.origin = function.origin  # origin of the current expression, or of one near it
         self.found = found
 
     def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
@@ -273,12 +275,12 @@ class _Assigner:
 
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
-    """Return the storages in which the variables that become part of a block's result should be computed.
+    """Return the storages in which variables should be computed because they become part of a block's result.
 
     wanted: the storages in which the result should be computed.
 
-    A value that occurs twice in the result is computed in the first storage and copied to the second.  A value that is
-    bound outside the block is also copied.
+    A variable that occurs twice in the result is computed in the first storage and copied to the second.  A variable
+    that is bound outside the block is also copied.
     """
     bound = {binding.var for binding in block.bindings}
     wishes: dict[Var, Wanted] = {}
@@ -317,9 +319,9 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
 def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
     """Return, for each tensor in a value of type `made`, the storage in `ids` in which it can be computed, or None.
 
-    ids: the storages wanted for the same value after a view or match_cast has given it the type `checked`.   A tensor
-    gets None if only a run-time check ensures that both types have the same number of elements, because the storage
-    must not be written before that check.
+    ids: the storages wanted for the value after a view or match_cast, which changes its type to `checked`.   If only a
+    run-time check ensures that both types have the same number of elements, the result for the tensor is None, because
+    its storage must not be written before that check.
     """
     if _tensor_count(made) != len(ids):
         return ()

@@ -14,18 +14,20 @@ from relvm.ir.node import walk
 
 @dataclass(frozen=True)
 class RecursiveGroup:
-    """A set of functions that call each other in tail position (`members`).  head: the member that is called from
-    outside of the group."""
+    """A set of functions that call each other in tail position.
+
+    head: the member that functions outside the group call.
+    """
 
     head: str
     members: frozenset[str]
 
 
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
-    """Return the groups of the entry and of all functions that it uses, callers before callees.
+    """Return the groups of the entry function and of all functions that it uses, callers before callees.
 
-    A function without recursion forms a group of its own.  A set of functions that call each other appears once for
-    each member that other functions call.  This member is the head of the group.
+    A function without recursion forms a group of its own.  A set of mutually recursive functions appears once for each
+    member that functions outside the set call.  This member is the head of the group.
 
     Raises
     ------

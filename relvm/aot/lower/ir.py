@@ -36,7 +36,7 @@ Scalar = ScalarVar | ScalarConstant | DimScalar
 
 @dataclass(frozen=True)
 class RunKernel:
-    """Run a kernel on storages.  sizes: the values of the kernel's size variables, in order."""
+    """Run a kernel on the tensors in `storages`.   sizes: the values of the kernel's size variables, in order."""
 
     kernel: str
     storages: tuple[int, ...]
@@ -145,11 +145,11 @@ class CallFunction:
 
 @dataclass(frozen=True)
 class Move:
-    """A new tensor for a parameter in a `Continue`.
+    """The new value of a tensor parameter in a `Continue`.
 
-    param, source: the numbers of the storages of the parameter and of the new tensor.   home: the storage to which the
-    tensor is copied, or None if it stays in `source`, which is then not written again.   size_bytes: the size of the
-    tensor.
+    param, source: the numbers of the storages of the parameter and of its new value.   home: the storage to which the
+    new value is copied, or None if the parameter becomes a pointer to `source`.  In this case, `source` is not written
+    again.   size_bytes: the size of the tensor.
     """
 
     param: int
@@ -160,10 +160,11 @@ class Move:
 
 @dataclass(frozen=True)
 class Continue:
-    """Jump to a section of the function: a tail call of the function itself or of a member of its recursive group.
+    """Jump to a section of the function.  This implements a tail call of the function itself, or of another member of
+    its recursive group.
 
-    All arguments are read before any parameter changes, except for tensors that are copied.  These are copied one after
-    the other.   section: the number of the section.   moves, sizes, scalars: the new tensors, sizes and scalars.
+    All arguments are read before any parameter changes.  The exception is tensors that are copied, one after another.
+    section: the number of the section.   moves, sizes, scalars: the new tensors, sizes and scalars.
     """
 
     section: int
@@ -261,7 +262,8 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def goes_on(body: Sequence[Statement]) -> bool:
-    """Return whether every path through the statements ends with a Continue."""
+    """Return whether every path through the statements ends with a Continue, so that execution never reaches their
+    end."""
     match body:
         case (*_, Continue()):
             return True

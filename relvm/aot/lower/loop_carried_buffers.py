@@ -1,8 +1,8 @@
 """Buffers for loop-carried tensors: tensors that a loop passes from one iteration to the next.
 
-If all values of a parameter are constants, inputs of the caller, or other such parameters, the parameter is only a
-pointer.  Any other parameter has a home: memory of its own, to which each new value is copied.  The copy is necessary
-because the next iteration overwrites the memory in which the value was computed.
+A parameter is only a pointer if all its values are constants, inputs of the caller, or other such parameters.  Any
+other parameter has a home: a storage of its own, to which each new value is copied.  The copy is necessary because the
+next iteration overwrites the memory in which the value was computed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ Body = tuple[Statement, ...]
 
 
 def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """Return the sections of a function, with homes for the moves of each Continue.
+    """Return the sections of a function, in which the moves of each Continue have homes where needed.
 
     A copy is inserted before a Continue if a home would be overwritten before it is read.
 
     Parameters
     ----------
     bodies
-        The sections of the function, in which no move has a home yet.
+        The sections of the function.  No move has a home yet.
     storages
-        The storages of the function.  The storages of homes are appended.
+        The storages of the function.  The storages of the homes are appended to it.
     """
     moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
     homes = _Homes(storages, _moving(moves, storages))

@@ -125,7 +125,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
 
 @dataclass
 class _Section:
-    """The section of a lowered function that implements `source`, a function of a recursive group.
+    """One section of a lowered function.  It implements `source`, a function of the recursive group.
 
     number: the number of the section.   sizes, scalars, inputs: the sizes, scalar parameters and input storages of
     `source`, in order.
@@ -160,7 +160,7 @@ class _Lowering:
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
         self.sections: dict[str, _Section] = {}
-        self.current = loop.head  # the function that is being lowered
+        self.current = loop.head  # the name of the function that is being lowered
         self.origin = functions[loop.head].origin  # the source location of the current binding or near it
         self.scalars: list[ScalarVar] = []  # the scalar parameters of the current section
         self.body: list[Statement] = []
@@ -180,7 +180,7 @@ class _Lowering:
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
-        while len(bodies) < len(self.sections):  # sections are added meanwhile
+        while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.inner(section.source.block, target, tail=True))
@@ -215,7 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def stated_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks that scalar parameters have the values that their types state, as in `i64(2 * n)`."""
+        """Yield checks that scalar parameters have the values that their types require, as in `i64(2 * n)`."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -224,7 +224,7 @@ class _Lowering:
                 yield Check(equal, "SHAPE_ERROR")
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter, removing its storages from `ids`."""
+        """Return the value of a parameter.  The storages of its tensors are removed from the front of `ids`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return the destination for a value.  Tensors take storages from `ids`; new scalars are added to `scalars`."""
+        """Return the destination for a value.  Remove its storages from `ids`, and append new scalars to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -276,7 +276,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block.  They store its result in `target` unless they end with a Continue."""
+        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -306,7 +306,7 @@ class _Lowering:
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
                     self.deliver(item, place, expr)
-            case ShapeValue(dims), TupleValue(into):  # a result of the entry
+            case ShapeValue(dims), TupleValue(into):  # only for a result of the entry
                 for dim, place in zip(dims, into, strict=True):
                     self.deliver(DimScalar(dim), place, expr)
             case ShapeValue(dims), ShapeValue(into):
@@ -386,7 +386,7 @@ class _Lowering:
         return made
 
     def made(self, var: Var) -> Value:
-        """Return a Value for `var`: its tensors are in the storages of `var`, and its scalars are new C variables."""
+        """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
@@ -409,7 +409,7 @@ class _Lowering:
             case "tensor_item":
                 storage = self.tensor(args[0]).storage
                 item = self.item(var.name, storage)
-                if self.storages[storage].dtype == U64:  # numbers too large for i64 have wrapped to negative numbers
+                if self.storages[storage].dtype == U64:  # numbers too large for i64 became negative
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
             case "scalar_to_tensor":
@@ -525,7 +525,7 @@ class _Lowering:
                 return self.size(name, scalar)
 
     def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
-        """Widen the ranges of the sizes of a function, so that they include the sizes in a call."""
+        """Extend the recorded value ranges of a function's sizes to include the sizes in a call."""
         known = self.of_functions.setdefault(function.name, {})
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
@@ -533,8 +533,8 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Return whether a binding in tail position calls a function of the recursive group that is being lowered.  If
-        so, append a Continue."""
+        """If the value of `binding`, in tail position, is a call of a function of the current recursive group, append a
+        Continue.  Return whether it is."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -565,7 +565,7 @@ class _Lowering:
     # ---- sizes ----
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return a dimension in which variables with known values are replaced by these values."""
+        """Return a dimension with variables replaced by their values, where these are known."""
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
@@ -585,7 +585,7 @@ class _Lowering:
             self.body.append(CheckSizes(want, have))
 
     def size(self, name: str, scalar: Scalar) -> AnyDim:
-        """Append the definition of a new run-time size, and return the size."""
+        """Append the definition of a new run-time size with the value of `scalar`.  Return the size."""
         var = DimVar(name)
         self.dims[var] = var_dim(var)
         self.ranges[var] = Range()

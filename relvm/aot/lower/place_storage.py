@@ -29,7 +29,7 @@ from relvm.errors import RelvmMemoryError
 from relvm.passes.memory.arena_allocator import Arena, Request, align, plan_arena
 from relvm.quoting import terminal
 
-# A block of memory to place: ("storage", number), ("scratch", point) for a kernel, or ("frame P", point) for a call.
+# A block of memory: ("storage", number), ("scratch", point) for a kernel, or ("frame P", point) for a call in pool P.
 Block = tuple[str, int]
 
 
@@ -43,8 +43,10 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its address (`slot`) and lifetime, for reports.  first, last: the points between which it is
-    alive."""
+    """A block with its address (`slot`) and lifetime, for reports.
+
+    first, last: the first and the last point at which the block is alive.
+    """
 
     name: str
     slot: BlockAddress
@@ -110,8 +112,8 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 class _Life:
     """The size and the lifetime of a block.
 
-    first, last: the points between which the block is alive.   pool: the pool in which it must be placed, or None for
-    any pool.
+    first, last: the first and the last point at which the block is alive.   pool: the pool in which the block must be
+    placed, or None for any pool.
     """
 
     block: Block
@@ -193,7 +195,7 @@ class _Planner:
             life.first, life.last = min(life.first, point), max(life.last, point)
 
     def overwrite(self, statements: list[Statement]) -> None:
-        """Let a kernel overwrite an input with its result, if the kernel supports this and the input is not used
+        """Let kernels overwrite an input with their result, if the kernel supports this and the input is not used
         afterwards."""
         for point, statement in enumerate(statements):
             if not isinstance(statement, RunKernel):
@@ -231,13 +233,15 @@ class _Planner:
         return Request(life.name, life.size_bytes, life.first, life.last, alignment)
 
     def whole(self, arena: Arena) -> int:
-        """Return the size in bytes of a pool that contains an arena."""
+        """Return the size in bytes of a pool that consists of `arena`: the arena's size, rounded up to the
+        alignment."""
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """Place the blocks `waiting` in pool `number`.  Return the placed blocks, their arena, and the other blocks.
+        """Place the blocks `waiting` in pool `number`.  Return the placed blocks, their arena, and the blocks that are
+        left.
 
-        If the blocks do not fit, the largest blocks are left for later pools, one by one, until the rest fits.
+        If the blocks do not fit, the largest ones are left for later pools, one by one, until the rest fits.
         """
         taken = [life for life in waiting if life.pool in (None, number)]
         left = [life for life in waiting if life.pool not in (None, number)]

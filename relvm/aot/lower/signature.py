@@ -18,10 +18,10 @@ OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a functi
 def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
     """Return the inputs and outputs of the entry, with their C names.
 
-    An input has the name of its parameter, with a number appended for fields of tuples.  A size has the name of its
-    variable, with _size appended if an input has the same name.  The attribute output_tensor_names (or output_names) of
-    the function contains the names of the outputs; a number is appended for fields of tuples.  Without the attribute,
-    the outputs are named output, or output0, output1, ...
+    An input has the name of its parameter.  If the parameter is a tuple, a number is appended for each field.  A size
+    has the name of its variable, with _size appended if an input has the same name.  The attribute output_tensor_names
+    (or output_names) of the function contains the names of the outputs.  If an output is a tuple, a number is appended
+    for each field.  Without the attribute, the outputs are named output, or output0, output1, ...
 
     Raises
     ------
@@ -50,8 +50,8 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
 def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:
     """Yield the tensors and scalars in a type, each with a name.
 
-    name: the name of a parameter, or "" for a result.  In a parameter, shapes, and scalars that only pass a dimension
-    variable, are omitted.  In a result, a shape consists of a scalar for each dimension.
+    name: the name of a parameter, or "" for a result.  In a parameter, shapes are omitted, and so are scalars that only
+    pass a dimension variable.  In a result, a shape counts as one scalar for each dimension.
     """
     match type_:
         case TensorType() | PrimType(value=None):

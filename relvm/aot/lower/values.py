@@ -1,4 +1,4 @@
-"""Values during lowering: a tensor is a storage with dimensions, and any other value is a structure of its parts."""
+"""Values during lowering.  A tensor is a storage with dimensions.  Any other value is composed of its parts."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class TensorValue:
 
 @dataclass(frozen=True)
 class ShapeValue:
-    """A shape: its dimensions."""
+    """A shape, given by its dimensions."""
 
     dims: tuple[AnyDim, ...]
 
 
 @dataclass(frozen=True)
 class TupleValue:
-    """A tuple: its items."""
+    """A tuple, given by its items."""
 
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class ClosureValue:
-    """A closure: a function, and the captured values, which are passed as the last arguments of the function."""
+    """A closure: the name of a function, and the captured values.  A call passes them after the other arguments."""
 
     function: str
     captured: tuple[Value, ...]
@@ -49,13 +49,13 @@ _Kind = TypeVar("_Kind", TensorValue, ShapeValue, TupleValue, ClosureValue)
 
 
 def expect_kind(kind: type[_Kind], value: Value) -> _Kind:
-    """Return `value`, which must be a value of the class `kind`.  The type of the value in the program ensures this."""
+    """Return `value`, which must be an instance of `kind`.  The types of the program ensure this."""
     assert isinstance(value, kind), f"expected a {kind.__name__}, got {value}"
     return value
 
 
 def expect_scalar(value: Value) -> Scalar:
-    """Return `value`, which must be a scalar.  The type of the value in the program ensures this."""
+    """Return `value`, which must be a scalar.  The types of the program ensure this."""
     assert isinstance(value, Scalar), f"expected a scalar, got {value}"
     return value
 
@@ -71,7 +71,7 @@ def with_sizes(type_: Type) -> Type:
 
 
 def tensors_of(value: Value) -> Iterator[TensorValue]:
-    """Yield the tensors in a value, from left to right."""
+    """Yield the tensors in a value, in order."""
     match value:
         case TensorValue():
             yield value
@@ -86,8 +86,8 @@ def is_size(type_: PrimType) -> bool:
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """Yield the types and values of the scalars passed to parameters, from left to right.  Scalars that only pass a
-    size are omitted."""
+    """Yield the types and values of the scalars that are passed to parameters, in order.  Scalars that only pass a size
+    are omitted."""
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)
 

@@ -74,10 +74,10 @@ def make_inputs(
 
 
 def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
-    """Yield the parts of a value that are inputs in C, from left to right.  where: the name of the value in messages.
+    """Yield the parts of a value that are inputs in C, in order.   where: the name of the value in messages.
 
-    For a part that is only a size, append a tuple to `stated`: its name in messages, the dimension in the type, and the
-    number.
+    A part that is only a size is not yielded.  Instead, a tuple is appended to `stated`: the name of the part in
+    messages, its dimension in the type, and its value.
     """
     match type_:
         case TupleType(fields):
@@ -93,7 +93,7 @@ def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim,
 
 
 def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
-    """Return, for each item of a tuple, its name in messages, its expected type or dimension, and its value.
+    """Return, for each item of the tuple `value`, its name in messages, its expected type or dimension, and its value.
 
     wanted: the expected types or dimensions.   where: the name of the tuple in messages.
     """
@@ -125,9 +125,9 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 
 
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
-    """Check the value of an input or output, and return it as an array or a number.  where: its name in messages.
+    """Check the value of an input or output, and return it as an array or a number.   where: its name in messages.
 
-    The values of dimension variables that are not in `sizes` are added to `sizes`.
+    sizes: the values of dimension variables.  Values that become known are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
@@ -175,8 +175,7 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 
 
 def _has(dtype: DType, number: int | float) -> bool:
-    """Return whether a float dtype can represent a number without overflow: the number is finite in the dtype, or is
-    itself not finite."""
+    """Return whether `number` has a representation in a float dtype without overflow.  Infinities and NaN have one."""
     try:
         with np.errstate(over="ignore"):
             return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))

@@ -133,14 +133,14 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
 
 
 def _memory(config: AotConfig) -> str:
-    """Return the C definition of the memory for the pools.  A stack allocator places the pools in it."""
+    """Return the C definition of the memory for the pools, in which a stack allocator places them."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
 
 
 def _stack(config: AotConfig) -> list[str]:
-    """Return the C lines that declare and allocate the pools."""
+    """Return the lines of C that declare the pools and allocate them from the stack allocator."""
     lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
     lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
     for pool in config.pools:

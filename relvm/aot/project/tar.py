@@ -17,8 +17,8 @@ def is_archive(path: str | os.PathLike) -> bool:
 
 
 def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]) -> None:
-    """Write files to an archive.  The files are in a folder `name`, sorted by path, and have no times or owners.  Equal
-    files therefore give equal archives."""
+    """Write files to an archive, in a folder `name`, sorted by path.  Modification times and owners are omitted, so
+    equal files result in equal archives."""
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:
         for place in sorted(files):
             entry = tarfile.TarInfo(f"{name}/{place}")

@@ -31,8 +31,8 @@ from relvm.tables import BUILTINS
 # The compile time of a C function grows faster than linearly with its length.  Therefore, a block with more statements
 # than this is split into several functions.  This is possible because all values are in the registers.
 PART_STATEMENTS = 200
-_MAX_RESETS = 16  # the most registers that a call releases one by one
-_MAX_INLINED = 8  # the most statements of a routine that is inlined
+_MAX_RESETS = 16  # maximum number of registers that are released one by one at the end of a call
+_MAX_INLINED = 8  # maximum number of statements of a routine that is inlined
 
 _PREFIX = "vm.builtin."
 # Builtins that call no other functions, so that generated code can call them directly.
@@ -62,7 +62,7 @@ def _apply_head(routine: Routine) -> str:
 def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
     """Return the C code of `apply_NAME`, a function that calls a routine directly, with a new register window.
 
-    The code must come after that of the routine.
+    The code must be placed after the code of the routine.
 
     Parameters
     ----------
@@ -127,8 +127,8 @@ def print_routine(
     routines
         The routines in the same C file, by name.
     places
-        Only for debugging: the indices of the bytecode instructions that correspond to the statements
-        (Bytecode.places).  The C code reports them to the virtual machine.
+        For debugging, the indices of the bytecode instructions that correspond to the statements (Bytecode.places).
+        The C code then reports these indices to the virtual machine.  None if the code is not for debugging.
     """
     printer = _Printer(routine, functions, routines, places)
     body = printer.block(routine.body, "  ")
@@ -172,7 +172,7 @@ class _Printer:
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
         self.split = _is_split(routine.body)
-        self.restarts = False  # whether there is a jump to the start
+        self.restarts = False  # whether the code contains a jump to its start
         self.result = len(routine.params)
         self.functions = functions
         self.parts: list[str] = []
@@ -198,7 +198,8 @@ class _Printer:
     def placed(self, statement: Statement, indent: str) -> list[str]:
         """Return the lines of a statement.
 
-        With `places`, the code reports the statement to the virtual machine before it runs, and if it fails.
+        If `places` is given, the code reports the statement to the virtual machine before the statement runs, and if it
+        fails.
         """
         if self.places is None:
             return self.statement(statement, None, indent)
@@ -210,7 +211,8 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
 
     def last_step(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or return at the end of a block.  Without `places`, return no line."""
+        """Return the line that reports the jump or return at the end of a block.  If `places` is None, return an empty
+        list."""
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
@@ -265,12 +267,13 @@ class _Printer:
         ]
 
     def restart(self, args: tuple[Operand, ...]) -> list[str]:
-        """Return C statements that assign the arguments of a tail call to the parameters.
+        """Return C statements that assign the arguments of a self tail call to the parameters.
 
-        If several arguments are the same register, the first one moves the value, and the others add a reference to it.
+        If the same register is passed several times, the first assignment moves its value, and the others add a
+        reference to the value.
         """
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        kept = {arg.index for arg in args if isinstance(arg, Register)}  # registers that are arguments
+        kept = {arg.index for arg in args if isinstance(arg, Register)}  # indices of registers that are arguments
         moved = {i for i, arg in enumerate(args) if arg == Register(i)}
         lines = []
         for i, arg in changed:
@@ -296,9 +299,9 @@ def _is_split(body: tuple[Statement, ...]) -> bool:
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """Return `line`, which begins with RVM_TRY, changed so that a failure reports the instruction `place`.
+    """Return the line of C `line`, which begins with RVM_TRY, changed so that a failure reports instruction `place`.
 
-    Return `line` itself if `place` is None.
+    If `place` is None, return `line` unchanged.
     """
     return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 
@@ -308,12 +311,16 @@ def _array(args: tuple[Operand, ...]) -> str:
 
 
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
-    """Return the C code of the statements that check parameters at the beginning of a routine."""
+    """Return the C code of `statements`, the checks of parameters at the beginning of a routine."""
     return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
 
 
 def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
-    """Return the C code of a call.  routines: the routines in the same C file, which are called directly."""
+    """Return the C code of a call.
+
+    functions: the index of each function in the function table, by name.   routines: the routines in the same C file,
+    which are called directly.
+    """
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
     text = call.function if not call.comment else f"{call.comment} = {call.function}"

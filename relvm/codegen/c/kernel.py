@@ -1,8 +1,8 @@
 """C code of kernels: one function for each kernel, with the signature of packed functions and checks of its arguments.
 
-The code is meant to be readable: a comment above each kernel states the operators and their types.  The code relies on
-the compiler flags of relvm/compiler/toolchain.py.  In particular, -fwrapv makes integer overflow wrap around, as in
-NumPy.
+The code is meant to be read by people, so a comment above each kernel states the operators and their types.  The code
+relies on the compiler flags of relvm/compiler/toolchain.py.  In particular, -fwrapv makes integer overflow wrap around,
+as in NumPy.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | None]]:
-    """Return the lines of `print_kernel`, each with the statement that it is printed from, or None for the comment, the
-    signature and the code that takes and checks the arguments."""
+    """Return the lines of `print_kernel`, each with the statement that it is printed from.  The statement is None for
+    the comment, the signature, and the code that reads and checks the arguments."""
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
     pointers = {}
@@ -134,11 +134,10 @@ class KernelBody:
     """Printer of the statements of a kernel.
 
     sizes: the C names of size variables.   pointers: the C declarations of buffers, by name.   lines: the lines of the
-    statements.   sources: the statement that each line is printed from; the lines of a loop or a branch that belong to
-    no statement inside it come from the loop or the branch.   parts: the lines, with their statements, of the functions
-    for the bodies of parallel loops, which must come before the statements.
-    used: the C names that the statements use, including "self" -> their declarations, in order of first use.
-    own: the C names that the statements declare.
+    statements.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
+    branch come from the loop or branch itself.   parts: the lines, with their statements, of the functions for the
+    bodies of parallel loops, which must be placed before `lines`.   used: the C names that the statements use,
+    including "self" -> their declarations, in order of first use.   own: the C names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -166,11 +165,11 @@ class KernelBody:
         self.current = outer
 
     def settle(self) -> None:
-        """Note that the lines since the last call come from the current statement."""
+        """Record the current statement as the source of the lines that were added since the last call."""
         self.sources += [self.current] * (len(self.lines) - len(self.sources))
 
     def sourced_lines(self) -> Iterator[tuple[str, Statement | None]]:
-        """Return the lines with the statements that they are printed from."""
+        """Return an iterator over pairs of a line and the statement that the line is printed from."""
         self.settle()
         return zip(self.lines, self.sources, strict=True)
 
@@ -270,8 +269,7 @@ class KernelBody:
     def parallel(self, loop: Parallel, indent: str) -> None:
         """Print a parallel loop.
 
-        A separate C function runs a part of the iterations.  A struct contains the variables of the kernel that this
-        function uses.
+        A separate C function runs a part of the iterations.  It receives the kernel variables that it uses in a struct.
         """
         name = f"{self.symbol}_part{self.part_count}"
         self.part_count += 1
@@ -417,9 +415,9 @@ def _is_promoted(dtype: DType) -> bool:
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc warns about an expression without parentheses, although C requires none: && inside ||.
+    """Return whether gcc would warn about an expression without parentheses, although C requires none: && inside ||.
 
-    function: the operator of the expression.   outer: the precedence of the operator around it.
+    function: the operator of the expression.   outer: the precedence of the enclosing operator.
     """
     return function == "&&" and outer == _PRECEDENCE["||"]
 

@@ -91,7 +91,8 @@ def parse_source(text: str) -> CSource:
     if first != f"{_FOR_HEADERS}{headers_digest()} */":
         raise RelvmUnsupportedError("the C source requires the headers of another version of relvm")
     units: dict[str, list[str]] = {_KERNELS: [], _ROUTINES: []}
-    for unit in re.split(r"\n^(?=/\* unit: [a-z ]+ \*/$)", rest, flags=re.MULTILINE):  # not a value named "unit"
+    # The pattern does not match a comment about a value named "unit", which contains more than letters and spaces.
+    for unit in re.split(r"\n^(?=/\* unit: [a-z ]+ \*/$)", rest, flags=re.MULTILINE):
         units.setdefault(unit.partition("\n")[0], []).append(unit)
     source = CSource(tuple(units[_KERNELS]), "".join(units[_ROUTINES]))
     if str(source) != rest:
@@ -105,7 +106,8 @@ def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
 
 
 def opening_unit() -> str:
-    """Return the text of a unit without kernels, which opens the library.  The first unit of `print_c` does so, too."""
+    """Return the text of a translation unit that contains no kernels, only the function that opens the library.  The
+    first unit of `print_c` contains the same function."""
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
 
 
@@ -122,8 +124,8 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
 
 
 def without_kernels(module: LirModule) -> LirModule:
-    """Return the module without its kernels, for programs whose kernels are in kernel bytecode.  Calls of kernels go
-    through the function table."""
+    """Return the module without its kernels, for programs whose kernels are in kernel bytecode.  Kernels are then
+    called through the function table."""
 
     def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(map(statement, body))
@@ -144,8 +146,9 @@ def print_c(
 ) -> CSource:
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
-    places: only for debugging: the indices of the bytecode instructions that correspond to the statements of each
-    routine (Bytecode.places).  All values are then in registers, and all calls go through the virtual machine.
+    places: for debugging, the indices of the bytecode instructions that correspond to the statements of each routine
+    (Bytecode.places), otherwise None.  Code for debugging has all values in registers, and makes all calls through the
+    virtual machine.
     """
     kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]

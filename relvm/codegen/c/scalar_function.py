@@ -119,7 +119,7 @@ class _Printer:
     def __init__(self, scalar: ScalarRoutine, functions: Mapping[str, int]) -> None:
         self.scalar = scalar
         self.functions = functions
-        self.restarts = False  # whether there is a jump to the start
+        self.restarts = False  # whether the code contains a jump to its start
 
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         return [line for statement in body for line in self.statement(statement, indent)]

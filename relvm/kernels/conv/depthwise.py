@@ -1,7 +1,8 @@
-"""Loop nest of convolutions with few filters in a group, such as depthwise convolutions.
+"""Loop nest of convolutions with few filters per group, such as depthwise convolutions.
 
-The kernel copies a block of the input, including the padding.  In the block, a window position reads contiguous
-elements for consecutive positions of an output row.
+The kernel processes the output in blocks.  For each block of the output, it copies the input elements that the block
+needs to a buffer, and adds the padding.  In this buffer, the elements that one window position reads for consecutive
+output positions of a row are contiguous, even if the stride is not 1.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from relvm.kernels.loop_ir import (
     minimum,
 )
 
-_ROOM = 16384  # the most elements of an input block, which should fit the L1 or L2 cache
-_WIDEST = 256  # the most output positions of a row in a block
+_ROOM = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
+_WIDEST = 256  # maximum number of output positions of a row in a block
 _LANES, _ROWS, _SLACK = (
     16,
     7,
@@ -36,13 +37,14 @@ _LANES, _ROWS, _SLACK = (
 
 
 class _Shape:
-    """The window over two spatial axes, and the layout of a block.
+    """The window over two spatial axes, and the layout of an input block.
 
-    A block has a plane for each channel of a group and each phase.  The phase of a window position is its offset in
-    rows and columns, each modulo the stride.  A plane has a row for each output row of the block, and `reach[0]` more
-    rows.  A row has an element for each output position, and `reach[1]` more elements.  The window of the last output
-    position reads these additional rows and elements.  The rows are contiguous.
-    phases: the phases that the window reads.   room: the number of elements of a plane.
+    A block consists of planes: one for each pair of a channel of the group and a phase.  The phase of a window position
+    is its offset in rows and columns, each modulo the stride.  A plane has one row for each output row, plus `reach[0]`
+    rows at the end.  A row has one element for each output position, plus `reach[1]` elements at the end.  The window
+    at the last output position reads these additional rows and elements.
+
+    phases: the phases of all window positions.   room: the number of elements of a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -64,13 +66,14 @@ class _Shape:
 
     @property
     def step(self) -> int:
-        """The distance, in rows of the window, between two window positions that read adjacent rows of one plane."""
+        """How many window rows apart two window positions of a column are if they read adjacent rows of the same
+        plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield groups of window positions as pairs: the first position of the group, and the number of positions.
+        """Yield groups of window positions as pairs (first position, number of positions).
 
-        The positions of a group are in one column of the window and read adjacent rows of a plane.   most: the maximum
+        The positions of a group are in one column of the window, and read adjacent rows of a plane.   most: the maximum
         number of positions in a group.
         """
         together = most if self.step * self.dilations[0] == self.strides[0] else 1
@@ -81,16 +84,16 @@ class _Shape:
                     yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
 
     def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the phase of a window position, and the offset (rows, elements) at which it reads the plane of this
-        phase.  tap: the row-major number of the window position."""
+        """Return the phase of a window position, and its offset (rows, elements) in the plane of this phase.   tap: the
+        row-major number of the window position."""
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
 
 
 def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
-    """Return whether `write_few_filters` can generate the convolution of x and w.  The caller checks that a group has
-    few filters."""
+    """Return whether `write_few_filters` can generate the convolution of input x and weights w.  The number of filters
+    per group is not checked."""
     sizes = (*window.sizes, w.shape[1])
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
@@ -100,8 +103,8 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether a block is known to have room for all output positions.  In this case, the margins of the block
-    are set to zero only once.  indices: the spatial dimensions of the output."""
+    """Return whether all output positions certainly fit into one block.  If so, the padding in the block is set to zero
+    only once.   indices: the spatial dimensions of the output."""
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -109,9 +112,9 @@ def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate a convolution with few filters in a group.  Each filter of a group reads all channels of the group.
+    """Generate a convolution with few filters per group.
 
-    filters: the number of filters in a group.
+    x, w: the input and the weights.   filters: the number of filters per group.
     """
     shape = _Shape(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
@@ -158,12 +161,15 @@ def _sums_of(
     *,
     is_line: bool,
 ) -> Callable[[Scalar, Local, Local], None]:
-    """Return a function that generates code to convolve a block with one filter.  The arguments of the function are
-    the start of the filter in w, the number of output rows, and the number of output positions in a row.  The results
-    are written to `sums`.   pitch, lanes: the distance between the rows of a plane of the block, and of `sums`.
+    """Return a function that generates code to convolve a block with one filter, and to write the results to `sums`.
+    The arguments of the function are the position of the filter in w, the number of output rows, and the number of
+    output positions in a row.
 
-    Window positions in the same column are processed together, to share loads.  If the convolution has one spatial axis
-    (`is_line`), all window positions are processed together.
+    pitch, lanes: the distance between rows in a plane of the block, and in `sums`.   is_line: whether the convolution
+    has one spatial axis.
+
+    Window positions in the same column are processed together, so that they share loads.  If the convolution has one
+    spatial axis, all window positions are processed together.
     """
     groups: dict[int, list[tuple[int, int]]] = {}  # number of positions -> plane and first position of each column
     for plane in range(shape.channels):
@@ -205,11 +211,11 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Generate code that copies elements of a channel of x to the planes of this channel in the block.  The elements
-    are those that `count` output positions read, beginning at output position `at`.  Padding becomes zeros.
+    """Generate code that copies elements of a channel of x to the planes of this channel in the block.  The code copies
+    the elements that `count` output positions read, beginning at output position `at`, and writes zeros for padding.
 
-    plane: the number of the channel in its group.   pitch: the distance between the rows of a plane.
-    is_whole: whether the block contains the zeros of the padding already.
+    plane: the number of the channel in its group.   pitch: the distance between the rows of a plane.   is_whole:
+    whether the zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])

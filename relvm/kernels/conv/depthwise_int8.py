@@ -1,7 +1,8 @@
-"""Loop nest of depthwise convolutions of bytes.  A word contains the bytes that four adjacent window positions read.
+"""Loop nest of depthwise convolutions of bytes.
 
-A ring buffer contains the words of the input rows that an output row reads.  A row of the window has one word of
-weights for every four positions (csrc/codegen/gemm_int8.h).
+Each word packs the bytes that four adjacent window positions read.  A ring buffer contains the words of the input rows
+that the window covers.  The weights are packed in the same way: each row of the window has one word for every four
+positions (csrc/codegen/gemm_int8.h).
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local
 _STRIP = 128  # output positions of a row that are processed at a time
 _BLOCK = 4096  # output positions stored at a time: whole rows, because vector loops are slow on short rows
 _SLACK = 64  # positions that csrc/codegen/gemm_int8.h processes at a time
-_MAX_BYTES = 64 << 10  # the most bytes of a ring buffer, which should fit the L1 or L2 cache
+_MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 or L2 cache
 
 
 class _Shape:
     """The window over two spatial axes, and the layout of the ring buffer.
 
     The ring buffer has `rows` rows of `fours * pitch` words.  fours: the number of words in a row of the window.
-    pitch: the number of output positions for which a row of the ring buffer has room.
+    pitch: the maximum number of output positions for which a row of the ring buffer has words.
     """
 
     def __init__(self, window: Window, wide: object) -> None:
@@ -41,7 +42,7 @@ class _Shape:
 
 
 def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Return whether `write_byte_depthwise` can generate a convolution with the weights w.  Their shape is (filters, 1,
+    """Return whether `write_byte_depthwise` can generate a convolution with weights w of shape (filters, 1,
     window...)."""
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
@@ -54,7 +55,7 @@ def write_byte_depthwise(
 ) -> None:
     """Generate a depthwise convolution of bytes.  Each filter reads one channel.
 
-    padding: the zero point of x.   filters: the number of filters in a group.
+    padding: the zero point of x.   filters: the number of filters per group.
     """
     shape = _Shape(window, result.shape[-1])
     taps = shape.sizes[0] * shape.fours
@@ -96,8 +97,11 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Generate code that packs the weights of filter `filter_` of w into words, stored in `weights`.  Return a variable
-    with the sum of the weights."""
+    """Generate code that packs the weights of filter `filter_` into words and stores them in `weights`.  Return the
+    variable that contains the sum of the weights.
+
+    w: the weights of all filters.
+    """
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
@@ -122,11 +126,11 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Generate code that stores the words of input rows in the ring buffer: of the rows that output row `y` reads and
-    output row `y - 1` does not.
+    """Generate code that stores words of input rows in the ring buffer.  The rows are those that output row `y` reads
+    and output row `y - 1` does not.
 
-    plane: the start of the channel in x.   start, count: the first output position, and the number of positions.
-    padding, pad_word: the zero point of x, and a word that consists of it.
+    plane: the position in x at which the channel begins.   start, count: the first output position, and the number of
+    output positions.   padding, pad_word: the zero point of x, and a word of four such bytes.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
@@ -150,8 +154,8 @@ def _bring_rows(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Generate code that stores, for each word of weights, the position in the ring buffer of the first input word that
-    is multiplied by the word of weights.  y: the output row."""
+    """Generate code that stores an offset for each word of weights.  The offset is the position in the ring buffer of
+    the first input word by which the word of weights is multiplied.   y: the output row."""
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
         at_row = k.let("at_row", place * shape.row_size)

@@ -1,7 +1,7 @@
 """Sliding windows of convolution and pooling, over the spatial axes of (batch, channel, spatial...) tensors.
 
-Along an axis, output position o and window position k read the input at `o * stride + k * dilation - pad`.  Positions
-outside the input are padding.
+Along an axis, the input element that output position o reads at window position k is `o * stride + k * dilation - pad`.
+Positions outside the input are padding.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_sca
 
 @value_record
 class Window:
-    """A sliding window.  sizes: the extent of the window along each spatial axis.  pads: the padding before each axis,
-    then the padding after each axis."""
+    """A sliding window.
+
+    sizes: the extent of the window along each spatial axis.   pads: the padding before each axis, then the padding
+    after each axis.
+    """
 
     sizes: tuple[AnyDim, ...]
     strides: tuple[int, ...]
@@ -39,13 +42,15 @@ Ints = tuple[int, ...] | None
 
 
 def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
-    """Check the attributes of operator `op`, and return its window.  If None, strides and dilations are 1 and pads 0.
+    """Check the attributes `strides`, `pads` and `dilations` of operator `op`, and return its window.
+
+    sizes: the extent of the window along each spatial axis.   Defaults for None: strides and dilations 1, pads 0.
 
     Raises
     ------
     RelvmArgumentError
-        An attribute does not have one number for each spatial axis (pads: two numbers), or a number is below 1 (pads:
-        below 0).
+        An attribute has the wrong length (strides and dilations need one number for each spatial axis, pads two), a
+        stride or dilation is below 1, or padding is negative.
     """
     rank = len(sizes)
     ones = (1,) * rank
@@ -71,12 +76,12 @@ def over_two_axes(window: Window) -> Window:
 
 
 def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
-    """Return the output size along each spatial axis.
+    """Return the output size along each spatial axis.   dims: the spatial dimensions of the input.
 
     Raises
     ------
     RelvmShapeError
-        The window is larger than the padded input.  If that depends on variables, it is checked at run time.
+        The window is larger than the padded input.  If this depends on symbolic dimensions, it is checked at run time.
     """
     rank = len(window.sizes)
     result = []
@@ -90,9 +95,10 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """Return the range [first, end) of the output positions that read inside the input along an axis.
+    """Return the range [first, end) of output positions that read an input element, not padding, along one axis.
 
-    An output position in [0, indices) reads the input at `position * stride + offset`.  The input has the size `dim`.
+    dim: the size of the input.   indices: the size of the output.   Output position o reads the input at `o * stride +
+    offset`.
     """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
@@ -108,13 +114,12 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row.  For each window position, in order, `body` generates the code for the output
-    positions that read inside the input.
+    """Generate code for one output row, by calling `body` for each window position, in row-major order.
 
-    dims, indices: the spatial dimensions of the input and the output.   row: the output position along all spatial axes
-    except the last.   body(tap, source, first, stop): generates the code for window position `tap`, counted in
-    row-major order.  The output positions o in [first, stop) of the row read their input channel at position
-    `source + o * stride`.
+    dims, indices: the spatial dimensions of the input and of the output.   row: the output position along all spatial
+    axes except the last.   body(tap, source, first, stop): generates the code for window position number `tap`.  At
+    this position, the window is inside the input for the output positions o in [first, stop) of the row.  They read
+    position `source + o * stride` of their input channel.
     """
     last = len(dims) - 1
 
@@ -136,11 +141,12 @@ def each_row(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row.  `body` generates the code for each row of the window, in order.  At run time,
-    rows of the window that are outside the input are skipped.
+    """Generate code for one output row, by calling `body` for each row of the window, in order.  At run time, rows of
+    the window that lie outside the input are skipped.
 
-    body(tap, source): generates the code for row `tap` of the window, which reads row `source` of the input channel.
-    Both are numbered in row-major order over all spatial axes except the last.
+    row: the output position along all spatial axes except the last.   body(tap, source): generates the code for row
+    `tap` of the window, which reads row `source` of the input channel.  Both numbers are row-major over all spatial
+    axes except the last.
     """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)
@@ -157,8 +163,9 @@ def each_row(
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
-    """Return the windows of x: (batch, channel, output spatial..., window spatial...), padded with `fill`.  A window
-    that is larger than the padded input gives an output size of 0 on that axis."""
+    """Return an array with all windows of x, of shape (batch, channel, output spatial..., window spatial...).  Padding
+    has the value `fill`.  If the window is larger than the padded input along an axis, the output size of this axis is
+    0."""
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)

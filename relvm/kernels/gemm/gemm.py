@@ -1,8 +1,8 @@
 """Loop nest of matrix products, blocked for registers and caches.  Convolutions use it, too.
 
-The right matrix is processed in panels of columns.  A panel is either packed in advance, or copied so that its elements
-are contiguous.  For each panel, tiles of ROWS rows of the result are accumulated in registers
-(csrc/codegen/gemm_f32.h).  The order of additions is the same as in a simple loop over the depth.
+The right matrix is processed in panels of columns.  A panel is either packed at compile time, or copied at run time so
+that its elements are contiguous.  For each panel, tiles of ROWS rows of the result are accumulated in registers
+(csrc/codegen/gemm_f32.h).  The order of additions is the same as in a simple loop over the depth (the summed axis).
 Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008.
 """
 
@@ -30,24 +30,25 @@ from relvm.kernels.loop_ir import (
 from relvm.kernels.lowering_rules import clip
 
 ROWS, DEPTH = 6, 512
-_MAX_WORDS = 1280  # the most rows of a right matrix of words that are copied at once, because a panel is on the C stack
+_MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
 STEP = 16  # the number of columns of a tile is rounded up to a multiple of at most STEP
-_MIN_TILES = 24  # the fewest tiles in a part of a panel: each part copies the panel, which takes as long as 2 tiles
+_MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """Return the panel width for a number of columns: the width that needs the least padding, or the largest width if
-    the number is unknown."""
+    """Return the panel width for a matrix with `columns` columns.  This is the width that needs the least padding, or
+    the largest width if the number of columns is unknown."""
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
 
 
 def copied_width(k: KernelBuilder, columns: object) -> int:
-    """Return the width of panels that are copied: `panel_width`, or the smallest width in compact kernels."""
+    """Return the width of panels that are copied at run time.  This is `panel_width`, or the smallest width if the
+    kernel should use little memory (`is_compact`)."""
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
@@ -69,18 +70,21 @@ class Lhs:
 
 @value_record
 class LhsInt8:
-    """A left matrix of bytes with contiguous rows: the element at (row, column) is `buffer.flat[start + row * row_step
+    """A left matrix of bytes with contiguous rows.  The element at (row, column) is `buffer.flat[start + row * row_step
     + column]`.
 
-    The product takes four columns at a time.  The depth of the product is counted in words of four bytes, and the right
-    matrix consists of words (csrc/codegen/gemm_int8.h).
+    The product processes four columns of the left matrix at a time, as one word.  The depth of the product is therefore
+    counted in words of four bytes, and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
-    depth: the length of a row in bytes.   flip: the bits of a word that are inverted before the product.   is_signed:
-    whether the bytes are signed after the inversion; the bytes of the right matrix have the other signedness.
-    begin(row, goes_on): generates code for a row of the left matrix and returns a function, correction(first, column),
-    which accounts for the zero points.  For column `column` of the panel that begins at column `first`, it returns the
-    number to add to the sum of products.  If the product is computed in chunks, the number has a part for each chunk
-    and a part for the whole row.  The latter is only added for the first chunk, where `goes_on` is None or false.
+    depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
+    is_signed: whether the bytes are signed after this inversion; the bytes of the right matrix have the other
+    signedness.
+
+    begin(row, goes_on): generates code for a row of the left matrix.  It returns a function correction(first, column),
+    which returns the number to add to the sum of products to account for the zero points.  The number is for column
+    `column` of the panel that begins at column `first`.  If the product is computed in chunks, the number has one part
+    for each chunk and one part for the whole row.  The part for the whole row is added only in the first chunk, where
+    `goes_on` is None or false.
     """
 
     buffer: Buffer
@@ -97,8 +101,8 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  A panel is stored row by row.  The
-    last panel may be narrower than the others."""
+    """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  Each panel is stored row by row.
+    The last panel may be narrower than the others."""
 
     buffer: Buffer
     start: Scalar
@@ -106,9 +110,12 @@ class Prepacked:
 
 @value_record
 class PackOnTheFly:
-    """A right matrix that is copied panel by panel.  fill(panel, first_row, rows, first_column, columns) writes the
-    element at (first_row + r, first_column + c) to panel[r * width + c], for r < rows and c < columns.  The values for
-    columns <= c < width are not used."""
+    """A right matrix that is copied panel by panel at run time.
+
+    fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
+    first_column + c) to panel[r * width + c], for r < rows and c < columns.  The elements for columns <= c < width are
+    not used.
+    """
 
     fill: Callable[[Buffer, Local, Local, Local, Local], None]
 
@@ -121,11 +128,11 @@ def gemm(
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
 ) -> None:
-    """Generate a batch of matrix products.  Each element, the sum over p of left(i, p) * right(p, j), is passed to
-    `result` at the indices counters(i, j).
+    """Generate a batch of matrix products.  Element (i, j) of a product is the sum over p of left(i, p) * right(p, j).
+    It is passed to `result` with the indices counters(i, j).
 
-    batch: the batch dimensions.   sizes: rows, columns and depth.  The depth is in words if the left matrix consists of
-    bytes.   width: the panel width.   operands(indices): returns left, right and counters for the batch element at
+    batch: the batch dimensions.   sizes: rows, columns and depth.  If the left matrix consists of bytes, the depth is
+    in words.   width: the panel width.   operands(indices): returns left, right and counters for the batch element at
     `indices`.  The classes of left and right must be the same for all batch elements.
     """
     rows, columns, depth = sizes
@@ -153,8 +160,11 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate the product with a panel of `right`, which is copied first.  If the panel has many rows (`depth`), or an
-    unknown number, it is copied and multiplied in chunks of DEPTH rows."""
+    """Generate code that copies a panel of `right` and multiplies the left matrix by it.
+
+    depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
+    DEPTH rows.
+    """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
@@ -184,7 +194,7 @@ def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tu
 
 @value_record
 class _PanelMatmul:
-    """The product of all rows of the left matrix with one panel of the right matrix."""
+    """The product of the left matrix and one panel of the right matrix."""
 
     k: KernelBuilder
     rows: Scalar
@@ -193,19 +203,19 @@ class _PanelMatmul:
     left: Lhs | LhsInt8
     width: int
     last: int | None  # columns of the last panel, 0 if it is full, None if unknown
-    is_packed: bool  # whether a row in memory has only the columns of the panel; otherwise it has `width` columns
+    is_packed: bool  # whether a narrow last panel is stored without gaps; otherwise each row has `width` columns
     tile: Buffer
     result: Epilogue
     counters: Counters
-    tiles: tuple[Scalar, Scalar]  # the first tile and the end, in tiles of ROWS rows
+    tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute, each of ROWS rows
 
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
     ) -> None:
         """Generate the product with rows [first, first + span) of the panel.  Row `first` begins at right.flat[start].
 
-        goes_on: whether an earlier chunk of the panel has stored partial sums, to which the products are added; None:
-        no.   is_part: whether to store the sums as partial sums for a later chunk; None: no.
+        goes_on: whether earlier chunks of the panel have stored partial sums, to which this product is added.
+        is_part: whether to store the sums as partial sums for a later chunk.  For both, None means never.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -296,12 +306,12 @@ class _PanelMatmul:
         self._in_columns(add)
 
     def _row_of(self, columns: int) -> int:
-        """Return the distance between the rows of a panel with `columns` columns."""
+        """Return the distance in memory between the rows of a panel that has `columns` columns."""
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """Generate body(columns) for the number of columns of the panel.  If the number of columns of the last panel is
-        unknown, it is rounded up to a panel width."""
+        """Call body(columns) to generate code for a panel of `columns` columns.  If the number of columns of the last
+        panel is unknown, generate code for several numbers, and select one at run time."""
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:
@@ -360,8 +370,8 @@ class _PanelMatmul:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """Generate body(position in the tile, position in the partial sums) for each element of `count` rows of the
-        tile.  row: the first of these rows, as a row of the result."""
+        """Call body(position in the tile, position in the partial sums) to generate code for each element of `count`
+        rows of the tile.   row: the number of the first of these rows in the result."""
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
             place = self.result.partial_position(self.counters(row + r, self.column + j))
@@ -369,8 +379,8 @@ class _PanelMatmul:
 
 
 def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from x.  In x, the matrix is row-major with `columns` columns, from flat
-    position `start` on."""
+    """Return a right matrix that is copied from x.  The matrix begins at flat position `start` of x, and is stored row
+    by row, with `columns` columns."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
@@ -382,8 +392,8 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
 
 
 def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from its transpose in x.  In x, the transpose is row-major with `depth`
-    columns, from flat position `start` on."""
+    """Return a right matrix that is copied from x, which contains its transpose.  The transpose begins at flat position
+    `start` of x, and is stored row by row, with `depth` columns."""
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(count, name="j") as j:
@@ -407,8 +417,8 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Generate code that sets the columns of a panel from `count` on to 0.  The results of these columns are not used,
-    but uninitialized memory may contain denormal numbers, which are slow to add."""
+    """Generate code that sets the columns of a panel from column `count` on to 0.  The results of these columns are not
+    used, but uninitialized memory can contain denormal numbers, which are slow to add."""
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,

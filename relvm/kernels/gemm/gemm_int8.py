@@ -26,9 +26,8 @@ _MOVE = 128
 class Signs:
     """The conversion of the bytes of two matrices before they are multiplied.
 
-    left, right: the number added to each element of the left and the right matrix: 0, 128 or -128.
-    left_is_signed: whether, after the conversion, the left bytes are signed and the right bytes unsigned.  Otherwise
-    the left bytes are unsigned and the right bytes signed.
+    left, right: the number added to each element of the left and of the right matrix: 0, 128 or -128.   left_is_signed:
+    whether the left bytes are signed after the conversion.  The right bytes have the other signedness.
     """
 
     left: int
@@ -37,12 +36,12 @@ class Signs:
 
     @property
     def flip(self) -> int:
-        """The bits of a word of the left matrix that are inverted."""
+        """A mask of the bits that are inverted in each word of the left matrix."""
         return _HIGH_BITS if self.left else 0
 
 
 def signs_of(left: DType, right: DType) -> Signs:
-    """Return the conversion for a left and a right matrix of these dtypes, i8 or u8 each."""
+    """Return the conversion for a left and a right matrix of these dtypes, each i8 or u8."""
     if left == U8:
         return Signs(0, -_MOVE if right == U8 else 0, left_is_signed=False)
     return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
@@ -52,10 +51,10 @@ def signs_of(left: DType, right: DType) -> Signs:
 class Zeros:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 
-    left(row), right(column): the zero point of a row of the left matrix and of a column of the right matrix, i32.  If
-    all zero points of a matrix are 0, the function is None.   row_sum(row): the sum of a row of the left matrix.
-    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`, over the rows
-    that the panel contains.
+    left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.  The
+    function is None if all zero points of the matrix are 0.   row_sum(row): the sum of a row of the left matrix.
+    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`, over the rows of
+    the panel that are in memory.
     """
 
     left: Callable[[Scalar], Scalar] | None
@@ -65,7 +64,7 @@ class Zeros:
 
 
 def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> LhsInt8:
-    """Return a left matrix that consists of rows of `depth` bytes in x, from flat position `start` on."""
+    """Return a left matrix of bytes.  Its rows begin at flat position `start` of x, and have `depth` bytes each."""
 
     def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
         left = None if zeros.left is None else zeros.left(row)
@@ -89,7 +88,8 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
 
 
 def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
-    """Return the sum of `depth` bytes from `start` on, with `move` added to each."""
+    """Generate code that adds `depth` bytes of x, from flat position `start` on, with `move` added to each byte.
+    Return the variable that contains the sum."""
     total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
@@ -102,22 +102,24 @@ def word_count(depth: AnyDim) -> Scalar:
 
 
 def flip_of(dtype: DType) -> int:
-    """Return the bits to invert in a word so that its bytes, of dtype `dtype`, become unsigned."""
+    """Return a mask of the bits to invert in a word, so that its bytes become unsigned.   dtype: the dtype of the
+    bytes."""
     return _HIGH_BITS if dtype == I8 else 0
 
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
-    """Return the zero point of bytes of dtype `dtype` after their conversion to unsigned."""
+    """Return the zero point of bytes of dtype `dtype` after the bytes are converted to unsigned.   zero: their zero
+    point before that."""
     return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 
 def padding_word(k: KernelBuilder, zero: Local) -> Local:
-    """Return a word of four bytes that are all the zero point `zero`."""
+    """Return a word of four bytes that are all equal to the zero point `zero`."""
     return k.let("pad_word", word_of([zero] * WORD))
 
 
 def word_of(elements: Sequence[Scalar]) -> Scalar:
-    """Return a word of the low bytes of four i32 numbers.  The first number is in the lowest bits."""
+    """Return a word composed of the low bytes of four i32 numbers.  The first number is in the lowest bits."""
     word, *others = (element.to(U8).to(U32) for element in elements)
     for position, byte in enumerate(others, start=1):
         word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
@@ -127,11 +129,11 @@ def word_of(elements: Sequence[Scalar]) -> Scalar:
 def fill_words(
     k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
 ) -> PackOnTheFly:
-    """Return a right matrix of words that is copied from a matrix of bytes in x.  In x, the matrix is row-major, of
-    sizes (depth, columns), from flat position `start` on.
+    """Return a right matrix of words that is packed from a matrix of bytes in x.  The matrix of bytes begins at flat
+    position `start`, and is stored row by row.
 
-    move: the number to add to each byte.   sums: an array of `width` elements, in which the kernel stores the sums of
-    the columns of the panel.
+    sizes: depth and columns of the matrix of bytes.   move: the number to add to each byte.   sums: an array of `width`
+    elements, in which the kernel stores the sums of the panel's columns.
     """
     depth, columns = sizes
 

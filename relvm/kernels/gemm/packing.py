@@ -1,4 +1,4 @@
-"""Packing of constant matrices into panels of columns, without gaps, in the order in which products read them."""
+"""Packing of constant matrices into contiguous panels of columns, in the order in which matrix products read them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """Pack a matrix (depth, columns) into panels of `panel_width` columns.  A panel is stored row by row, and the last
-    panel may be narrower.  Zeros are appended, because a tile rounds up its number of columns (STEP) and so reads past
-    the last row."""
+    """Pack a matrix of shape (depth, columns) into panels of `panel_width` columns.
+
+    Each panel is stored row by row.  The last panel may be narrower than the others.  Zeros are appended, because a
+    product rounds the number of columns of a tile up to a multiple of STEP, and so reads past the last row.
+    """
     width = panel_width(b.shape[1])
     panels = [b[:, start : start + width].ravel() for start in range(0, b.shape[1], width)]
     return np.concatenate([*panels, np.zeros(_spare(b.shape[1]), b.dtype)])
 
 
 def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
-    """Return the matrix that `pack_columns` has packed."""
+    """Return the original matrix of an array that `pack_columns` returned.   columns: the number of columns of the
+    matrix."""
     width, depth = panel_width(columns), (packed.size - _spare(columns)) // columns
     starts = range(0, columns, width)
     panels = [packed[start * depth : min(start + width, columns) * depth].reshape(depth, -1) for start in starts]

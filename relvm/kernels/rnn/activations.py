@@ -22,8 +22,8 @@ Point = Callable[[Scalar, float, float], Scalar]
 class Activation:
     """An activation function of x and up to two parameters, alpha and beta.
 
-    point, numpy: the function for scalars of a kernel, and for arrays.   alpha, beta: the defaults of the parameters;
-    None: the function does not use the parameter.
+    point, numpy: the function on scalars of a kernel, and on arrays.   alpha, beta: the default of each parameter, or
+    None if the function does not use it.
     """
 
     point: Point
@@ -106,14 +106,20 @@ ACTIVATIONS = {
 def choose(
     op: str, activations: Any, alpha: Any, beta: Any, usual: tuple[str, ...], directions: int
 ) -> list[list[BoundActivation]]:
-    """Return the activations of each direction.
+    """Return the activations of each direction of the network.
 
     Parameters
     ----------
+    op
+        The name of the operator, for error messages.
     activations
-        The names for all directions, one direction after another, or None to use `usual` for each direction.
+        The names for the first direction, then for the second, or None to use `usual` for each direction.
     alpha, beta
         A number for each name, or None for the default of each activation.
+    usual
+        The default names for one direction.
+    directions
+        The number of directions.
 
     Raises
     ------

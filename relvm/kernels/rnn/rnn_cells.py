@@ -1,4 +1,5 @@
-"""Cells of recurrent networks, as loop nests and as NumPy functions.  relvm/ops/rnn.py has their formulas."""
+"""Cells of recurrent networks (GRU, LSTM, RNN), as loop nests and as NumPy functions.  relvm/ops/rnn.py has their
+formulas."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def gru_kernel(k: KernelBuilder, inputs, outputs, *, reset_after, direction, act
             )
 
         rows.multiply(last, rows.at_h, hidden, 0, width if reset_after else 2 * hidden)
-        if not reset_after:  # the gated state replaces the sums of r
+        if not reset_after:  # the reset state overwrites the sums of the reset gate
             with rows.each() as at, k.loop(hidden, name="j", simd=True) as j:
                 reset = f.point(total(at, 1, j)) * last.flat(at.at_h + j)
                 k.store(sums, (at.at_sums + hidden + j,), reset)

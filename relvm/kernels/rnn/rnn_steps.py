@@ -1,8 +1,10 @@
-"""Time steps of recurrent kernels: the batches of sequences, and the product of their states and the weights r.
+"""Time steps of recurrent kernels: the division of the sequences into batches, and the product of the states and the
+recurrent weights r.
 
-The sequences of a batch go through all steps together, so that r is read once for each step.  Batches are independent.
-Threads divide the batches and the directions among them.  If all sequences form one batch, threads divide the columns
-of r at each step.  Current states are stored in the memory of the final states, and the sums of a step on the stack.
+All sequences of a batch go through a step together, so that r is read only once for each step.  Batches are
+independent.  Threads divide the batches and the directions among themselves.  If all sequences form one batch, threads
+divide the columns of r at each step.  Current states are stored in the memory of the final states, and the sums of a
+step on the stack.
 """
 
 from __future__ import annotations
@@ -26,21 +28,21 @@ from relvm.kernels.loop_ir import (
     minimum,
 )
 
-# attribute `direction` -> for each direction, whether it is reversed
+# value of the attribute `direction` -> for each direction of the network, whether it runs backward
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-_ROWS = 4  # the most sequences in a batch: as fast as 6 rows in csrc/codegen/gemm_f32.h, but with more batches
+_ROWS = 4  # maximum sequences in a batch; as fast as 6 rows in csrc/codegen/gemm_f32.h, but gives more batches
 _COLUMNS, _STEP = 64, 16  # a tile has at most _COLUMNS columns, a multiple of _STEP
-_UNROLLED = 4  # rows of r that one pass over the sums of a sequence adds
+_UNROLLED = 4  # number of rows of r that are added in one pass over the sums of a sequence
 
 
 @value_record
 class SequenceStep:
     """One step of a sequence.
 
-    n: the number of the sequence.  The other fields are the flat positions of its data.   at_x: the elements of x for
-    the step.   at_h: the state, in the initial and in the current states.   at_y: the outputs of the step in y.
-    at_sums: the row of `SequenceBatch.sums`.
+    n: the number of the sequence.   at_x: the flat position of its step in x.   at_h: the flat position of its state in
+    the buffers of the initial and the current states.   at_y: the flat position of its outputs of the step in y.
+    at_sums: the flat position of its row in `SequenceBatch.sums`.
     """
 
     n: Local
@@ -54,11 +56,11 @@ class SequenceStep:
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
-    first, count: the number of the first sequence, and the number of sequences.   counts: the values that `count` can
-    have.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of all
-    sequences, and of directions.   lengths: the lengths of all sequences, or None if all have the same number of steps.
-    r: the recurrent weights.   sums: the results of matrix products with r in this step, with a row for each sequence.
-    alone: whether this is the only batch.  If so, threads divide the columns of its matrix products.
+    first, count: the number of the first sequence, and how many sequences there are.   counts: the possible values of
+    `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of
+    all sequences, and of directions.   lengths: the lengths of all sequences, or None if all have the same number of
+    steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step, with a row for
+    each sequence.   alone: whether this is the only batch.  If so, threads divide the columns of its matrix products.
     """
 
     k: KernelBuilder
@@ -68,7 +70,7 @@ class SequenceBatch:
     count: Scalar
     counts: range
     at_h: Local
-    sizes: tuple[Scalar, int]  # batch, directions
+    sizes: tuple[Scalar, int]  # number of all sequences, number of directions
     lengths: Buffer | None
     r: Buffer
     sums: Buffer
@@ -76,8 +78,8 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """Open a loop over the sequences until the end of the `with` statement.  Yield the step t of a sequence, even
-        if the sequence is shorter."""
+        """A context manager that opens a loop over all sequences, and yields step t of a sequence.  This includes
+        sequences that have fewer than t + 1 steps."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -88,16 +90,19 @@ class SequenceBatch:
 
     @contextmanager
     def each_active(self) -> Iterator[SequenceStep]:
-        """Open a loop like `each`, but only over the sequences that have a step t."""
+        """A context manager like `each`, but only for the sequences that have a step t."""
         with self.each() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that sets columns [first, first + columns) of `sums` to the product of a matrix and the same
-        columns of r.  The matrix has a row for each sequence.  Its first row begins at position `start` of `left`, and
-        its rows are `step` elements apart."""
+        """Generate code that computes columns [first, first + columns) of `sums`: the product of a matrix and the same
+        columns of r.
+
+        The matrix has a row for each sequence.  Its first row begins at position `start` of `left`, and the distance
+        between rows is `step` elements.
+        """
         k = self.k
         for count in self.counts:
             with nullcontext() if len(self.counts) == 1 else k.branch(self.count.eq(count)):
@@ -108,8 +113,8 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate the product of `multiply` in tiles, for a batch of `count` sequences.  The last tile may overlap the
-        previous tile, so that the last tile is full."""
+        """Generate the product of `multiply` in tiles, for a batch of `count` sequences.  All tiles are full: the last
+        tile can overlap the previous one."""
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -126,8 +131,8 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate row `row` of the product of `multiply` with simple loops.  They read r in memory order, because
-        reading r takes most of the time."""
+        """Generate row `row` of the product of `multiply` with simple loops, for one sequence.  They read r in memory
+        order, because reading r takes most of the time."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
@@ -140,7 +145,7 @@ class SequenceBatch:
                     total: Scalar = sums[at_sums + j]
                     for i, factor in enumerate(factors):
                         element = r.flat(at_r + i * width + j)
-                        if sums.dtype == F32:  # as tiles do, so that the bits do not depend on the batch
+                        if sums.dtype == F32:  # as in tiles, so that the results do not depend on the batch size
                             total = Intrinsic("fma", (factor, element, total), F32)
                         else:
                             total = total + factor * element
@@ -155,8 +160,8 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """Yield the bounds of a part of [0, count): the whole range, or the part of a thread if `alone` is set.  The
-        `with` statement generates the code for this part.  work: as in KernelBuilder.parallel."""
+        """A context manager that yields the bounds of a part of [0, count).  This is the part of one thread if `alone`
+        is set, otherwise the whole range.   work: as in KernelBuilder.parallel."""
         if self.alone:
             with self.k.parallel(count, work) as part:
                 yield part
@@ -177,9 +182,10 @@ def each_step(
 ) -> None:
     """Generate all steps of the recurrent operator `op`.  The elements of y after the end of a sequence become 0.
 
-    x, r, lengths, direction: the arguments of the operator.   y: the buffer of the states at all steps.
-    states: a pair for each state: the buffer of the initial state, and the buffer of the current and final state.
-    step: generates one step of a batch: it computes the next states, and writes y for sequences that have this step.
+    x, r, lengths, direction: the arguments of the operator.   y: the buffer for the outputs of all steps.   states: for
+    each state, a pair of the buffer of the initial state, and the buffer of the current and final state.   step: a
+    function that generates one step of a batch.  It computes the next states, and writes y for the sequences that have
+    this step.
     """
     steps, batch = (k.size((dim,)) for dim in x.shape[:2])
     all_steps = lengths.shape == (0,)
@@ -200,12 +206,12 @@ def each_step(
     with k.branch(batch <= _ROWS):
         walk.together(counts)
     with k.branch(batch > _ROWS):
-        walk.apart(counts[1:])  # avoids a remainder of one sequence
+        walk.apart(counts[1:])  # a remainder of one sequence is avoided
 
 
 def _counts(sequences: object) -> range:
-    """Return the sizes that a batch can have if `sequences` sequences are divided into batches.  There are as few
-    batches as possible, of sizes as equal as possible."""
+    """Return the batch sizes that occur if `sequences` sequences are divided into as few batches as possible, of sizes
+    as equal as possible.  If the number of sequences is not a known integer, return all sizes up to the maximum."""
     if not isinstance(sequences, int):
         return range(1, _ROWS + 1)
     groups = max(1, -(-sequences // _ROWS))
@@ -214,9 +220,11 @@ def _counts(sequences: object) -> range:
 
 @value_record
 class _Walk:
-    """Generator of all steps of all sequences.  sizes: the number of steps, and of sequences.   backwards: for each
-    direction, whether it is reversed.   Other fields: as in `each_step`; `lengths` is None if all sequences have all
-    steps."""
+    """Generator of all steps of all sequences.
+
+    sizes: the number of steps, and of sequences.   lengths: the lengths of the sequences, or None if all sequences have
+    all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in `each_step`.
+    """
 
     k: KernelBuilder
     sizes: tuple[Scalar, Scalar]

@@ -27,7 +27,7 @@ def copy_coalescing(module: LirModule) -> LirModule:
     kernel(ctx_ptr, ..., anylist_getitem(r, 5))                        anylist_setitem_call_packed(r, 3, ...)
     anylist_setitem_call_packed(r, 3, "vm.builtin.copy", r[5])    ->   kernel(ctx_ptr, ..., anylist_getitem(r, 3))
 
-    The value is then not referenced by a second register for longer than needed.  Constants, and values computed
+    Without the copy, no second register keeps the value alive longer than needed.  Constants, and values computed
     outside the block, are still copied.
 
     The change is correct because each value has its own register, and no statement before the copy reads the
@@ -37,7 +37,7 @@ def copy_coalescing(module: LirModule) -> LirModule:
 
 
 def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the block, including nested ifs, without unnecessary copies."""
+    """Return the block without unnecessary copies.  Nested ifs are processed, too."""
     body = tuple(map(_inside, body))
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
@@ -64,10 +64,10 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
-    """Return `statement` with register `target`, the destination of `copy`, in place of `register`.
+    """Return `statement` with `target`, the destination register of `copy`, in place of `register`.
 
-    If the statement computes the value of `register`, its comment becomes that of `copy`, and the origins of `copy` are
-    added to its origins.
+    If the statement computes the value of `register`, it gets the comment of `copy`, and the origins of `copy` in
+    addition to its own.
     """
 
     def operand(value: Operand) -> Operand:
@@ -86,7 +86,7 @@ def _moved(statement: Statement, register: int, copy: CallStatement, target: int
     moved = replace(statement, args=tuple(map(operand, statement.args)))
     if (
         statement.destination is None and statement.comment and copy.comment
-    ):  # a kernel, whose arguments include the tensors that it writes
+    ):  # the arguments of a kernel include the tensors that it writes
         names = statement.comment.split(", ")
         written = statement.args[-len(names) :]
         names = [

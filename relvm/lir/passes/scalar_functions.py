@@ -35,8 +35,7 @@ class ScalarRoutine:
     """A routine that computes with scalars only.
 
     letters: a register that is written -> the letter of its type: i (i64), f (f64) or b (bool).  Parameters come first.
-    result: the letter of the type of the result.  checks: the number of statements at the beginning that check
-    parameters.
+    result: the letter of the result type.   checks: the number of statements at the beginning that check parameters.
     """
 
     routine: Routine
@@ -64,7 +63,8 @@ def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
 
 
 def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
-    """Return the types of parameters that the routine checks at its beginning: a register -> the letter of its type."""
+    """Return the types of parameters that the routine checks at its beginning, as a dict from register to type
+    letter."""
     found: dict[int, str] = {}
     for statement in routine.body:
         match statement:
@@ -81,10 +81,10 @@ def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
 
 
 def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
-    """Infer the types of the registers of each routine: a register -> the letter of its type.
+    """Infer the types of the registers of each routine, as a dict from register to type letter.
 
-    Return the types by the name of the routine.  A routine with a register of unknown type is left out.
-    entries: the types of the parameters of each routine.
+    Return these dicts by the name of the routine.  A routine with a register of unknown type is omitted.   entries: the
+    types of the parameters of each routine.
     """
     types = {name: dict(entries[name]) for name in routines}
     changed = True
@@ -106,9 +106,9 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
 def _walk(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Record in `types[routine.name]` the types of the registers that `body` writes, as far as they are known.
+    """Record the types of the registers that `body` writes in `types[routine.name]`, as far as they are known.
 
-    Return False if a register has two types, or if a statement does not compute with scalars.
+    Return whether `body` computes with scalars only, and each register has a single type.
     """
     known = types[routine.name]
     result = len(routine.params)
@@ -164,9 +164,10 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
 
 
 def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Return whether every register that the routine reads has a type, and its calls match the callees' parameters.
+    """Return whether every register that the routine reads has a type, and its calls match the parameters of the
+    callees.
 
-    The routine must also write its result, and must not reset registers.
+    The routine must also write its result, and must not contain resets of registers.
     """
     known = types[routine.name]
     if len(routine.params) not in known:

@@ -39,8 +39,8 @@ def _routine(routine: Routine, functions: set[str]) -> Routine:
 def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
     """Return `body` with tail calls at its ends where possible.
 
-    The last statement of `body` copies the result into register `result`.  The routine returns afterwards.
-    functions: the names of the functions that tail calls may call.
+    The last statement of `body` copies the result of the routine into register `result`.   functions: the names of the
+    functions that tail calls can call.
     """
     *before, last = body
     assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
@@ -48,7 +48,7 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
     if not isinstance(value, Register):
         return body
     while before and isinstance(before[-1], ResetStatement) and before[-1].register != value.index:
-        before.pop()  # the end of the routine releases the same registers
+        before.pop()  # not needed: a tail call releases all registers
     match before:
         case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions
@@ -63,15 +63,16 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
 
 
 def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
-    """Return whether `body`, a branch of an `if`, ends with a copy into `merged`, the register of the `if`'s result."""
+    """Return whether `body`, a branch of an `if`, ends with a copy into `merged`, the register for the result of the
+    `if`."""
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
 
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
-    """Return `body`, a branch of an `if`, changed to write its value to the destination of `copy`.
+    """Return `body`, a branch of an `if`, changed so that it ends with a copy to the destination of `copy`.
 
-    The last statement of `body` copies its value to a register.  The destination of that statement is replaced.
+    The last statement of `body` must copy its value to a register.  The destination of that statement is replaced.
     """
     match body:
         case [*before, CallStatement() as last]:

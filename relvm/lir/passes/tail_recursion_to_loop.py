@@ -26,7 +26,7 @@ def tail_recursion_to_loop(module: LirModule) -> LirModule:
     anylist_setitem(r, 7, add_i64(r[1], r[0]))     ->   anylist_setitem(r, 0, add_i64(r[0], 1))
     return tail_call("loop", r[6], r[7])                return tail_call("loop", r[0], r[1])
 
-    A statement that writes a parameter and cannot fail is moved behind the statements that still read the old value.
+    If a statement writes a parameter and cannot fail, it is moved after the statements that still read the old value.
     """
     return replace(module, routines=tuple(replace(r, body=_block(r.body, r)) for r in module.routines))
 

@@ -18,20 +18,20 @@ from relvm.passes.pass_manager import module_pass
 RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
 POINTWISE_RULES = elementwise_rules.POINTWISE_RULES  # for every elementwise operator, tried after its own rules
 
-_MAX_STEPS = 32  # most rules applied to one operator in turn; stops programs built to need more
+_MAX_STEPS = 32  # maximum number of rules applied to one operator, in case a program is built to need many
 
 
 @module_pass("canonicalize", at=Stage.ANF, optional=True)
 def canonicalize(module: Module) -> Module:
-    """Replace operators by simpler ones that give the same elements:
+    """Replace operators by simpler ones that compute the same elements:
 
     y = transpose(transpose(x))   ->   x
     y = power(x, 2)               ->   y = multiply(x, x)
 
     A rule matches an operator call and the calls that compute its arguments, which are already canonical.  A rule
     applies only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  The
-    rounding of a power may change: it becomes that of the product.  In a local function, rules do not look at calls
-    outside of the function, because the function would then capture more values.
+    rounding of a power can change, because it becomes the rounding of the product.  In a local function, rules ignore
+    calls outside the function, because the function would otherwise capture more values.
     """
     budget = budget_of(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
@@ -41,7 +41,7 @@ def canonicalize(module: Module) -> Module:
 class _Canonicalizer:
     """Applies the rules to the blocks of one function.
 
-    budget: the limits on constant folding.   definitions: a variable -> the call that computes it.   renamed: a removed
+    budget: the limits on constant folding.   definitions: the call that computes each variable.   renamed: a removed
     variable -> its replacement.
     """
 
@@ -57,9 +57,10 @@ class _Canonicalizer:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the canonical form of `binding` to `bindings`, preceded by the new bindings that it uses.
+        """Append the canonical form of `binding` to `bindings`, after any new bindings that it needs.
 
-        If the canonical value is an atom of the same type, record the atom in `renamed` instead.
+        If the canonical value is an atom (a variable or constant) of the same type, append nothing, and record the atom
+        in `renamed`.
         """
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
@@ -83,10 +84,10 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """Apply rules to `call` until none applies, and return the result.  The arguments of `call` are atoms.
+        """Apply rules to `call` until none applies, and return the result.  The arguments of `call` must be atoms.
 
-        Append the bindings of new subexpressions to `bindings`.  whole: the variable to which `call` is bound.  The
-        names of new variables derive from its name.
+        Append the bindings of new subexpressions to `bindings`.   whole: the variable to which `call` is bound.  The
+        names of new variables are derived from its name.
         """
         for _ in range(_MAX_STEPS):
             simpler = one_step(call, Definitions(self.definitions), self.budget)
@@ -99,8 +100,8 @@ class _Canonicalizer:
     def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
         """Return an atom for `expr`, an argument of a call that a rule created.
 
-        If `expr` is a call, simplify it, and append its binding to a new variable to `bindings`.  whole: as in
-        `simplest`.
+        If `expr` is a call, simplify it, bind the result to a new variable, and append the binding to `bindings`.
+        whole: as in `simplest`.
         """
         if not isinstance(expr, OpCall):
             return expr
@@ -115,9 +116,9 @@ class _Canonicalizer:
 
 
 def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
-    """Return `call` folded to a constant, or rewritten by the first rule that applies.  Return None if none applies.
+    """Return `call` folded to a constant, or rewritten by the first rule that applies, or None if neither is possible.
 
-    definitions: the definitions that rules may look at.   budget: the limits on constant folding.
+    definitions: the definitions that rules can look up.   budget: the limits on constant folding.
     """
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded

@@ -13,8 +13,8 @@ from relvm.ir.types import ShapeType
 from relvm.passes.canonicalize.rule import Definitions, Rule
 
 _VIEWS = (ops.reshape, ops.expand_dims, ops.squeeze)
-_MAX_PARTS = 32  # most arguments of a concatenation that results from merging concatenations
-_FAR = 1 << 31  # as a bound of a slice: the end of the axis
+_MAX_PARTS = 32  # maximum number of arguments of a merged concatenation
+_FAR = 1 << 31  # the bound of a slice that ends at the end of the axis
 
 
 def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
@@ -62,7 +62,7 @@ def order_of(call: OpCall) -> tuple[int, ...]:
 
 
 def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove a slice that takes every element: slice(x)   ->   x"""
+    """Remove a slice that takes all elements: slice(x)   ->   x"""
     if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
         return None
     return call.args[0]
@@ -84,7 +84,7 @@ def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
 
 
 def _within(taken: range) -> tuple[int, int, int]:
-    """Return the begin, end and step of a slice that takes the indices in `taken`.  The indices are not negative."""
+    """Return the begin, end and step of a slice that takes the indices in `taken`, none of which is negative."""
     if not taken:
         return 0, 0, 1
     return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step

@@ -9,19 +9,19 @@ from relvm.ir.operator import Operator
 
 
 class Definitions:
-    """The definitions of variables: the operator calls that compute them.
+    """The operator calls that compute variables.
 
     Parameters
     ----------
     calls
-        A mapping from variables to the calls that compute them.  It contains the variables that a rule may look at.
+        A mapping from variables to the calls that compute them.  Variables that rules must not look up are omitted.
     """
 
     def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
         self.calls = calls
 
     def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
-        """Return the call that computes `expr` if it is known and calls one of `operators`, otherwise None."""
+        """Return the call that computes `expr` if it is known and calls one of `operators`.  Otherwise return None."""
         call = self.calls.get(expr)
         return call if call is not None and call.op in operators else None
 

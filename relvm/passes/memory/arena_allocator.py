@@ -1,8 +1,8 @@
 """Arena allocation: assigns offsets in one arena to blocks of known size and lifetime.
 
 The functions are pure and work on numbers only.  Placing blocks in the smallest arena is NP-hard (dynamic storage
-allocation).  First fit, tried with several orders of the blocks, comes within a few percent of the lower bound: the
-largest number of bytes that are in use at the same time.
+allocation).  First fit, tried with several orders of the blocks, comes within a few percent of the lower bound, which
+is the largest number of bytes in use at the same time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from relvm.data_classes import value_record
 
 ALIGNMENT = 64  # alignment in bytes of storages, and of the blocks in them: RVM_ALIGNMENT in csrc/core/base.h
 
-_REPAIRS = 24  # most orders tried after the sorted orders
-_PLACEMENTS = 50_000  # most blocks placed while trying those orders
-_NEIGHBORS = 2_000_000  # most comparisons with placed blocks in one order; the remaining blocks are placed on top
+_REPAIRS = 24  # maximum number of orders tried after the sorted orders
+_PLACEMENTS = 50_000  # maximum number of blocks placed while these orders are tried
+_NEIGHBORS = 2_000_000  # maximum comparisons with placed blocks in one order; remaining blocks go on top
 
 
 @value_record
@@ -136,9 +136,9 @@ def _top(requests: tuple[Request, ...], offsets: list[int]) -> int:
 
 
 def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
-    """Return the lifetimes of the blocks with renumbered points.
+    """Return the lifetimes of the blocks, with the points renumbered.
 
-    Points at which no lifetime begins or ends are left out, and the others are numbered from 0.
+    Points at which no lifetime begins or ends are omitted.  The others are numbered from 0.
     """
     points = sorted({point for r in requests for point in (r.first, r.last)})
     rank = {point: i for i, point in enumerate(points)}

@@ -1,14 +1,13 @@
 """Buffer reuse: decides which tensors of a block share memory.
 
 Sharing must never increase the peak memory of any execution, compared with a separate storage for each tensor.  The
-memory that a call, an `if` or the host needs is not known here.  The size of a symbolic tensor is not known either.
-Therefore:
+planner does not know the memory that a call, an `if` or the host needs, nor the size of a symbolic tensor.  Therefore:
 
 - Tensors share an arena only inside a run.  A run is a sequence of bindings without calls, during which the set of live
   tensors of unknown size does not change.  An arena is used only if it does not increase the peak memory of the run.
   Otherwise the tensors are divided into groups, and an arena is tried for each group.
-- Any other tensor may reuse the storage of a dead tensor of equal size, if nothing was allocated or called in between.
-- A tensor that escapes from the block, in its result or through a call, has its own storage.
+- Any other tensor can reuse the storage of a dead tensor of equal size, if nothing was allocated or called since that
+tensor died.  - A tensor that escapes from the block, in its result or through a call, has its own storage.
 
 Sizes include the overhead of a storage.  A tensor that a kernel writes over its argument (in place) needs no memory.
 """
@@ -31,12 +30,12 @@ from relvm.tables import BUILTINS
 
 _VIEWS = frozenset(row.name for row in BUILTINS if row.signature == "tensor shape -> tensor")
 _HEAD_BYTES = 96  # overhead of a storage: its header, padding, and the overhead of malloc; see rvm_storage_new
-_DIVISIONS = 24  # how often the tensors of a run are divided before each gets its own storage
+_DIVISIONS = 24  # maximum number of times that the tensors of a run are divided into groups
 
 
 @dataclass(eq=False)
 class BufferSlot:
-    """The memory of one tensor, or of several tensors, each of which is written in place over the one before.
+    """The memory of one tensor, or of several tensors of which each overwrites the previous one in place.
 
     values: the tensors, in order.   size_bytes: the size, an int if it is known or bounded, otherwise symbolic.
     first, last: the first and the last point at which the memory is in use.   escape: how the last tensor escapes.
@@ -55,7 +54,7 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """One allocation, which one or more slots share.
+    """One allocation, used by a single slot or shared by several.
 
     slots: the slots, in order of first use.   offsets: their offsets in bytes.   size_bytes: the size of the
     allocation.   lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are
@@ -69,7 +68,8 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Whether the storage is an arena: several slots, of which at least one has another size than the storage."""
+        """Whether the storage is an arena: it has several slots, and the size of at least one differs from that of the
+        storage."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
 
@@ -128,7 +128,8 @@ def name_of(value: Value) -> str:
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
     """Return the tensors that a kernel call computes, with their types.
 
-    They are `var`, to which the call is bound, or the fields of `var` if the call returns a tuple.
+    var: the variable to which the call is bound.  It is the only tensor, unless the call returns a tuple.  The tensors
+    are then the fields of `var`.
     """
     match call.type:
         case TensorType() as type_:
@@ -139,7 +140,8 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """Return the size of a tensor in bytes: the largest size if its dimensions are bounded, else a symbolic size."""
+    """Return the size of a tensor in bytes.  If its dimensions are bounded, this is the largest size, otherwise a
+    symbolic size."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape
@@ -149,10 +151,11 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 def _slots(
     block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
-    """Return the slots of a block, in order of first use.  Record the tensors computed in place in `plan.over`.
+    """Return two lists of slots of a block, in order of first use: the actual slots, and for comparison, the slots
+    without in-place computation, one for each tensor.
 
-    Also return, for comparison, the slots without in-place computation: one slot for each tensor.
-    found: the lifetimes of the values.   kernels, ranges: as in `plan_block`.
+    Tensors that are computed in place are recorded in `plan.over`.   found: the lifetimes of the values.   kernels,
+    ranges: as in `plan_block`.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -182,10 +185,10 @@ def _slots(
 
 
 def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
-    """Return the argument that a kernel call overwrites with its result, or None if there is none.
+    """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
-    The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that is not used after
-    this call and does not escape.  slot_of: the slot of each tensor.   point: the point of the call.
+    The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that does not escape and
+    is not used after this call.   slot_of: the slot of each tensor.   point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
@@ -240,10 +243,10 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append one arena for a group of slots to `arenas`.
+        """Append an arena for a group of slots to `arenas`.
 
-        If more than `limit` bytes would then be allocated at one point, divide the group and retry with each part.
-        divisions: how many more times the slots may be divided.
+        If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
+        divisions: how many more times the group can be divided.
         """
         if len(group) < 2 or divisions == 0:
             return
@@ -292,7 +295,7 @@ def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
 def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
     """Return the storages for `slots`, the slots that are not in an arena.
 
-    A slot reuses the storage of a dead slot of equal size if nothing was allocated or called in between.
+    A slot reuses the storage of a dead slot of equal size if nothing was allocated or called since that slot died.
     """
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}
@@ -328,7 +331,7 @@ def _cost(size_bytes: int) -> int:
 
 
 def _calls(value: object) -> bool:
-    """Return whether a value is a call or `if`, which may allocate memory outside of the plan of this block."""
+    """Return whether a value is a call or `if`, which can allocate memory outside the plan of this block."""
     match value:
         case Call() | PackedCall() | If():
             return True

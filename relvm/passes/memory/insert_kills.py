@@ -27,7 +27,7 @@ def _block(block: Block) -> Block:
     last: dict[Var, int] = {}
     for i, binding in enumerate(block.bindings):
         if binding.var in own:
-            last[binding.var] = i  # an unused value is released at once
+            last[binding.var] = i  # a value without uses is released at once
         for item in walk(binding.value):
             if isinstance(item, Var) and item in own:
                 last[item] = i

@@ -1,6 +1,6 @@
-"""Liveness analysis: the lifetimes of the values of a block, and whether they escape from the block.
+"""Liveness analysis: computes the lifetimes of the values of a block, and how they escape from the block.
 
-The points of a block are its bindings, numbered from 0, and one more point at the end, at which the result is used.
+A point of a block is the index of a binding.  One more point at the end stands for the use of the block's result.
 """
 
 from __future__ import annotations
@@ -28,47 +28,45 @@ from relvm.ir.types import PrimType, ShapeType, TupleType
 from relvm.tables import BUILTINS, parse_signature
 
 _SIGNATURES = {row.name: parse_signature(row.signature) for row in BUILTINS}
-# Builtins that run other functions or code of the host, which may store references to the arguments.
+# Builtins that run other functions or code of the host.  These can store references to the arguments.
 CALLS_OUT = frozenset(
     name
     for name, signature in _SIGNATURES.items()
     if signature.before[:1] == ("ctx",) and "any" in signature.before + signature.repeated
 )
-# Builtins with a result that may be an argument, contain an argument, or be a view of an argument.
+# Builtins whose result can be an argument, contain an argument, or be a view of an argument.
 _HOLDS = frozenset(
     name for name, signature in _SIGNATURES.items() if signature.result in ("any", "tensor", "tuple", "list", "closure")
 )
 
-# A value: a variable, or one of several tensors that a kernel call computes, as (variable, index).
+# A value is a variable, or a pair (variable, index) for one of several tensors that a kernel call computes.
 Value = Var | tuple[Var, int]
 
 
 class Escape(enum.IntEnum):
-    """The way in which a value escapes from a block.
-
-    It is the kind of reference to the value that can exist after its last use in the block.
+    """How a value escapes from a block: which references to it can exist after its last use in the block.
 
     If a value escapes in several ways, the largest number applies.
     """
 
     NONE = 0
     RESULT = 1  # the value is in the block's result
-    KEPT = 2  # a called function or closure may refer to it, or the result of an `if` does for one branch
+    KEPT = 2  # a called function or closure can refer to it, or the result of an `if` in one branch
 
 
 @dataclass
 class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 
-    last: a value -> the last point at which it is needed.   escape: a value -> how it escapes.   Unused values are in
-    neither.
+    last: a value -> the last point at which it is needed.   escape: a value -> how it escapes.   Unused values are not
+    in these dicts.
     """
 
     last: dict[Value, int] = field(default_factory=dict)
     escape: dict[Value, Escape] = field(default_factory=dict)
 
     def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Record a use of `value` at `point`.  Ignore `value` unless it is a variable or a field of a variable.
+        """Record a use of `value` at `point`.  Do nothing if `value` is not a variable or a field of a variable.
 
         escape: how the value escapes through this use.
         """
@@ -79,7 +77,7 @@ class Liveness:
     def of(self, value: Value, point: int) -> tuple[int, Escape]:
         """Return the last point at which `value` is needed, and how it escapes.
 
-        point: the point at which the value is computed, which is also the last one if the value is unused.
+        point: the point at which the value is computed.  If the value is unused, this is also the last point.
         """
         return self.last.get(value, point), self.escape.get(value, Escape.NONE)
 
@@ -88,7 +86,8 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """Return `around`, the known tuple fields in enclosing blocks, plus those of the tuples that `block` binds."""
+    """Return the known fields of tuples: those in `around`, which are of enclosing blocks, and those of tuples that
+    `block` binds."""
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
@@ -106,14 +105,14 @@ def fields_in(block: Block, around: Fields) -> Fields:
 def lifetimes(block: Block, fields: Fields) -> Liveness:
     """Return the lifetimes of all values that a block computes or uses.
 
-    A value is live as long as any value that may refer to it: a tuple, list, view, alias or the result of an `if`.
+    A value lives as long as any value that can refer to it: a tuple, list, view, alias or the result of an `if`.
 
     Parameters
     ----------
     block
         A block of a module at stage LOWERED.
     fields
-        `fields_in` of the block.
+        The result of `fields_in` for the block.
     """
     found = Liveness()
     found.need(block.result, len(block.bindings), Escape.RESULT)
@@ -157,7 +156,7 @@ def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
 def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
     """Add the uses in `branch`, a branch of the `if` at `point`, to `found`.
 
-    Values to which the result of the branch may refer are live until `last`, the last use of the result of the `if`.
+    last: the last use of the result of the `if`.  Values to which the result of the branch can refer live until then.
     """
     inner = lifetimes(branch, fields_in(branch, fields))
     for value, leaves in inner.escape.items():

@@ -127,7 +127,7 @@ class _Placing:
             self.bindings.append(replace(binding, value=outputs[0]))
 
     def tensor(self, value: Value, type_: TensorType) -> Var:
-        """Return the variable of the tensor to which a kernel writes `value`.
+        """Return the variable of the tensor into which a kernel writes `value`.
 
         Append the allocation of this tensor, unless `value` is computed in place.
         """

@@ -19,7 +19,7 @@ Shape = tuple[AnyDim, ...]
 
 
 def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """Match `call` as x times a constant factor, with a result of the same shape as x.
+    """Match `call` as the product of a tensor x and a constant factor, with a result of the same shape as x.
 
     Return x and the factor, or None if `call` does not match.
     """
@@ -40,7 +40,7 @@ def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
 
 
 def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
-    """Match `call` as x plus a constant term, with a result of the same shape as x.
+    """Match `call` as the sum of a tensor x and a constant term, with a result of the same shape as x.
 
     Return x and the term, or None if `call` does not match.
     """
@@ -71,10 +71,10 @@ def times(weights: Constant, factor: np.ndarray) -> Constant | None:
 
 
 def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
-    """Return the result of `function` on two factors or terms, as a constant.
+    """Return the result of `function` on two factors or terms, as a constant of dtype `dtype`.
 
-    Return None if the result has more elements than each of them, or is not finite.  Leading axes of size 1 are removed
-    from its shape.  dtype: the dtype of the result.
+    Return None if the result has more elements than each of them, or is not finite.  Leading axes of size 1 are
+    removed.
     """
     with np.errstate(all="ignore"):
         result = function(first, second).astype(dtype.numpy)
@@ -85,9 +85,9 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
 
 
 def reciprocal(divisor: Constant) -> Constant | None:
-    """Return 1 / divisor if each element is a power of two, otherwise None.
+    """Return 1 / divisor if each element of the divisor is a power of two, otherwise None.
 
-    Only then does multiplication by the reciprocal always give the same result as division.
+    In all other cases, multiplication by the reciprocal could give another result than division.
     """
     with np.errstate(all="ignore"):
         result = 1 / divisor.value
@@ -98,19 +98,19 @@ def reciprocal(divisor: Constant) -> Constant | None:
 
 
 def varies_along(factor: np.ndarray, axis: int) -> bool:
-    """Return whether the factor varies at most along `axis`: its size along every other axis is 1."""
+    """Return whether the factor is constant along all axes other than `axis`, that is, its size along them is 1."""
     return factor.size == factor.shape[axis]
 
 
 def of_transposed(factor: np.ndarray, call: OpCall) -> np.ndarray:
-    """Return the factor of the argument of a transposition that corresponds to `factor`, the factor of its result."""
+    """Convert `factor`, the factor of a transposition's result, to the factor of its argument."""
     return np.transpose(factor, np.argsort(order_of(call)))
 
 
 def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
-    """Return the factor of the argument of a view that corresponds to `factor`, the factor of its result.
+    """Convert `factor`, the factor of a view's result, to the factor of its argument.
 
-    Return None if no such factor is found.  shape: the shape of the result.   source: the shape of the argument.
+    Return None if no such factor is found.   shape: the shape of the result.   source: the shape of the argument.
     """
     if factor.size == 1:
         return factor.reshape((1,) * len(source))
@@ -132,11 +132,12 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
 
 
 def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """Divide the axes of two shapes into pairs of groups of consecutive axes, with equal numbers of elements.
+    """Divide the axes of two shapes into pairs of groups of consecutive axes.  Both groups of a pair have the same
+    number of elements.
 
-    The shapes must have the same number of elements in total.  The groups are as small as possible, and axes of size 1
-    are left out.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).
-    Return None if the sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
+    The two shapes must have the same total number of elements.  The groups are as small as possible, and axes of size 1
+    are omitted.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).  Return None if
+    the sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
     """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []

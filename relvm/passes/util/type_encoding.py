@@ -24,12 +24,13 @@ _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 
 
 def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
-    """Yield the integers that encode `type_`.  None is the type without values, as the items of an empty list have it.
+    """Yield the integers that encode `type_`.  None stands for the type without values, which the items of an empty
+    list have.
 
     Parameters
     ----------
     pair
-        A function that returns the two integers, code and value, that encode a dimension.
+        A function that returns the two integers (code, value) that encode a dimension.
     """
     match type_:
         case None:

@@ -13,7 +13,8 @@ def in_tail_position(block: Block, binding: Binding | MatchCast) -> bool:
 
 
 def own_closures(block: Block) -> dict[Var, str]:
-    """Return the closures that a function creates: a mapping from variables to the names of the closures' functions."""
+    """Return the closures that a function creates, as a mapping from variables to the names of the closures'
+    functions."""
     found: dict[Var, str] = {}
     for binding in block.bindings:
         match binding:
@@ -25,11 +26,12 @@ def own_closures(block: Block) -> dict[Var, str]:
 
 
 def unchecked_functions(module: Module) -> set[str]:
-    """Return the names of the functions that may return the unchecked result of a tail call.
+    """Return the names of the functions that can return the unchecked result of a tail call.
 
-    A function value that comes from the host or from an object may return anything, whatever its type says.  The caller
-    checks the result of such a call before using it.  The result of a tail call is not checked, because the call would
-    then not be a tail call.  Instead, the caller of the function that makes the tail call checks the result.
+    A function value that comes from the host or from an object can return anything, whatever its type says.  The caller
+    normally checks the result before using it.  In a tail call, this is impossible, because a check after the call
+    would mean that it is no longer a tail call.  Instead, the result is checked by the caller of the function that
+    makes the tail call.
     """
     callees = {f.name: set(_tail_callees(f.block, own_closures(f.block))) for f in module.functions}
     found: set[str] = set()
