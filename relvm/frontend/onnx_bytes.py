@@ -57,7 +57,8 @@ def content_digest(content: bytes) -> str:
 def external_files(skeleton: bytes) -> list[str]:
     """Return the names of the files with external data, in alphabetical order.
 
-    skeleton: a model without weights, in which no weights can look like such a name.
+    skeleton: the serialized model without weights (`without_weights`), because the search for names could otherwise
+    match bytes of a weight.
 
     Raises
     ------

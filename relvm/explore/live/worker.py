@@ -38,7 +38,7 @@ def main(seconds: int, name: str, model: str) -> None:
     A build that takes longer than `seconds` ends the process, by the signal SIGALRM.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever is printed is not part of an answer
+    os.dup2(2, 1)  # print() writes to standard error, not into an answer
     gc.disable()  # the data of a build has no reference cycles
     while (request := _read(requests)) is not None:
         signal.alarm(seconds)

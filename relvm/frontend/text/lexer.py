@@ -157,7 +157,7 @@ class TokenReader:
         return self.source.error(kind, reason, token.offset)
 
     def unexpected(self, expected: str) -> RelvmError:
-        """Return an error which says that the current token is not the expected one."""
+        """Return an error that names the current token and the expected one."""
         return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
 
     def take(self) -> Token:
@@ -191,8 +191,8 @@ class TokenReader:
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
 
-        Return the items, and whether the list would be a tuple in parentheses: all lists except one item without a
-        comma.
+        Return the items, and whether parentheses around them would make a tuple.  This is false only for a single item
+        without a trailing comma, as in `(a)`.
         """
         items, comma = [], True
         while comma and not self.at(closing):

@@ -124,7 +124,7 @@ class _Parser(KernelReader):
     own_names: the variables of the enclosing local functions, by the names after `fn`.
     runs: the runs of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
-    without_type: the last call without a result type.
+    without_type: the last call without a result type.  If it is the value of a binding with a type, it gets that type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:

@@ -21,7 +21,7 @@ class Problem:
 def problem_of(error: RelvmError, source: Source) -> Problem:
     """Return the message of an error without its location, and the token at that location.
 
-    source: the text that was parsed, under the name that the error has for it.
+    source: the text that was parsed.  The location in the error message begins with the name of this source.
     """
     message = str(error).partition("\n")[0]
     found = re.match(rf"{re.escape(source.name)}:(\d+):(\d+)(?:: )?", message)
