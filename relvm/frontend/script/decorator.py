@@ -23,7 +23,7 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script.  Its source is translated to a program, and never runs as Python."""
+    """A function decorated by @script.  Made by `script`.  Its source is a program, and never runs as Python."""
 
     @property
     def module(self) -> Module:
