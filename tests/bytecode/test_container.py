@@ -61,9 +61,7 @@ def rewritten(buffer: np.ndarray, offset: int, content: bytes) -> np.ndarray:
 @pytest.mark.parametrize("content", [b"", b"123456789", bytes(range(256)) * 3 + b"odd"])
 def test_checksums_are_castagnolis(content: bytes) -> None:
     assert crc32c(content) == slow_crc32c(content)
-    assert (
-        slow_crc32c(b"123456789") == 0xE3069283
-    )  # polynomial: RFC 3720, B.4; check value: the CRC catalogue
+    assert slow_crc32c(b"123456789") == 0xE3069283  # polynomial: RFC 3720, B.4; check value: the CRC catalogue
 
 
 def test_the_header_and_the_section_table_are_laid_out_as_documented() -> None:

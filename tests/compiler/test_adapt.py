@@ -42,8 +42,7 @@ LACKING = [row.option for row in CPU_FEATURES if not lib.rvm_cpu_features() >> r
 
 
 def foreign(mode: str = "compiled", *, portable: bool = False, **changes: object) -> bytes:
-    """Return an executable for a processor with an unknown feature.  changes: fields of its native section to change.
-    """
+    """Return an executable for a processor with an unknown feature.  changes: changed fields of its native section."""
     program = vm.build(MODULE, mode, portable=portable).program
     changed = replace(program.native, **{"cpu": "neon9", **changes})
     return Executable.from_program(replace(program, native=changed), elsewhere=True).to_bytes()
