@@ -66,7 +66,7 @@ def put_json(value: object) -> None:
 
 def flush() -> None:
     """Write the buffered text of standard output.  The errors are the same as those of `put`."""
-    if sys.stdout.closed:  # by a server of the language server protocol, when it ends
+    if sys.stdout.closed:  # the language server closes it at its end
         return
     with _writing(sys.stdout):
         sys.stdout.flush()
@@ -80,7 +80,7 @@ def set_verbosity(verbose: bool, quiet: bool) -> None:
     global _is_quiet, _is_verbose
     _is_quiet, _is_verbose = quiet, verbose
     if verbose:
-        import logging  # few commands need it
+        import logging  # imported here, because few commands need it
 
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
 

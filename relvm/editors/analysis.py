@@ -20,7 +20,7 @@ from relvm.ir.type_inference import infer_types
 from relvm.ir.types import FuncType, format_type
 
 _NAME = "<text>"
-_PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # an origin in the text
+_PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # a source location in the text
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Analysis:
             self.problem = problem_of(error, self.source)
 
     def hover(self, offset: int) -> str | None:
-        """Return what is known about the name at an offset, as Markdown, or None if there is nothing to say."""
+        """Return the type or documentation of the name at an offset as Markdown, or None if the name is unknown."""
         token = self._name_at(offset)
         if token is None:
             return None
