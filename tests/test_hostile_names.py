@@ -299,7 +299,7 @@ def test_what_the_command_line_prints_of_an_executable(name: str, tmp_path: Path
         monkeypatch.setattr("sys.stdin", file)
         main(["debug", str(path), "--input", f"{name}=5"])
     out, error = capfd.readouterr()
-    expect_printable(out)  # which has lines of the source, and what the program itself prints
+    expect_printable(out)  # the output also has lines of the source, and the output of the program
     expect_safe_lines(error)
     executable = vm.load(path)
     machine = vm.VirtualMachine(executable)

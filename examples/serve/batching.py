@@ -150,7 +150,7 @@ class Batcher:
             task.add_done_callback(self._running.discard)
 
     async def _gather(self) -> None:
-        """Wait until the oldest request has waited long enough, or there are as many rows as a batch can have."""
+        """Wait until the oldest request has waited for `max_wait` seconds, or the waiting requests fill a batch."""
         if self.max_batch == 1:
             return
         until = self.waiting[0].since + self.max_wait

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from relvm.errors import RelvmFormatError
 from serve.settings import Settings
 
-_WINDOW_BITS = {"gzip": 31, "deflate": 15}  # of zlib; "deflate" is the zlib format (RFC 9110)
+_WINDOW_BITS = {"gzip": 31, "deflate": 15}  # the parameter `wbits` of zlib; "deflate" means the zlib format (RFC 9110)
 _PART_BYTES = 1 << 20
 _ALIGNMENT = 16
 

@@ -24,7 +24,7 @@ class NoReaderError(Exception):
 
 
 def prepare_streams() -> None:
-    """Make the standard streams ready for any text.
+    """Prepare the standard streams for printing any text.
 
     A stream that was closed when the process started is replaced by the null device.  Otherwise the next file that is
     opened would get its file descriptor, and printed text would be written to that file.  Characters that the encoding
@@ -73,9 +73,9 @@ def flush() -> None:
 
 
 def set_verbosity(verbose: bool, quiet: bool) -> None:
-    """Choose what is printed on standard error.
+    """Set which messages are printed on standard error.
 
-    verbose: also print what relvm logs at level INFO.   quiet: print only errors.
+    verbose: also print messages that relvm logs at level INFO.   quiet: print only errors.
     """
     global _is_quiet, _is_verbose
     _is_quiet, _is_verbose = quiet, verbose

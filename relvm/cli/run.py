@@ -139,8 +139,10 @@ def _save_trace(profile: Profile, file: str) -> None:
 
 
 def _hot_lines(profile: Profile) -> dict[int, Style]:
-    """Return the styles of the lines of `str(profile)`: the hot rows, and the hot instructions, which have an
-    asterisk."""
+    """Return the styles of the lines of `str(profile)`, by line number.
+
+    Rows and instructions that take much of the time are highlighted.  The lines of such instructions have an asterisk.
+    """
     lines = str(profile).split("\n")
     first = len(profile.rows) + 3  # after the headings, the row of the machine and the total
     marked: dict[int, Style] = {k: "hot" for k in range(first, len(lines)) if lines[k].startswith("*")}

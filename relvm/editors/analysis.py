@@ -1,4 +1,4 @@
-"""Analysis of a text for the language server: errors, types, definitions and completions."""
+"""Analysis of a source text for the language server: errors, types, definitions and completions."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class Definition:
 
 
 class Analysis:
-    """The result of reading a text.
+    """The result of analyzing a source text.
 
     Attributes
     ----------
     text
-        The text.
+        The source text.
     problem
         The error in the text, or None.  The parser stops at the first error.
     definitions
-        The functions, parameters and variables of the text, in order.  Empty if the text has an error.
+        The functions, parameters and variables that the text defines, in order.  Empty if the text has an error.
     """
 
     def __init__(self, text: str) -> None:
@@ -92,7 +92,7 @@ class Analysis:
         return max(variables or visible, key=lambda each: each.start, default=None)
 
     def completions(self, offset: int) -> list[tuple[str, str]]:
-        """Return the names that may stand at an offset, each with its kind: "function", "variable" or "operator"."""
+        """Return the names that are valid at an offset, each with its kind: "function", "variable" or "operator"."""
         found = {each.name: each.kind for each in self.definitions if _is_visible(each, offset)}
         return sorted((dict.fromkeys(operators(), "operator") | found).items())
 

@@ -240,7 +240,10 @@ class DebugAdapter:
         return {"stackFrames": [self._frame(first + i, frame) for i, frame in enumerate(frames)], "totalFrames": depth}
 
     def _frame(self, number: int, frame: Frame) -> dict[str, Any]:
-        """Return a frame as the editor shows it: at its line of the source, or of the listing of its function."""
+        """Return a frame in the form of the protocol.
+
+        Its location is a line of the source, or of the listing of its function if the source is not available.
+        """
         shown = {"id": number, "name": f"{frame.function}:{frame.instruction}"}
         for origin in frame.origins:
             path, line, column = [*origin.rsplit(":", 2), "", ""][:3]

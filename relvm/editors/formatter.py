@@ -24,7 +24,7 @@ _WORDS = (KEYWORDS | KERNEL_KEYWORDS) - _CALLED  # words followed by a space and
 
 
 def format_text(text: str, name: str = "<text>") -> str:
-    """Return a text with uniform indentation and spaces.
+    """Return a source text with uniform indentation and spaces.
 
     A line is indented by two spaces for each bracket that is open at its start, and if it continues an expression after
     an infix operator or `=`.  At most one blank line remains between two lines.

@@ -174,7 +174,7 @@ def _value(info: _Message) -> OnnxValue:
 
 
 def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...] | None]:
-    """Return the text of a TypeProto and its shape, if it is a tensor with a shape."""
+    """Return a TypeProto as ONNX Runtime spells it, and its shape.  The shape is None if it is not stated."""
     if depth > _MAX_DEPTH:
         raise NotAMessage("a type is nested too deeply")
 

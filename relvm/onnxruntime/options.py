@@ -55,7 +55,7 @@ class ExecutionOrder(enum.IntEnum):
 
 
 class GraphOptimizationLevel(enum.IntEnum):
-    """The optimization level of a session.  At ORT_DISABLE_ALL, relvm gives each operator a kernel of its own."""
+    """The optimization level of a session.  With ORT_DISABLE_ALL, relvm does not fuse operators into kernels."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -147,7 +147,7 @@ class SessionOptions:
         self._sizes: dict[str, int] = {}
 
     def add_session_config_entry(self, name: str, value: str) -> None:
-        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
+        """Set the entry `name` to the string `value`.  The entry can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_session_config_entry(self, name: str) -> str:
@@ -234,7 +234,7 @@ class RunOptions:
             time.sleep(_INTERRUPT_SECONDS)
 
     def add_run_config_entry(self, name: str, value: str) -> None:
-        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
+        """Set the entry `name` to the string `value`.  The entry can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_run_config_entry(self, name: str) -> str:

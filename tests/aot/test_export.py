@@ -1,4 +1,4 @@
-"""Exported programs give the same bits as the machine in compiled mode."""
+"""Exported programs have bit-identical results to the machine in compiled mode."""
 
 from __future__ import annotations
 

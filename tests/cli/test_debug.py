@@ -129,7 +129,7 @@ def test_help_knows_the_short_names_too(tmp_path: Path) -> None:
     done = debug(tmp_path, "help b\nhelp si\nhelp\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("break WHERE [in FUNCTION]: stop there;")
-    assert "\nstepi: go on to the very next instruction.\n" in done.stdout
+    assert "\nstepi: continue to the very next instruction.\n" in done.stdout
     assert {"b", "si", "bt", "break", "stepi", "where"} < set(done.stdout.split())
 
 

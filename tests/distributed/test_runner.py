@@ -141,7 +141,7 @@ sys.exit(str(found) if found else 0)
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """The captured log at level WARNING.  Silencing a cluster sets the level of all handlers."""
+    """Return the captured log, with its level reset to WARNING, because silencing a cluster changes all handlers."""
     caplog.set_level(logging.WARNING, "relvm")
     return caplog
 

@@ -48,10 +48,10 @@ def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
 
 @cache
 def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
-    """Return, for each sample of symbolic sizes, what it is lowered to and the library that has its kernel.
+    """Return, for each sample with symbolic sizes, the expression to which it is lowered and the library of its kernel.
 
-    The library is that of the machine.  If the passes after lower_to_kernels leave no kernel, it is built from the
-    result of that pass.  It is None if the sample is not lowered to a kernel.
+    The library is that of the machine.  If the passes after lower_to_kernels remove the kernel, the library is built
+    from the result of lower_to_kernels.  It is None if the sample is not lowered to a kernel.
     """
     program = machines()["bytecode", "c"].executable.program
     legal = Kernels([calls()[i] for i in SYMBOLIC])

@@ -93,5 +93,5 @@ class Writer:
 
 
 def program(seed: int, bindings: int = 80) -> str:
-    """The text of a module with the function main."""
+    """Return the text of a random module with the function main.  bindings: the number of its bindings."""
     return Writer(seed, bindings).text

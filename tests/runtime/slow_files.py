@@ -158,7 +158,7 @@ def _calls(count: int) -> list[int]:
 
 
 def jumps_to_one_place(size: int) -> np.ndarray:
-    """Half of the code writes registers, and the other half jumps to the end of the code."""
+    """Return code of which one half writes registers, and the other half jumps to the end."""
     written, jumps = size // 32, size // 24
     code = _calls(written)
     for index in range(jumps):
@@ -173,7 +173,7 @@ def jumps_to_themselves(size: int) -> np.ndarray:
 
 
 def jumps_to_many_places(size: int) -> np.ndarray:
-    """The verifier needs a separate set of written registers for each pending jump."""
+    """Return code with many pending jumps, for each of which the verifier needs a set of written registers."""
     jumps = size // 20
     code = []
     for index in range(jumps):
@@ -182,7 +182,7 @@ def jumps_to_many_places(size: int) -> np.ndarray:
 
 
 def entangled_loops(size: int) -> np.ndarray:
-    """Each pass of the verifier over the code discovers for one more loop that register 1 is not written.
+    """Return code of which the verifier needs many passes: each discovers for one loop that register 1 is not written.
 
     The loops precede a long sequence of other instructions.
     """
@@ -194,7 +194,7 @@ def entangled_loops(size: int) -> np.ndarray:
 
 
 def types_that_settle_late(size: int) -> np.ndarray:
-    """A chain of functions, each of which returns the result of the next one."""
+    """Return a chain of functions, each of which returns the result of the next one."""
     count = size // 120
     names = _strings([b"f%d" % index for index in range(count)])
     code: list[int] = []

@@ -51,7 +51,7 @@ class Seen:
             self.outcomes.update(outcomes_of(outcome))
 
 
-SEEN: dict[int, Seen] = {}  # by block
+SEEN: dict[int, Seen] = {}  # statistics by block
 
 
 @pytest.mark.parametrize("block", range(FIRST, LAST))

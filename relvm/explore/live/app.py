@@ -94,7 +94,7 @@ class _Live:
         about = "The program, which is not built yet."
         lines = tuple(map(Line, self.latest.text.splitlines()))
         given = View("given", about, 0.0, True, True, lines)
-        # The text is encoded twice, because the page's data has no control characters, but a program can have them.
+        # The text is encoded as JSON twice, because the page's data must not contain control characters.
         live = {
             "request": self.latest.to_json(),
             "isModel": bool(self.settings.model),

@@ -39,7 +39,7 @@ def serve(
     name
         Name of the program, in the title of the page, in messages and in source locations.
     model
-        Path of an ONNX model, which is built instead of a text, or "".
+        Path of an ONNX model to build, or "" to build the text of each request.
     output
         The file that the button "Save" writes, or None for no such button.
     port

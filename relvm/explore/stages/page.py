@@ -75,8 +75,10 @@ def stage_data(views: Iterable[View]) -> dict[str, Any]:
 
 
 def _timeline_data(timeline: Timeline) -> dict[str, Any]:
-    """Return the longest calls of a timeline in the form of page_files/timeline.js, by their start.  Times are in
-    microseconds."""
+    """Return the longest calls of a timeline as data for page_files/timeline.js.
+
+    The calls are in the order of their starts.  Times are in microseconds.
+    """
     longest = sorted(timeline.calls, key=lambda call: -call.seconds)[:_MAX_CALLS]
     names: dict[str, int] = {}
     calls = [

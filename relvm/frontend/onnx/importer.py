@@ -52,7 +52,7 @@ import_converters()
 _MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 
 # Exceptions that a converter raises for a malformed node, for example because an input is missing, an attribute has the
-# wrong type, or a text is not UTF-8.
+# wrong type, or a string is not UTF-8.
 MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 

@@ -233,7 +233,7 @@ class ExpressionTranslator(SourceReader):
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
-        """Return the dimensions whose values are available here, as scalars."""
+        """Return, by name, the dimensions whose values are available in the current block, as scalars."""
         known = self.builder.known_dims()
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 

@@ -54,7 +54,7 @@ class Source:
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
-        """Return an error of class `kind` at `offset`, in characters, in the text."""
+        """Return an error of class `kind` at `offset`, in characters, in the source."""
         line, column = self.place(offset)
         return self.error_at(kind, reason, line, column)
 
@@ -222,7 +222,7 @@ class TokenReader:
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
-            value.encode(errors="surrogateescape")  # bytes that are not UTF-8 are kept as surrogates
+            value.encode(errors="surrogateescape")  # invalid UTF-8 bytes are represented as surrogates
         except json.JSONDecodeError as error:
             raise self.error(RelvmSyntaxError, f"invalid string: {error.msg}", token) from None
         except UnicodeEncodeError as error:

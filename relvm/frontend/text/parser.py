@@ -367,12 +367,12 @@ class _Parser(KernelReader):
         return expr
 
     def arguments(self) -> tuple[Expr, ...]:
-        """Parse `(a, b)`."""
+        """Parse the arguments of a call, such as `(a, b)`."""
         self.expect("(")
         return self.rest_of_arguments()
 
     def rest_of_arguments(self) -> tuple[Expr, ...]:
-        """Parse `a, b)`."""
+        """Parse the arguments of a call after the opening parenthesis, such as `a, b)`."""
         args, _ = self.listed(")", self.expression)
         return tuple(args)
 

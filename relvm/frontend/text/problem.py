@@ -1,4 +1,4 @@
-"""Errors in a text, as a range of characters for an editor to underline."""
+"""Errors in a source text, as a range of characters for an editor to underline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from relvm.frontend.text.lexer import Source, tokenize
 
 @dataclass(frozen=True)
 class Problem:
-    """An error in a text.  start, end: offsets in characters, both 0 if the message has no location in the text."""
+    """An error in a source text.
+
+    start, end: offsets of the erroneous characters.  Both are 0 if the error has no location in the source text.
+    """
 
     message: str
     start: int

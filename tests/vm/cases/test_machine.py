@@ -412,7 +412,7 @@ def test_profile_of_packed_functions_is_exclusive(machine) -> None:
     rows = {row.name: row for row in machine.profile("called", V).rows}
     assert rows["test.cases.machine"].kind == "packed" and rows["test.cases.machine"].count == 1
     assert rows["test.cases.machine"].bytes == 2 * V.nbytes
-    assert any(name.startswith("multiply") for name in rows)  # what it called is a row of its own
+    assert any(name.startswith("multiply") for name in rows)  # the callee has a separate row
 
 
 def test_profile_takes_saved_functions_and_set_inputs(machine) -> None:
