@@ -1,4 +1,4 @@
-"""Measure a runtime in a process of its own, for benchmarks/start.py.
+"""Measure a runtime in a separate process, for benchmarks/start.py.
 
 The command is `python -m benchmarks.start_child first|again relvm|onnxruntime MODEL INPUTS.npz`.  The process imports
 nothing that the runtime does not need.
@@ -39,7 +39,7 @@ RUNTIMES = {"relvm": _relvm, "onnxruntime": _onnxruntime}
 
 
 def _import(who: str) -> None:
-    """Import all that a first result of a runtime needs."""
+    """Import everything that a runtime needs for its first result."""
     if who == "relvm":
         import onnx  # noqa: F401
 

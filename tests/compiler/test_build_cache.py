@@ -1,4 +1,4 @@
-"""Builds of model files are kept: what is found again, and what is not."""
+"""Tests of the build cache for model files: builds that are found in it, and builds that are not."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(path: Path, number: int) -> Path:
 
 
 def steps(module: Module, *args: object, **options: object) -> list[str]:
-    """The steps that a build takes: none where it is found."""
+    """Build a module and return the steps of the build.  The list is empty if the build is found in the cache."""
     taken: list[str] = []
     vm.build(module, *args, progress=taken.append, **options)
     return taken
@@ -118,7 +118,7 @@ def test_elements_in_another_file_are_part_of_the_key(tmp_path: Path) -> None:
 
 
 def test_the_sources_of_relvm_are_part_of_the_key() -> None:
-    """However relvm is installed: in an editable one its modules lie elsewhere than its package data."""
+    """The sources are found also in an editable installation, where modules and package data are in other folders."""
     from relvm.compiler.build_cache import _own_sources
 
     assert _own_sources() != hashlib.sha256(b"").hexdigest()

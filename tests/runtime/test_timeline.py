@@ -1,4 +1,4 @@
-"""Timelines of runs: their calls, their picture, and the file for Perfetto."""
+"""Tests of the timeline of a run: calls, picture, and the file for Perfetto."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from relvm.runtime.debug_hook import MachineDebugger
 from relvm.tables import DTYPES, KERNEL_OPCODES, element_functions, numbers
 
 _NUMBERS = numbers(DTYPES)
-_BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # elements of memory whose dtype the program does not state
-_CACHED = 64  # instructions whose registers are remembered
+_BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # assumed dtype by element size, if the program states none
+_CACHED = 64  # number of instructions for which `contents` is cached
 _NAMES = 20  # limit on the names in a message
-_MAX_AXES = 32  # of an array of NumPy 1
+_MAX_AXES = 32  # NumPy 1's limit
 _COMPARISONS = ("lt", "le", "eq", "ne")
 
 

@@ -245,4 +245,4 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
 
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-_MAX_IN_A_FIELD = 4  # 2-bit elements in one number
+_MAX_IN_A_FIELD = 4  # largest number of elements that one number of a typed field holds (2-bit types)

@@ -85,7 +85,7 @@ class OnnxNode:
     inputs: list[Expr | HostValue | None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute as a Python value: text as str, tensors as arrays, graphs unchanged.
+        """Return an attribute as a Python value: strings as str, tensors as arrays, graphs unchanged.
 
         default: the result if the node does not have the attribute.
         """

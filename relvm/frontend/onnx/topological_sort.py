@@ -98,8 +98,8 @@ def _makers(nodes: Any, given: set[str]) -> dict[str, int]:
 def _order(nodes: Any, given: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    given: the names of the values defined before the nodes.   Among the possible nodes, the one with the smallest index
-    is next.  Nodes in a cycle, and nodes that depend on a cycle, come last.
+    given: the names of the values defined before the nodes.   Among the nodes whose inputs are defined, the one with
+    the smallest index comes next.  Nodes in a cycle, and nodes that depend on a cycle, come last.
     """
     makers = _makers(nodes, given)
     waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]

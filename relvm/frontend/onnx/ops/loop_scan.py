@@ -141,7 +141,7 @@ def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> lis
     return numbers
 
 
-_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have lost their batch axis
+_OF_ONE = "__of_one"  # marks the inner Scan that `_over_batch` creates, which has no batch axis
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
@@ -350,7 +350,7 @@ class _Repeated:
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
         if row.type.rank is None:
-            return node.emit(ops.list_stack(rows, axis=axis))  # fails without a row: the rank is unknown
+            return node.emit(ops.list_stack(rows, axis=axis))  # an empty list is an error at run time
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         own = round_.graph.own_dims
         found = (None,) * row.type.rank if row.type.shape is None else row.type.shape
