@@ -45,7 +45,8 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """Return the program as text, which `parse_text` parses.  The parsed program encodes to the same bytes."""
+    """Return the program as text, which `parse_text` can parse.  If the parsed program is encoded, the bytes are the
+    same."""
     return "".join(f"{line}\n" for line in _lines(program))
 
 

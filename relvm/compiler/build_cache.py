@@ -108,7 +108,7 @@ def claim(place: Path) -> Iterator[None]:
 
 
 def keep(place: Path, executable: Executable) -> None:
-    """Write an executable to the cache file `place`."""
+    """Write an executable to the cache file `place`, which is replaced if it exists."""
     write(place, executable.to_bytes())
 
 

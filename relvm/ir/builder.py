@@ -433,7 +433,8 @@ class Builder:
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Restore the counts that `names` returned.  Use this to discard the expressions emitted since then."""
+        """Restore the counts that `names` returned.  Call this after the expressions emitted since then have been
+        discarded."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)

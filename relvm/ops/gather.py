@@ -208,7 +208,8 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """For each row of `indices`, yield the position of the row, and the index tuple of the slice of x that it selects.
+    """Yield, for each row of `indices`, the position of the row and the index tuple of the slice of x that the row
+    selects.
 
     A row consists of the indices along the last axis.  Raise RelvmIndexError if an index is out of range.
     """
