@@ -207,7 +207,7 @@ def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
 
 
 def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
-    """Allocate the registers of one kind to slots.  Registers with disjoint live ranges may share a slot.
+    """Allocate the registers of one kind to slots.  Registers with disjoint live ranges can share a slot.
 
     A live range extends from the first to the last instruction that uses the register.  If a loop uses a register that
     is defined before the loop, the live range extends to the end of the loop.  Views share a slot only if their

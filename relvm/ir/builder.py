@@ -424,7 +424,7 @@ class Builder:
         return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """Return the dimension variables that the next expression may use."""
+        """Return the dimension variables that the next expression can use."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
