@@ -1,4 +1,4 @@
-"""Packages that use onnxruntime, on relvm and on onnxruntime:   python -m benchmarks.clients [NAME...]
+"""Compare packages that use onnxruntime, on relvm and on onnxruntime:   python -m benchmarks.clients [NAME...]
 
 The packages and their programs are those of tests/clients.  Each measurement is a new process, and the libraries take
 turns.  The figures are medians.

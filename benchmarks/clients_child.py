@@ -1,7 +1,7 @@
 """Run a program on relvm, and wait for native code, for benchmarks/clients.py.
 
-The command is `python benchmarks/clients_child.py PROGRAM`.  Otherwise a process ends without waiting, and the next one
-compiles the rest.
+The command is `python benchmarks/clients_child.py PROGRAM`.  Without this wrapper, a program would end before all
+native code is compiled, and the next process would compile the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def main(program: str) -> None:
     for thread in threading.enumerate():
         if thread.name == "relvm upgrade":
             thread.join()
-    del globals_of_program  # kept until here, so that no session is released before its code is ready
+    del globals_of_program  # sessions are kept alive until here, so that their code is compiled
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Batches on a local Dask cluster: what a batch costs beyond its run, and how runs scale over processes.
+"""Measure the overhead of a batch on a local Dask cluster, and the scaling over processes.
 
     python -m benchmarks.distributed [--processes 2] [--seconds 4]
 
-Client and scheduler share the processors with the workers, as they do wherever a cluster is one machine.  Batches of a
-given length are of two kinds: those that wait need no processor, so more workers than there are processors show what
-client, scheduler and workers lose by themselves; those that compute, a loop of calls, which needs no memory, also show
-what sharing the processors costs.
+The client and the scheduler share the processors with the workers, as always in a cluster on one machine.  There are
+two kinds of batches of a given length:
+
+- Batches that wait need no processor.  With more workers than processors, they show the overhead of the client, the
+  scheduler and the workers alone.
+- Batches that compute run a loop of calls, which needs no memory.  They also show the cost of sharing the processors.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ MODEL_MEGABYTES = (1, 100)
 
 @contextmanager
 def cluster(processes: int) -> Iterator[Client]:
-    """A client of so many worker processes on this machine."""
+    """Start a cluster with `processes` worker processes on this machine, and yield a client."""
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
         LocalCluster(n_workers=processes, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as workers,
@@ -51,7 +53,7 @@ def build(text: str) -> vm.Executable:
 
 
 def large(megabytes: float) -> vm.Executable:
-    """One with a constant of so many MB."""
+    """Return an executable with a constant of `megabytes` MB."""
     builder = vm.ExecBuilder()
     with builder.function("main", ["x"]):
         builder.emit_ret(builder.r(0))
@@ -63,7 +65,7 @@ def large(megabytes: float) -> vm.Executable:
 
 
 def seconds_of(batches: Iterator | list, executable: vm.Executable, client: Client, **options) -> float:
-    """Of a whole run."""
+    """Return the seconds that `map_batches` takes for all batches."""
     began = time.perf_counter()
     for _ in map_batches(executable, batches, client=client, **options):
         pass
@@ -71,7 +73,11 @@ def seconds_of(batches: Iterator | list, executable: vm.Executable, client: Clie
 
 
 def overhead(client: Client, seconds: float) -> list[tuple[str, str, str]]:
-    """Milliseconds of a batch that does nothing, and of processor time of this process: client and scheduler."""
+    """Measure batches that do nothing.
+
+    Return rows: a name, the milliseconds for a batch, and the milliseconds of CPU time for a batch in this process,
+    which runs the client and the scheduler.
+    """
     loop, double = build(LOOP), build(DOUBLE)
     count = max(int(seconds * 100), 20)
     ways = {
@@ -94,7 +100,7 @@ def overhead(client: Client, seconds: float) -> list[tuple[str, str, str]]:
 
 
 def written(executable: vm.Executable, folder: str, client: Client) -> float:
-    """Seconds of `map_files`."""
+    """Return the seconds that `map_files` takes for all files in a folder."""
     began = time.perf_counter()
     for _ in map_files(executable, folder, Path(folder, "out"), client=client):
         pass
@@ -102,7 +108,11 @@ def written(executable: vm.Executable, folder: str, client: Client) -> float:
 
 
 def sizes(client: Client, seconds: float) -> list[tuple[str, str, str]]:
-    """Milliseconds of a batch of so many MB, in through the scheduler and as many out, or read and dropped."""
+    """Measure large batches.
+
+    Return rows: the megabytes of a batch, the milliseconds for a batch whose arguments and results are sent through the
+    scheduler, and the milliseconds for a batch that is read from a file and has a small result.
+    """
     double, rows = build(DOUBLE), []
     for megabytes in MEGABYTES:
         x = np.ones(int(megabytes * 250_000), np.float32)
@@ -117,7 +127,10 @@ def sizes(client: Client, seconds: float) -> list[tuple[str, str, str]]:
 
 
 def models(client: Client) -> list[tuple[str, str]]:
-    """Seconds until each worker has run an executable of so many MB for the first time, and once more."""
+    """Measure large executables.
+
+    Return rows: the megabytes of the executable, and the seconds of its first and its second use by all workers.
+    """
     rows = []
     for megabytes in MODEL_MEGABYTES:
         executable = large(megabytes)
@@ -128,14 +141,18 @@ def models(client: Client) -> list[tuple[str, str]]:
 
 
 class Functions(WorkerPlugin):
-    """Registers on each worker what batches wait by."""
+    """A plugin that registers the function benchmarks.wait on each worker."""
 
     def setup(self, worker: object) -> None:
         vm.register_func("benchmarks.wait", lambda milliseconds: time.sleep(milliseconds / 1e3), override=True)
 
 
 def waiting(seconds: float) -> list[list[str]]:
-    """For each length of a batch that waits, batches a second and what is lost: the time beyond that of the batches."""
+    """Measure batches that wait.
+
+    Return rows: the milliseconds of a batch, and for each number of workers the batches per second and the overhead, as
+    a percentage of the time of the batches.
+    """
     wait, rows = build(WAIT), [[f"{each}"] for each in MILLISECONDS]
     options = {"functions": ["benchmarks.*"]}
     for count in WORKERS:
@@ -150,7 +167,7 @@ def waiting(seconds: float) -> list[list[str]]:
 
 
 def alone(runner: Runner, rounds: int) -> float:
-    """Seconds of a run in this process, the best of some."""
+    """Return the seconds of a run in this process, the minimum of five runs."""
     best = float("inf")
     for _ in range(5):
         began = time.perf_counter()
@@ -160,7 +177,7 @@ def alone(runner: Runner, rounds: int) -> float:
 
 
 def lengths(processes: int, seconds: float) -> list[list[str]]:
-    """For each length of a batch, what is lost: the time of the run beyond that of its batches, of this time."""
+    """Measure batches that compute.  Return rows as in `waiting`."""
     loop = build(LOOP)
     runner = Runner(loop)
     rounds = int(1e-3 / alone(runner, 1_000_000) * 1_000_000)
@@ -185,7 +202,7 @@ def table(head: list[str], rows: list) -> None:
 
 
 def columns(workers: Iterable[int]) -> list[str]:
-    """Heads of two columns for each number of workers."""
+    """Return the headings of two columns for each number of workers."""
     return [head for count in workers for head in (f"batches/s, {count} worker{'s' * (count > 1)}", "lost")]
 
 

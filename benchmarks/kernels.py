@@ -1,10 +1,11 @@
-"""Kernels beside libraries, on one thread:   OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels
+"""Compare kernels with libraries, on one thread:   OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels
 
-Billions of operations a second (a multiplication and an addition are two) of matrix products and convolutions, of
-floats and of bytes (QLinearConv): relvm's kernels, NumPy's product (OpenBLAS), and ONNX Runtime; the weights are
-constants, which relvm and ONNX Runtime pack.
-Then a network of three layers at batch 1, in microseconds; in TVM, too, where RELVM_TVM_PYTHON names an interpreter
-that has apache-tvm and onnx.
+The table has billions of operations per second (a multiplication and an addition are two) for matrix products and
+convolutions, with floats and with bytes (QLinearConv).  relvm's kernels are compared with NumPy's matrix product
+(OpenBLAS) and with ONNX Runtime.  Weights are constants, which relvm and ONNX Runtime pack.
+
+The last line has the microseconds of a network of three layers at batch size 1.  It includes TVM if RELVM_TVM_PYTHON
+is an interpreter with apache-tvm and onnx.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from relvm.frontend.onnx import from_onnx
 _RANDOM = np.random.default_rng(0)
 _SECONDS, _ROUNDS = 0.15, 5
 
-# rows, columns, depth
+# Rows, columns and depth.
 PRODUCTS = [(1, 512, 512), (16, 384, 384), (64, 768, 768), (128, 1536, 384), (512, 512, 512), (1024, 1024, 1024)]
-# channels, filters, height and width, window, stride, groups
+# Channels, filters, height and width, window, stride, groups.
 CONVOLUTIONS = [
     (3, 32, 112, 3, 2, 1),
     (24, 24, 104, 3, 1, 1),
@@ -42,7 +43,7 @@ CONVOLUTIONS = [
     (64, 64, 112, 3, 1, 64),
     (192, 192, 28, 5, 1, 192),
 ]
-# the same, of bytes
+# The same for 8-bit convolutions.
 BYTE_CONVOLUTIONS = [
     (3, 32, 224, 3, 2, 1),
     (64, 64, 56, 3, 1, 1),
@@ -80,7 +81,7 @@ def _runs(model: onnx.ModelProto, x: np.ndarray) -> dict[str, Callable]:
 
 
 def _seconds(runs: dict[str, Callable]) -> dict[str, float]:
-    """The median of each, taken in blocks by turns."""
+    """Return the median time of each function in seconds.  The functions take turns, in blocks of calls."""
     times: dict[str, list[float]] = {who: [] for who in runs}
     for _ in range(_ROUNDS):
         for who, run in runs.items():
@@ -151,7 +152,7 @@ def _byte_runs(channels: int, filters: int, side: int, window: int, stride: int,
 
 
 def _network() -> None:
-    """Three layers, 256 to 512 to 512 to 10, at batch 1."""
+    """Print the times of a network with layers 256-512-512-10 at batch size 1."""
     sizes = (256, 512, 512, 10)
     constants, nodes, last = {}, [], "x"
     for layer, (depth, columns) in enumerate(pairwise(sizes)):

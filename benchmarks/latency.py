@@ -44,7 +44,7 @@ ENDS = (KeyboardInterrupt, RelvmInterrupted, RelvmTimeoutError)
 
 
 def main(models: Sequence[str]) -> None:
-    """Prints the table."""
+    """Print the table."""
     columns = ("milliseconds: median, longest", "Ctrl-C", "interrupt", "deadline", "longest kernel")
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for name, (text, arguments) in LOOPS.items():
@@ -66,14 +66,14 @@ def main(models: Sequence[str]) -> None:
 
 
 def timed(machine: vm.VirtualMachine, arguments: Sequence[Any]) -> float:
-    """Seconds of a run."""
+    """Return the seconds of a run."""
     started = time.perf_counter()
     machine["main"](*arguments)
     return time.perf_counter() - started
 
 
 def show(name: str, executable: Any, arguments: Sequence[Any], delays: Sequence[float], longest: str) -> None:
-    """Prints a row.  delays: seconds from the start of each run until it is to end."""
+    """Print a row.  delays: the seconds after which each run is ended."""
     machine = vm.VirtualMachine(executable)
 
     def control_c() -> None:
@@ -87,7 +87,10 @@ def show(name: str, executable: Any, arguments: Sequence[Any], delays: Sequence[
 def ended(
     machine: vm.VirtualMachine, arguments: Sequence[Any], delays: Sequence[float], act: Callable[[], None]
 ) -> list[float]:
-    """Seconds from `act` until Python has the error; of runs that ended before there are none."""
+    """Start a run for each delay, and call `act` after the delay.
+
+    Return the seconds from the call of `act` until Python has the error, without runs that were already over.
+    """
     found = []
     for delay in delays:
         acted: list[float] = []
@@ -101,7 +104,7 @@ def ended(
         thread.start()
         try:
             machine["main"](*arguments)
-            thread.join()  # where Ctrl-C comes after the run, here
+            thread.join()  # Ctrl-C is raised here if the run is over
         except ENDS:
             found.append(time.perf_counter() - acted[0])
         thread.join()
@@ -109,7 +112,7 @@ def ended(
 
 
 def over_deadline(executable: Any, arguments: Sequence[Any], delays: Sequence[float]) -> list[float]:
-    """Seconds from the deadline until Python has the error."""
+    """Return the seconds from the deadline of each run until Python has the error."""
     found = []
     for delay in delays:
         machine = vm.VirtualMachine(executable, max_seconds=delay)
@@ -122,7 +125,7 @@ def over_deadline(executable: Any, arguments: Sequence[Any], delays: Sequence[fl
 
 
 def late(seconds: list[float]) -> str:
-    """A cell."""
+    """Return the text of a table cell."""
     if not seconds:
         return "it was over"
     return f"{statistics.median(seconds) * 1e3:.2f}, {max(seconds) * 1e3:.2f}"

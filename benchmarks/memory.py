@@ -1,8 +1,9 @@
 """The memory of a run of each real model:   python -m benchmarks.memory
 
-Each row: the bytes of the planned arena with the first case's sizes, and the lower bound, the most bytes alive at once;
-then the most bytes that a first run in compiled mode asks malloc for beyond its inputs, and what a later run asks for:
-the blocks, and those of a kilobyte or more.  The process starts itself again with malloc counted (count_bytes.c).
+A row has the bytes of the planned arena for the sizes of the first case, and the lower bound, which is the maximum of
+live bytes.  The next column is the maximum number of bytes that the first run in compiled mode allocates with malloc,
+without its inputs.  The last columns are the blocks that a later run allocates, and those of a kilobyte or more.  The
+process restarts itself with a counting malloc (count_bytes.c).
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def main(library: ctypes.CDLL, names: list[str]) -> None:
 
 
 def planned(path: Path, case: dict) -> tuple[int, int]:
-    """The bytes that main's tensors take as they are planned for the sizes of a case, and the most alive at once."""
+    """Return the bytes of the tensors of main as planned for the sizes of a case, and the maximum of live bytes."""
     import onnx
 
     from relvm.frontend.onnx import from_onnx

@@ -1,8 +1,8 @@
-"""Compare the compiler options of kernels: time to compile and to run the real models, beside -O3 with all its passes.
+"""Compare relvm's compiler options for kernels with -O3: the times of compiling and running the real models.
 
     python -m benchmarks.optimization_level [MODEL ...]
 
-The two executables of a model take turns in one process; the ratio is that of their medians.
+The two executables of a model take turns in one process.  The ratio is that of the median times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from relvm import vm
 from relvm.compiler import toolchain
 from relvm.frontend.onnx import from_onnx
 
-SECONDS, LEAST = 1.5, 5  # of both executables of a model, and calls of each
+SECONDS, LEAST = 1.5, 5  # minimum time for both executables of a model, and minimum of calls of each
 OPTIONS = {
     "-O3": ("-O3", *(flag for flag in toolchain._KERNELS if flag != "-O2" and flag not in toolchain._VECTORS)),
     "relvm": toolchain._KERNELS,
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _measure(name: str) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds of a call, and of the processor in the compiler, with each of the options."""
+    """Return the median seconds of a call, and the CPU seconds of the C compiler, both by the name of the options."""
     model = MODELS[name]
     module = from_onnx(model.path())
     inputs = next(iter(model.cases()))

@@ -1,13 +1,13 @@
-"""First results without a C compiler, beside ONNX Runtime:   python -m benchmarks.start [MODEL...]
+"""Compare first results without a C compiler with ONNX Runtime:   python -m benchmarks.start [MODEL...]
 
 relvm runs with exec_mode="auto" and no C compiler, so functions and kernels are bytecode.  For the first case of each
 model, with one thread:
 
-- first s: from the model file to the first result in a new process with an empty cache, without imports; and the same
-  for the creation of an ONNX Runtime session and its first run.
-- again s: a whole new process, from its start to its end, with the build in the cache; and ONNX Runtime's.  Both read
-  their inputs from a .npz file.  The median of three.
-- steady ms: the median of a run, taken in blocks by turns in one process.
+- first s: the time from the model file to the first result, without imports, in a new process with an empty cache.  For
+  ONNX Runtime, it is the time of creating a session and of its first run.
+- again s: the time of a whole new process, with the build in the cache.  Both runtimes read their inputs from a .npz
+  file.  The figure is the median of three processes.
+- steady ms: the median time of a run.  The runtimes take turns in one process.
 
 Each ratio is relvm's time divided by ONNX Runtime's.
 """
@@ -62,7 +62,7 @@ def _times(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, flo
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, **model.cases()[0])
         environment = os.environ | {"RELVM_CACHE_DIR": folder, "RELVM_CC": "none"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages are compiled
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that Python has compiled all imported packages
 
         def child(what: str, who: str) -> Any:
             command = [sys.executable, "-m", "benchmarks.start_child", what, who, str(model.path()), str(inputs)]

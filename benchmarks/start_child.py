@@ -1,4 +1,4 @@
-"""Measure a runtime in a process of its own, for benchmarks/start.py.
+"""Measure a runtime in a separate process, for benchmarks/start.py.
 
 The command is `python -m benchmarks.start_child first|again relvm|onnxruntime MODEL INPUTS.npz`.  The process imports
 nothing that the runtime does not need.
@@ -39,13 +39,13 @@ RUNTIMES = {"relvm": _relvm, "onnxruntime": _onnxruntime}
 
 
 def _import(who: str) -> None:
-    """Import all that a first result of a runtime needs."""
+    """Import everything that a runtime needs for its first result."""
     if who == "relvm":
         import onnx  # noqa: F401
 
         import relvm.compiler.build
         import relvm.frontend.onnx
-        import relvm.model_loader  # noqa: F401
+        import relvm.model  # noqa: F401
     else:
         import onnxruntime  # noqa: F401
 

@@ -1,11 +1,11 @@
-"""Machines on several threads of Python: how many runs a second, and how that grows with the threads.
+"""Measure machines on several Python threads: the runs per second, and how they scale with the number of threads.
 
     python -m benchmarks.threads
 
-Each thread has a machine of its own over one executable.  Beside them stand as many processes, which share nothing:
-what threads lose to those is what they wait for each other; and a `relvm.ThreadPoolRunner` of as many workers: what it
-loses to threads is what handing over an input and a result costs.  All take turns; a row shows the best of each, as the
-machines are noisy.
+All threads share one executable, and each thread has its own machine.  For comparison, the table has the same number of
+processes, which share nothing: the difference is the time that threads wait for each other.  It also has a
+`relvm.ThreadPoolRunner` with the same number of workers: its difference from threads is the cost of passing inputs and
+results.  All variants take turns.  A row shows the best result of each, because measurements are noisy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECONDS, TURNS = 0.05, 40
 
 VECTOR, MATRIX = np.ones(16, np.float32), np.ones((384, 384), np.float32)
 
-# What runs, its text, its arguments.  The first two are the machine alone, or nearly; the last two kernels.
+# For each program, its text and arguments.  The first two mainly measure the machine, and the last two the kernels.
 WORK = {
     "fib(24), no kernels": (
         "def main(n: i64) -> i64 { return if n < 2 then n else @main(n - 1) + @main(n - 2) }",
@@ -46,7 +46,7 @@ WORK = {
 
 
 def rate_of(executable: vm.Executable, arguments: tuple, start: threading.Barrier | None = None) -> float:
-    """Runs a second of a machine of its own, over SECONDS."""
+    """Create a machine, run it for SECONDS, and return the runs per second.  start: a barrier to wait for, or None."""
     run = vm.VirtualMachine(executable, num_threads=1)["main"]
     run(*arguments)
     if start:
@@ -59,7 +59,7 @@ def rate_of(executable: vm.Executable, arguments: tuple, start: threading.Barrie
 
 
 def of_threads(executable: vm.Executable, arguments: tuple, count: int) -> float:
-    """Runs a second of `count` threads together."""
+    """Return the total runs per second of `count` threads."""
     start, rates = threading.Barrier(count), []
     threads = [
         threading.Thread(target=lambda: rates.append(rate_of(executable, arguments, start))) for _ in range(count)
@@ -72,7 +72,7 @@ def of_threads(executable: vm.Executable, arguments: tuple, count: int) -> float
 
 
 def of_processes(executable: vm.Executable, arguments: tuple, count: int) -> float:
-    """Runs a second of `count` children of fork together."""
+    """Return the total runs per second of `count` forked processes."""
     children = []
     for _ in range(count):
         reads, writes = os.pipe()
@@ -91,10 +91,10 @@ def of_processes(executable: vm.Executable, arguments: tuple, count: int) -> flo
 
 
 def of_runner(executable: vm.Executable, arguments: tuple, count: int) -> float:
-    """Runs a second of a runner with `count` workers, its results taken in order."""
+    """Return the runs per second of a ThreadPoolRunner with `count` workers."""
     with relvm.ThreadPoolRunner(executable, count) as runner:
         results = runner.map(itertools.repeat(arguments))
-        for _ in range(2 * count):  # all workers are there
+        for _ in range(2 * count):  # warm-up of all workers
             next(results)
         began, runs = time.perf_counter(), 0
         while (now := time.perf_counter()) - began < SECONDS:
@@ -108,7 +108,7 @@ WAYS = {"threads": of_threads, "processes": of_processes, "workers": of_runner}
 
 
 def best(executable: vm.Executable, arguments: tuple) -> list[float]:
-    """The best of TURNS of one thread, and for each of COUNTS in each of WAYS."""
+    """Return the best of TURNS measurements of one thread, then of each way in WAYS with each number in COUNTS."""
     ways = [(of_threads, 1), *((way, count) for count in COUNTS for way in WAYS.values())]
     found = dict.fromkeys(ways, 0.0)
     for _ in range(TURNS):

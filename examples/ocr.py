@@ -1,8 +1,8 @@
 """Read the text in a picture:   python examples/ocr.py [PICTURE]
 
 The package rapidocr-onnxruntime finds lines of text, turns them upright and reads them, with three networks.  The
-package imports onnxruntime, in whose place relvm runs here.  The example needs `pip install rapidocr-onnxruntime` and
-relvm's extra `onnx`.  Without a picture, it draws one.
+package imports onnxruntime, which relvm replaces here.  The example needs `pip install rapidocr-onnxruntime` and
+relvm's extra `onnx`.  Without the argument PICTURE, it draws a picture with two lines of text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Ahead-of-time export
 #
-# Ahead-of-time export compiles a model to C sources that need only a C99 compiler. The code uses no virtual machine
-# and allocates no memory. The memory of a run is known in advance.
+# Ahead-of-time export compiles a model to C sources that need only a C99 compiler. The exported code uses no virtual
+# machine and allocates no memory. The memory that a run needs is known in advance.
 #
 # At the end of the notebook you can export a model as C sources, read its interface, test it, and state how much
 # memory it needs.
@@ -30,8 +30,8 @@ sorted(program.sources.files)
 print(program.sources.files["include/scores.h"])
 
 # %% [markdown]
-# The upper bound of `n` is 16, so the size of the memory pool is known. A model with an unbounded size raises an
-# error.
+# Intermediate tensors are stored in a memory pool, an array of fixed size. The size of the pool is known, because the
+# upper bound of `n` is 16. If a model has a size without an upper bound, the export raises an error.
 
 # %%
 from relvm.errors import RelvmUnsupportedError
@@ -47,7 +47,7 @@ except RelvmUnsupportedError as error:
     print(error)
 
 # %% [markdown]
-# If `write` is called with inputs and expected outputs, the folder contains a self test.
+# `write` writes the sources to a folder. If you also pass inputs and expected outputs, it writes a self test.
 
 # %%
 rng = np.random.default_rng(0)
@@ -62,7 +62,8 @@ print(done.stdout)
 assert done.returncode == 0, done.stderr
 
 # %% [markdown]
-# With the hosted runtime, the model becomes a shared library that Python runs without a virtual machine.
+# With the option `runtime="hosted"`, the model becomes a shared library, which Python can run without a virtual
+# machine.
 
 # %%
 config = aot.AotConfig("scores", runtime="hosted", interface="packed", unpacked=False)

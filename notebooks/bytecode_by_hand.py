@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Bytecode by hand
 #
-# A bytecode function is a list of instructions over registers. `vm.ExecBuilder` builds such functions without the
-# compiler.
+# A bytecode function is a list of instructions that read and write numbered registers. `vm.ExecBuilder` builds such
+# functions without the compiler.
 #
 # At the end of the notebook you can build and run functions from instructions, write a loop, and read the errors of
 # the verifier.
@@ -25,8 +25,8 @@ executable = builder.get()
 print(executable.as_text())
 
 # %% [markdown]
-# Registers 0 and 1 are the parameters. If the register of an `if` is true, the next instruction follows. Otherwise
-# `if` jumps to the label.
+# Registers 0 and 1 contain the arguments. The instruction `if` tests a register. If the register is true, the next
+# instruction follows. Otherwise, the instruction jumps to the label.
 
 # %%
 machine = vm.VirtualMachine(executable)
@@ -34,8 +34,9 @@ assert machine["main"](7, True) == (7, 7)
 assert machine["main"](7, False) == 7
 
 # %% [markdown]
-# The following cell prints the whole instruction set. Scalar arithmetic is the instruction `prim` with the name of a
-# primitive operator, such as `add_i64`. A loop is a backward jump.
+# The following cell prints the whole instruction set. The cell after it builds a function with a loop, which is a
+# backward jump. The instruction `prim` performs scalar arithmetic. One of its operands is the name of a primitive
+# operator, such as `add_i64`.
 
 # %%
 from relvm.tables import OPCODES
@@ -61,8 +62,7 @@ loop = builder.get()
 assert vm.VirtualMachine(loop)["sum_to"](1000) == 500500
 
 # %% [markdown]
-# Bytecode is verified before it runs. If a register is read before it is written, the result is an error, not a
-# crash.
+# relvm verifies bytecode before it runs. For example, if a register is read before it is written, an error is raised.
 
 # %%
 from relvm.errors import RelvmError
@@ -77,7 +77,7 @@ except RelvmError as error:
     print(f"{type(error).__name__}: {error}")
 
 # %% [markdown]
-# `as_python` converts an executable back to a Python program that builds it with `vm.ExecBuilder`.
+# `as_python` converts an executable to a Python program that builds the same executable with `vm.ExecBuilder`.
 
 # %%
 program = loop.as_python()

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Closures, recursion, tail calls
 #
-# Functions are values. A local function can use the variables of the enclosing function, and may call itself. A tail
-# call, which is the last action of a function, needs no stack space.
+# In relvm, functions are values. A local function can use the variables of the enclosing function, and can call
+# itself. A tail call, that is, a call whose result the function returns, needs no stack space.
 #
 # At the end of the notebook you can pass functions as values, write loops as tail calls, and see how the compiler
 # lifts local functions.
@@ -29,7 +29,8 @@ machines = {
 }
 
 # %% [markdown]
-# A closure that the machine returns is a Python callable. It can also be passed to the machine as an argument.
+# A closure is a function together with the variables that it uses. If a program returns a closure, the result is a
+# Python callable. You can also pass it to a function of the same machine.
 
 # %%
 for machine in machines.values():
@@ -38,8 +39,8 @@ for machine in machines.values():
     assert machine["twice"](add_five, 1) == 11
 
 # %% [markdown]
-# `depth` adds 1 after its recursive call has returned, so the calls nest. If they nest too deeply, the result is an
-# error, not a crash.
+# `depth` adds 1 after its recursive call has returned, so it is not a tail call, and the calls are nested. If calls
+# are nested too deeply, an error is raised.
 
 # %%
 for mode, machine in machines.items():
@@ -77,8 +78,9 @@ print(print_module(collatz.module))
 assert vm.VirtualMachine(vm.build(collatz.module))["collatz"](27) == 111
 
 # %% [markdown]
-# The pass `lambda_lifting` turns local functions into functions of the module. Captured variables become additional
-# parameters at the end. The function is called by name, so the loop creates no closure.
+# The pass `lambda_lifting` turns local functions into functions of the module. The variables of the enclosing
+# function that a local function uses become additional parameters at the end. The function of the loop is called by
+# its name and never used as a value, so the loop creates no closure.
 
 # %%
 from relvm.explore import explore

@@ -28,14 +28,14 @@ def triangle(n: i64, sum: i64) -> i64 {
 stages = explore(module, exec_mode="compiled")
 
 # %% [markdown]
-# Bytecode and C are printed from the same routine. A routine contains statements over registers `r`, constants `c`
-# and functions `f`.
+# The compiler turns each function into a routine, and prints the routine either as bytecode or as C. The statements
+# of a routine use registers `r`, constants `c` and functions `f`.
 
 # %%
 print(stages["routine"])
 
 # %% [markdown]
-# A kernel is a C function that takes tensors and contains a loop nest.
+# A kernel is a C function whose parameters are tensors. It contains a loop nest over their elements.
 
 # %%
 lines = stages["c"].text.split("\n")
@@ -43,8 +43,10 @@ start = next(number for number, line in enumerate(lines) if "kernel_relu_f32" in
 print("\n".join(lines[start : start + 25]))
 
 # %% [markdown]
-# A routine is a C function that takes the machine and its registers. `triangle` tail-calls itself. That call becomes
-# a jump to the start of the function, so it needs no stack space.
+# A routine becomes a C function whose parameters include the machine and the registers. All parameters and results of
+# `triangle` are scalars, so this function only checks the arguments and calls a second C function, which computes
+# with C integers instead of registers. `triangle` tail-calls itself. This call becomes a jump to the start of the
+# function, so it needs no stack space.
 
 # %%
 source = vm.build(module, exec_mode="compiled").source
@@ -63,7 +65,8 @@ for mode, machine in machines.items():
     print(f"{mode}: {seconds * 1e3:.2f} ms for a million rounds")
 
 # %% [markdown]
-# The modes can be mixed. A mapping selects the mode of each function. The results are the same.
+# The two modes can be mixed in an executable. Pass a mapping that contains the mode of each function. The results are
+# the same.
 
 # %%
 mixed = vm.VirtualMachine(vm.build(module, exec_mode={"triangle": "compiled"}))

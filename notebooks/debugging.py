@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Debugging
 #
-# A debugger stops a program between instructions. Breakpoints and values have the names of the program. Compiled
-# functions that were built for debugging stop at the same positions as bytecode.
+# A debugger stops a program between two instructions. You set breakpoints and inspect values by the names in the
+# program. The debugger also stops inside compiled functions, at the same positions as in bytecode.
 #
-# At the end of the notebook you can find the instruction that makes a NaN, stop at breakpoints with conditions, and
-# inspect registers.
+# At the end of the notebook you can find the instruction that produces a NaN, stop at breakpoints with conditions,
+# and inspect registers.
 
 # %%
 import numpy as np
@@ -31,7 +31,8 @@ debugger = Debugger(module, exec_mode="compiled", fused=False)
 x = np.float32([[1, 2, 3, 4], [2, 2, 2, 2]])
 
 # %% [markdown]
-# A result of this program is NaN. The debugger stops after the instruction that produces the first NaN.
+# The result of this program contains NaN. After `watch_nan()`, the debugger stops after the instruction that produces
+# the first NaN.
 
 # %%
 debugger.watch_nan()
@@ -39,9 +40,9 @@ print(debugger.run("main", x, 2))
 print(debugger["roots"])
 
 # %% [markdown]
-# The argument of `sqrt` is no longer available, because the roots have overwritten it. The run must therefore stop
-# before this instruction. A breakpoint can be a value, a function, a source line or an instruction. A breakpoint with
-# a condition stops only if the condition is true.
+# The argument of `sqrt` is no longer available, because the kernel has written the roots to the same memory. To
+# inspect the argument, the run must stop before this instruction. A breakpoint can be set at a value, a function, a
+# source line or an instruction. If it has a condition, the run stops only if the condition is true.
 
 # %%
 debugger.close()

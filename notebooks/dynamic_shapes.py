@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Dynamic shapes
 #
-# A size may be a variable. The same program runs for all values of the variable. The compiler checks all facts that
-# it knows about sizes.
+# A size in a type can be a variable, and the same program then runs for all values of the variable. The compiler
+# checks sizes at compile time as far as possible, and the program checks the others at run time.
 #
 # At the end of the notebook you can write types with symbolic sizes, tell which checks happen at compile time and
 # which at run time, and declare bounds.
@@ -29,7 +29,8 @@ joined = machine["main"](np.ones((2, 3), np.float32), np.ones((5, 3), np.float32
 assert joined.shape == (7, 3)
 
 # %% [markdown]
-# Both parameters have the size `m`. A call with different sizes raises an error.
+# The types of both parameters contain the size `m`. If the arguments have different sizes there, the call raises an
+# error.
 
 # %%
 try:
@@ -39,8 +40,8 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# Sizes are polynomials in a canonical form. Equal sizes therefore compare equal, even if they are written
-# differently.
+# The compiler stores sizes as polynomials in a canonical form. Two equal sizes therefore compare equal, even if they
+# are written differently.
 
 # %%
 typed = infer_types(
@@ -53,7 +54,7 @@ print(print_module(typed))
 assert "shape(n * 4)" in print_module(typed)
 
 # %% [markdown]
-# Sizes that cannot be equal raise an error at compile time.
+# If two sizes must be equal but cannot be, the program is rejected at compile time.
 
 # %%
 try:
@@ -63,7 +64,8 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# A size may be known only at run time. `match_cast` gives such a size a name, and checks the other sizes.
+# Some sizes are known only at run time. `match_cast` gives such a size a name, and checks the other sizes of the
+# tensor.
 
 # %%
 machine = machine_of("""
@@ -79,7 +81,8 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# Bounds of sizes are checked at every call. With bounds, the memory planner can reserve memory for the largest size.
+# A function can declare bounds of its sizes, which are checked at every call. With bounds, the compiler can plan
+# memory for the largest size.
 
 # %%
 bounded = parse_module("""
@@ -95,7 +98,7 @@ except RelvmShapeError as error:
     print(error)
 
 # %% [markdown]
-# **Exercise.** Write a program that puts the columns of two matrices next to each other, with the sizes in its type.
+# **Exercise.** Write a program that puts the columns of two matrices next to each other. State all sizes in its type.
 # What happens if the matrices have different numbers of rows?
 
 # %% tags=["solution"]

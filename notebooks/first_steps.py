@@ -2,8 +2,9 @@
 # # First steps
 #
 # This notebook defines a program, builds it in bytecode mode and in compiled mode, and runs it. Both modes give
-# bit-identical results. At the end of the notebook you can write a program in text form, run it in both modes, read its
-# errors, and save it. A module, a machine and a result show themselves if a cell ends with them.
+# bit-identical results. At the end of the notebook you can write a program in text form, run it in both modes, read
+# its errors, and save it. If a cell ends with a module, a machine or a result, Jupyter displays the contents of the
+# object.
 
 # %%
 import numpy as np
@@ -33,8 +34,8 @@ np.testing.assert_allclose(y.numpy(), np.maximum(x @ w, 0), rtol=1e-5)
 y
 
 # %% [markdown]
-# In compiled mode, the function itself is native code, too. The kernels, which perform the arithmetic, are the same
-# in both modes.
+# In compiled mode, the function `main` is native code, too. The kernels, which perform the arithmetic on tensors, are
+# the same in both modes.
 
 # %%
 compiled = vm.VirtualMachine(vm.build(module, exec_mode="compiled"))
@@ -54,8 +55,8 @@ except RelvmTypeError as error:
     print(error)
 
 # %% [markdown]
-# An executable can be saved to a single file. Native code that was built on this computer can be loaded here. Native
-# code from elsewhere requires `trust_native=True`.
+# You can save an executable to a file and load it again. An executable with native code can be loaded only on the
+# computer that built it. To load one from another computer, pass `trust_native=True`.
 
 # %%
 executable.save("model.rvm")
@@ -64,8 +65,8 @@ assert loaded["main"](x, w).numpy().tobytes() == y.numpy().tobytes()
 executable.stats()
 
 # %% [markdown]
-# The extension of relvm adds `%relvm_profile`, which runs a call and shows the time of each kernel. It also adds cells
-# that begin with `%%relvm`, which contain only a program.
+# `%load_ext relvm` adds two magic commands to Jupyter. `%relvm_profile` runs a call and shows the time of each
+# kernel. A cell that begins with `%%relvm` contains a program in text form, and compiles it.
 
 # %% tags=["remove-output"]
 # %load_ext relvm

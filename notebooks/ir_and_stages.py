@@ -1,8 +1,9 @@
 # %% [markdown]
 # # The IR and its stages
 #
-# A module passes through five stages: PARSED, TYPED, ANF, LOWERED and PLANNED. Each stage has its own rules. Passes
-# transform the module from one stage to the next. `explore` records the result of each pass.
+# During compilation, a module passes through five stages: PARSED, TYPED, ANF, LOWERED and PLANNED. Each stage has its
+# own rules for what a module can contain. Passes are the functions that transform a module. `explore` records the
+# module after each pass.
 #
 # At the end of the notebook you can name the stages of a module, print the module after each pass, and follow a line
 # through all stages.
@@ -33,8 +34,9 @@ print(stages["to_anf"])
 assert "relu(add(" in stages["given"].text and "relu(add(" not in stages["to_anf"].text
 
 # %% [markdown]
-# Softmax is declared as a composition of simpler operators, and fusion works on these. The operators in one `fused`
-# block share a kernel. The figure shows such a block as a green box.
+# Softmax is declared as a composition of simpler operators. A pass replaces it by these operators, so that they can
+# be fused with others. The operators in one `fused` block share a kernel. The figure shows such a block as a green
+# box.
 
 # %%
 print(stages.diff("decompose", "fuse_ops"))
@@ -54,8 +56,8 @@ assert (
 )
 
 # %% [markdown]
-# Every value stores its source location, and so does every instruction. The following cell prints the instructions
-# that come from line 2, the softmax.
+# The compiler stores for every value and every instruction the source lines from which it is derived. The following
+# cell prints the instructions that are derived from line 2, the softmax.
 
 # %%
 found = stages.trace("given", 2)
@@ -64,15 +66,15 @@ for number in found["bytecode"]:
 assert found["bytecode"]
 
 # %% [markdown]
-# The printed form of a module can be parsed back to the same module.
+# If the printed form of a module is parsed, the result is the same module.
 
 # %%
 text = print_module(module)
 assert print_module(parse_module(text)) == text
 
 # %% [markdown]
-# **Exercise.** The program `add(relu(x), relu(x))` computes the same value twice. Find the pass that removes one
-# computation.
+# **Exercise.** The program `add(relu(x), relu(x))` computes the same value twice. Find the pass that removes one of
+# the two computations.
 
 # %% tags=["solution"]
 twice = explore(parse_module("def main(x: f32[n]) -> f32[n] = add(relu(x), relu(x))"))

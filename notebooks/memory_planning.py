@@ -1,11 +1,13 @@
 # %% [markdown]
 # # Memory planning
 #
-# The compiler knows which tensors are alive at the same time. The pass `plan_memory` assigns memory to each tensor. A
-# tensor may overwrite a dead input, lie in an arena, or reuse the storage of a dead tensor.
+# A tensor is alive from its computation to its last use. The compiler knows which tensors are alive at the same time,
+# and the pass `plan_memory` assigns memory to each tensor. A storage is a block of memory. A tensor can overwrite an
+# input that is no longer used, share an arena (a storage for several tensors) with others, or reuse the storage of a
+# dead tensor.
 #
-# At the end of the notebook you can read a memory plan, explain when tensors share memory, and give bounds that make
-# its size known.
+# At the end of the notebook you can read a memory plan, explain when tensors share memory, and declare bounds so that
+# the size of the memory is known at compile time.
 
 # %%
 import numpy as np
@@ -27,8 +29,8 @@ stages = explore(module)
 print(stages["insert_kills"])
 
 # %% [markdown]
-# The program computes four tensors of 16 kB. At most two of them are alive at the same time. The result leaves the
-# function, so it has its own storage.
+# The program computes four tensors of 16 kB. At most two of them are alive at the same time. The function returns one
+# of them, which therefore has a storage of its own.
 
 # %%
 print(stages.diff("lower_to_kernels", "plan_memory"))
@@ -61,8 +63,9 @@ print_plan(module)
 draw_memory(module)
 
 # %% [markdown]
-# Sizes may be symbolic. Tensors of equal size share storage, even if the size is unknown. If the function declares an
-# upper bound, storage is planned for the largest size, and its size is known at compile time.
+# Sizes can be symbolic. Tensors of equal size can share a storage, even if the compiler does not know the size. If
+# the function declares an upper bound, the storages are planned for the largest size, so their sizes are known at
+# compile time.
 
 # %%
 symbolic = TEXT.replace("x: f32[64, 64]", "x: f32[n, 64]").replace(
@@ -73,8 +76,9 @@ print_plan(parse_module(symbolic))
 print_plan(parse_module(bounded))
 
 # %% [markdown]
-# An elementwise kernel may overwrite its input if the input is dead afterwards. In this example, `negative` does so.
-# Fusion is disabled, because it would merge the kernels.
+# An elementwise kernel can write its result into the memory of its input, if the input is not used afterwards. In
+# this example, the kernel of `negative` does this. Fusion is disabled in this example, because it would create a
+# single kernel.
 
 # %%
 in_place = parse_module("""
@@ -88,7 +92,7 @@ print(planned)
 assert planned.count("alloc_storage") == 2
 
 # %% [markdown]
-# Memory planning does not change the results.
+# The memory plan does not affect the results.
 
 # %%
 rng = np.random.default_rng(0)

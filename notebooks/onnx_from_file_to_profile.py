@@ -35,8 +35,9 @@ model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir
 onnx.save(model, "classifier.onnx")
 
 # %% [markdown]
-# The graph becomes a function, `main`. `batch` remains a symbolic size; `from_onnx(path, dims={"batch": 8})` would
-# fix the size. The figure shows the data flow. Each box is a kernel, and a click opens it.
+# The graph becomes a function, `main`. The size `batch` remains symbolic. To fix it, use
+# `from_onnx(path, dims={"batch": 8})`. The figure shows the data flow of the function. Each box is a kernel, and a
+# click on it shows the operators in it.
 
 # %%
 from relvm.explore import browse_dataflow
@@ -57,8 +58,8 @@ np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-5)
 scores.argmax(axis=1)
 
 # %% [markdown]
-# `compare` compares every value in both modes, the reference interpreter and ONNX Runtime. If values differ, `.first`
-# is the first value with a difference.
+# `compare` runs the model in both modes, in the reference interpreter and in ONNX Runtime, and compares every value.
+# If values differ, the attribute `first` of the result is the row of the first such value.
 
 # %%
 from relvm.explore import compare
@@ -68,9 +69,12 @@ assert compared.agrees
 compared
 
 # %% [markdown]
-# A profile shows the time of each kernel. It compares the operations and bytes per second with the measured peak
-# rates of this computer. The bias and the relu are fused into the kernel of the matrix product. The data of such a
-# small model is in the caches, and the call overhead is a visible part of the time of a kernel.
+# A profile shows the time of each kernel. It also compares the operations and bytes per second with the measured peak
+# rates of this computer. The kernel of the matrix product also computes the bias and the relu, which are fused into
+# it.
+#
+# The data of such a small model are in the caches of the processor, so a kernel can exceed the peak rate of the
+# memory. The overhead of the call is a visible part of the time of a kernel.
 
 # %% tags=["remove-output"]
 from relvm.explore import draw_roofline, format_profile

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Writing a kernel
 #
-# A kernel is a loop nest over the elements of tensors. Write one for what no operator computes, or what operators
-# compute in too many steps. A function decorated with `@kernel` is such a kernel. Its last parameters, which it
-# writes, are its outputs.
+# A kernel is a loop nest over the elements of tensors. Write a kernel if no operator computes what you need, or if
+# you would need too many operators. The decorator `@kernel` turns a Python function into a kernel. The parameters
+# whose elements it assigns are the outputs. They come after all other parameters.
 #
 # At the end of the notebook you can write a loop nest as a kernel, understand why relvm accepts its indices, and run
 # it with and without a C compiler.
@@ -38,8 +38,9 @@ class Smoothing:
 print(print_module(Smoothing))
 
 # %% [markdown]
-# Every index is inside of its axis: relvm has proven it. `x[i, j - 1]` is read only where `j > 0`. Without that
-# condition, relvm rejects the loop. In a `range` loop, it would check the index at run time.
+# relvm has proven at compile time that every index in this kernel is in range. For `x[i, j - 1]`, the proof uses the
+# condition `j > 0`. Without this condition, relvm rejects the kernel, because a `simd` loop cannot contain checks at
+# run time. In a `range` loop, it would check the index at run time.
 
 
 # %%
@@ -56,7 +57,7 @@ except RelvmTypeError as error:
     print(error)
 
 # %% [markdown]
-# The kernel runs without a C compiler, as kernel bytecode, and as native code. Both give the same bits.
+# The kernel can run as kernel bytecode, which needs no C compiler, and as native code. The results are bit-identical.
 
 # %%
 x = np.random.default_rng(0).standard_normal((200, 1000)).astype(np.float32)
@@ -73,14 +74,15 @@ expected = np.maximum(x * np.float32(0.75) + (left + right) * np.float32(0.125),
 np.testing.assert_allclose(results["c"], expected, rtol=1e-5, atol=1e-6)
 
 # %% [markdown]
-# The time of one call, in both forms:
+# The following cell measures the time of one call, as kernel bytecode and as native code:
 
 # %% tags=["remove-output"]
 for target, machine in machines.items():
     print(target, machine.time_evaluator("main", number=20)(x))
 
 # %% [markdown]
-# An exploration shows each stage: the text, the loops as kernel bytecode or C, and the routine that calls them.
+# `explore` shows each stage of the compilation: the program text, the kernel as bytecode or C, and the function that
+# calls the kernel, lowered to a routine.
 
 # %%
 exploration = explore(Smoothing, target="c")

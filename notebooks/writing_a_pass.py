@@ -4,8 +4,8 @@
 # A pass is a function that transforms a module, or each function of a module. Nodes are immutable, so a pass creates
 # new nodes. The decorator declares the name of the pass and its input stage.
 #
-# At the end of the notebook you can write a pass as a rewriting rule, run it alone, and let the verifier check its
-# result.
+# At the end of the notebook you can write a pass as a rewrite rule, run only this pass, and let the verifier check
+# its result.
 
 # %%
 from dataclasses import replace
@@ -43,9 +43,9 @@ def double_by_addition(function: Function) -> Function:
 
 
 # %% [markdown]
-# `rewrite` applies the rule to every expression, innermost first. If the rule returns None, the expression stays
-# unchanged. `replace` keeps all other fields of the call, such as its source location. The rule compares the types,
-# because a factor of shape [1, 1] may give the product more axes than `x` has.
+# `rewrite` applies the rule to every expression, innermost first. If the rule returns None, the expression is not
+# changed. `replace` copies all other fields of the call, such as its source location. The rule compares the types of
+# `x` and of the product, because a factor of shape [1, 1] can give the product more axes than `x` has.
 #
 # `run_passes` runs a list of passes. With `verified=True`, it verifies that each result obeys the rules of its stage.
 
@@ -97,16 +97,16 @@ except RelvmVerifyError as error:
     print(error)
 
 # %% [markdown]
-# `relvm/passes/pipeline.py` lists the passes of a build. The golden test cases in `tests/passes/` show the effect of
-# each pass.
+# `relvm/passes/pipeline.py` lists the passes of a build. The golden cases in `tests/passes/`, modules before and
+# after a pass, show the effect of each pass.
 
 # %%
 for step in build_pipeline("c"):
     print(f"{step.name:20} {step.at.name} -> {step.to.name}")
 
 # %% [markdown]
-# **Exercise.** Write a pass that replaces `divide(x, 2)` by `multiply(x, 0.5)`, which is as exact.
-# `relvm.ir.expr.constant` makes a constant of an array.
+# **Exercise.** Write a pass that replaces `divide(x, 2)` by `multiply(x, 0.5)`, which has exactly the same result.
+# `relvm.ir.expr.constant` returns a constant with the elements of an array.
 
 # %% tags=["solution"]
 from relvm.ir.expr import constant

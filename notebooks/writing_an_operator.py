@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Writing an operator
 #
-# The declaration of an operator consists of its type rule, its NumPy implementation, and its lowering to a kernel.
-# The text form, scripts, the printer and the passes need no other definition. The docstring is the documentation of
-# the operator.
+# The declaration of an operator consists of its type rule, which computes the type of the result, its NumPy
+# implementation, and its lowering to a kernel. The text form, scripts, the printer and the passes read this
+# declaration, so they need no change. The docstring is the documentation of the operator.
 #
 # The operators of relvm are declared in `relvm/ops/`. `tests/ops/samples.py` contains sample calls of each operator,
 # which the tests run in every mode. The tests fail for an operator without sample calls.
 #
-# At the end of the notebook you can declare an operator with its type rule, meaning and kernel, and check the kernel
-# against the meaning.
+# At the end of the notebook you can declare an operator with its type rule, NumPy implementation and kernel, and
+# compare the kernel with the NumPy implementation.
 
 # %%
 import numpy as np
@@ -47,8 +47,8 @@ def shifted_square(x: TensorType, *, offset: float = 0.0) -> TensorType:
 
 
 # %% [markdown]
-# `square_element` does not compute numbers. It takes expressions of a kernel and returns a new expression. The
-# operator is immediately available in the text form.
+# `square_element` does not compute with numbers. Its argument is an expression in a kernel, and it returns a new
+# expression. After the declaration, the operator is immediately available in the text form.
 
 # %%
 module = parse_module("""
@@ -70,8 +70,8 @@ fused = stages["fuse_ops"].text.split("fused {")[1]
 assert all(name in fused for name in ("shifted_square", "negative", "relu"))
 
 # %% [markdown]
-# `compare` compares the kernel with the NumPy implementation in both modes. This example contains only the new
-# operator:
+# `compare` runs a program in bytecode mode and in compiled mode, and compares the values with those of the NumPy
+# implementation. The following program contains only the new operator:
 
 # %%
 alone = parse_module(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from relvm.data_classes import value_record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,19 +90,32 @@ OPCODES = read_table("opcodes.def", "OP", "name operands flow meaning")
 ARGUMENTS = read_table("arguments.def", "ARGUMENT", "name letter meaning")
 KINDS = read_table("kinds.def", "KIND", "name meaning")
 SECTIONS = read_table("sections.def", "SECTION", "name id meaning")
-BUILTINS = read_table("builtins.def", "BUILTIN", "name signature effect cost decoded meaning")
-SHAPE_CODES = read_table("shape_codes.def", "SHAPE_CODE", "name number meaning")
-TYPE_CODES = read_table("type_codes.def", "TYPE_CODE", "name number operands meaning")
-DIM_OPERATORS = read_table("dim_operators.def", "DIM_OPERATOR", "name number form")
-CPU_FEATURES = read_table("cpu_features.def", "FEATURE", "name option macro level word bit state")
-LETTERS = read_table("unicode_case.def", "LETTERS", "case first last step there")
-PATTERNS = read_table("regex_opcodes.def", "PATTERN", "name number operands meaning")
-PRIM_OPERATORS = read_table(
-    "scalar_operators.def", "SCALAR_OPERATOR", "name function operands result form fails meaning"
-)
 
-KERNEL_OPCODES = read_table("kernel_opcodes.def", "KERNEL_OP", "name operands meaning")
-MICRO_KERNELS = read_table("micro_kernels.def", "MICRO_KERNEL", "name arguments")
+# The tables that only a build needs: the arguments of `read_table`, by the name in this module.
+_BUILD_TABLES = {
+    "BUILTINS": ("builtins.def", "BUILTIN", "name signature effect cost decoded meaning"),
+    "SHAPE_CODES": ("shape_codes.def", "SHAPE_CODE", "name number meaning"),
+    "TYPE_CODES": ("type_codes.def", "TYPE_CODE", "name number operands meaning"),
+    "DIM_OPERATORS": ("dim_operators.def", "DIM_OPERATOR", "name number form"),
+    "CPU_FEATURES": ("cpu_features.def", "FEATURE", "name option macro level word bit state"),
+    "LETTERS": ("unicode_case.def", "LETTERS", "case first last step there"),
+    "PATTERNS": ("regex_opcodes.def", "PATTERN", "name number operands meaning"),
+    "PRIM_OPERATORS": (
+        "scalar_operators.def",
+        "SCALAR_OPERATOR",
+        "name function operands result form fails meaning",
+    ),
+    "KERNEL_OPCODES": ("kernel_opcodes.def", "KERNEL_OP", "name operands meaning"),
+    "MICRO_KERNELS": ("micro_kernels.def", "MICRO_KERNEL", "name arguments"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Read a table that only a build needs, when a module first imports it."""
+    if name not in _BUILD_TABLES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    rows = globals()[name] = read_table(*_BUILD_TABLES[name])
+    return rows
 
 
 _FAMILIES = {
@@ -112,7 +127,7 @@ _FAMILIES["NUMBERS"] = (*_FAMILIES["INTEGERS"], *_FAMILIES["FLOATS"])
 _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 
 
-@dataclass(frozen=True, slots=True)
+@value_record
 class ElementFunction:
     """A function in csrc/tables/kernel_functions.def for one dtype.   result, operand: the dtypes of the result and of
     the operands."""
@@ -122,8 +137,13 @@ class ElementFunction:
     operand: str
 
 
+@functools.cache
+def element_functions() -> tuple[ElementFunction, ...]:
+    """Return the functions in kernel_functions.def, in the order of their numbers in C."""
+    return tuple(_element_functions())
+
+
 def _element_functions() -> Iterator[ElementFunction]:
-    """Yield the functions in kernel_functions.def, in the order of their numbers in C."""
     rows = r"^(BINARY|COMPARE|UNARY|CONVERT|MATH2?|MAP2?)\((\w+), (\w+)(?:, (\w+))?"
     for macro, name, family, operand in re.findall(rows, _read("tables", "kernel_functions.def"), re.MULTILINE):
         if macro in ("MAP", "MAP2"):
@@ -135,9 +155,6 @@ def _element_functions() -> Iterator[ElementFunction]:
             yield ElementFunction(f"{start}_{dtype}", result or dtype, dtype)
 
 
-element_function_dtypes = tuple(_element_functions())
-element_functions = tuple(function.name for function in element_function_dtypes)
-
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
 
 
@@ -146,7 +163,7 @@ def numbers(table: tuple[Any, ...]) -> dict[str, int]:
     return {row.name: row.index for row in table}
 
 
-@dataclass(frozen=True)
+@value_record
 class BuiltinSignature:
     """The kinds of the arguments and the result of a builtin.
 

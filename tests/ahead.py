@@ -1,4 +1,4 @@
-"""Programs as exports: what tests run in every way is exported, too, or refused as REFUSED says."""
+"""Ahead-of-time export of the programs that tests run in every mode.  REFUSED lists the programs that are rejected."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from relvm.ir.expr import Function, Module
 from relvm.ir.types import type_vars
 from relvm.ir.value_ranges import UPPER
 
-BOUND = 100  # of the sizes of an entry that states none
+BOUND = 100  # upper bound of the sizes of an entry function that states no bounds
 
-# What an export has no form for, and the tests whose programs have it: by file and name, with parameters where other
-# parameters of the test have programs that are exported.
+# Constructs that cannot be exported, and the tests whose programs contain them.  A test has its parameters if it is
+# exported with other parameters.
 REFUSED = {
     "a tensor of unknown rank or dtype": (
         "frontend/test_onnx_import::test_a_squeeze_of_whatever_has_size_1",
@@ -96,7 +96,7 @@ def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
 
 
 def export(module: Module, name: str) -> aot.AotProgram | None:
-    """The current test's function ahead of time, as REFUSED says; None where that refuses it."""
+    """Export a function of the current test.  Return None if it is rejected, after checking that REFUSED lists it."""
     constructs = expected_constructs(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0])
     functions = (bounded(function) if function.name == name else function for function in module.functions)
     try:
@@ -115,7 +115,7 @@ def expected_constructs(test: str) -> list[str]:
 
 
 def bounded(function: Function) -> Function:
-    """A function whose sizes have upper bounds."""
+    """Return the function with upper bounds for all its sizes."""
     sizes = dict.fromkeys(var.name for param in function.params for var in type_vars(param.type))
     attributes = {UPPER: tuple((size, BOUND) for size in sizes), **dict(function.attributes)}
     return replace(function, attributes=tuple(attributes.items()))
@@ -125,7 +125,7 @@ _libraries: dict[tuple, ctypes.CDLL] = {}
 
 
 def library_of(program: aot.AotProgram) -> ctypes.CDLL:
-    """A program compiled; the same for the same sources."""
+    """Compile a program to a library.  The library is cached by its sources."""
     key = tuple(program.sources.files.items())
     if key not in _libraries:
         with tempfile.TemporaryDirectory() as folder:

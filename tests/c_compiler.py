@@ -8,7 +8,7 @@ import pytest
 
 
 def run_compiler(compiler: str, *arguments: object) -> None:
-    """Runs it, which must succeed; a compiler without the sanitizers that are asked for skips the test."""
+    """Run the compiler, which must succeed.  Skip the test if the compiler lacks a requested sanitizer."""
     result = subprocess.run([compiler, *map(str, arguments)], capture_output=True, text=True)
     if "cannot find" in result.stderr and "san" in result.stderr:
         pytest.skip("this compiler has no sanitizers")

@@ -1,7 +1,7 @@
-"""Golden cases: files of small programs and what they must become.
+"""Golden tests: files of small programs with the expected results.
 
-A file holds cases:  `== title`, the input, `--`, the expected text.  `pytest --update` rewrites what is expected; read
-the diff.
+A file contains cases, each of which consists of `== title`, the input, `--`, and the expected text.  `pytest --update`
+rewrites the expected texts.  Read the diff afterwards.
 """
 
 from __future__ import annotations

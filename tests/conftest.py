@@ -10,11 +10,11 @@ import pytest
 from stages import may_hold, stage_of
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.append(str(ROOT))  # benchmarks.models.catalogue; at the end, so that an installed relvm is what is tested
+sys.path.append(str(ROOT))  # for benchmarks.models.catalogue; at the end, so that an installed relvm is tested
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Collect no other files for `-m` with a stage: importing all tests takes longer than the fast ones."""
+    """Collect only the files of a stage if `-m` names one, because importing all tests takes longer than fast tests."""
     return None if may_hold(config.option.markexpr, collection_path.relative_to(ROOT / "tests")) else True
 
 
@@ -53,6 +53,6 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder, in which builds are kept during the test."""
+    """Return an empty folder that is relvm's cache during the test."""
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"

@@ -64,7 +64,7 @@ def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for number, (language, text) in enumerate(blocks(document)):
         match language:
             case "python":
-                place = folder / f"block_{number}.py"  # @script reads the source of what it decorates
+                place = folder / f"block_{number}.py"  # @script reads the source file
                 place.write_text(text)
                 exec(compile(text, str(place), "exec"), namespace)
             case "c":

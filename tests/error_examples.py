@@ -1,4 +1,4 @@
-"""The examples of docs/reference/errors.md: programs that fail, and what Python shows of each."""
+"""The examples of docs/reference/errors.md: programs that fail, each with the error that Python prints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _PAIR = re.compile(
 
 @dataclass(frozen=True)
 class Example:
-    """A program that fails, and what the document shows of it.  heading: the class under which it stands."""
+    """A program that fails.
+
+    heading: the error class in the heading above the example.  shown: the error that the document shows.
+    """
 
     heading: str
     program: str
@@ -32,7 +35,7 @@ def prelude() -> dict:
 
 
 def examples() -> Iterator[Example]:
-    """Those of the document, in its order."""
+    """Yield the examples of the document in order."""
     sections = re.split(r"^### (\w+)\n", DOCUMENT.read_text(), flags=re.MULTILINE)
     for heading, text in zip(sections[1::2], sections[2::2], strict=True):
         for found in _PAIR.finditer(text):
@@ -49,12 +52,12 @@ def failure_of(example: Example, namespace: dict) -> Exception:
 
 
 def shown(error: Exception) -> str:
-    """The last lines of its traceback: the class, the message, and the notes."""
+    """Return the last lines of the traceback of an error: the class, the message and the notes."""
     return "".join(traceback.format_exception_only(error))
 
 
 def update(namespace: dict) -> None:
-    """Write into the document what its examples show now."""
+    """Update the errors in the document to those that its examples raise now."""
 
     def replaced(found: re.Match) -> str:
         error = failure_of(Example("", found["program"], ""), namespace)

@@ -23,7 +23,7 @@ f6 = packed vm.builtin.assert
 f7 = packed vm.builtin.alloc_storage
 """
 
-# Functions that any test may want; the next function is f13.
+# Functions that many tests use.  The next function is f13.
 COMMON = (
     BUILTINS
     + """
@@ -50,11 +50,11 @@ def program_of(text: str) -> Program:
 
 
 def machine_of(text: str = "", **options: Any) -> VirtualMachine:
-    """A machine of the common functions and those of `text`, which begin at f13."""
+    """Return a machine with the common functions and the functions in `text`, which begin at f13."""
     return VirtualMachine(Executable.from_program(program_of(COMMON + text)), **options)
 
 
-# One of everything that an executable can hold but native code.
+# An executable that contains everything except native code.
 EVERYTHING = (
     """
 c0 = tensor f32 (2, 3) [0.5, -0.0, inf, 3.4028234663852886e+38, 1.401298464324817e-45, 2.0]
@@ -100,7 +100,7 @@ debug
 
 
 def same_program(a: Program | None, b: Program | None) -> bool:
-    """Whether two programs are equal, NaNs included."""
+    """Return whether two programs are equal.  NaNs count as equal."""
     if a is None or b is None:
         return a is b
     rest = [(p.functions, p.native, p.source, p.signature, p.debug, p.kernels) for p in (a, b)]

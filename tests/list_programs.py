@@ -1,4 +1,4 @@
-"""Random functions on lists of integers, lists of such lists, and integers that may be null, as text."""
+"""Random functions, as text, on lists of integers, lists of such lists, and nullable integers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ PARAMETERS = "n: i64, xs: list[i64], ll: list[list[i64]], o: optional[i64]"
 
 
 class Writer:
-    """Writes the bindings of one block.  names: what it can use, by type."""
+    """Generates the bindings of one block.  names: the names in scope, by type."""
 
     def __init__(self, random: Random, names: dict[str, list[str]], indent: str) -> None:
         self.random = random
@@ -67,7 +67,7 @@ class Writer:
         return "{\n" + "\n".join([*writer.lines, f"{writer.indent}return {writer.pick(type_)}\n{self.indent}}}"])
 
     def loop(self, kind: str, item: str, depth: int) -> None:
-        """A loop of three rounds that carries a list, to which each adds something."""
+        """Add a loop of three iterations, each of which appends an item to a list."""
         place = f"{len(self.indent)}_{len(self.lines)}"
         name, i, c = (f"{stem}{place}" for stem in ("loop", "i", "c"))
         body = self.block(item, depth - 1, {kind: c, "i64": i})
@@ -77,7 +77,7 @@ class Writer:
 
 
 def function(seed: int) -> str:
-    """A function `f<seed>` of PARAMETERS; its result is some of what it made."""
+    """Return the text of a function `f<seed>` with PARAMETERS.  Its result is a selection of the computed values."""
     random = Random(seed)
     names = {"i64": ["n"], "list[i64]": ["xs"], "list[list[i64]]": ["ll"], "optional[i64]": ["o"]}
     writer = Writer(random, names, "  ")

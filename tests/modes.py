@@ -24,10 +24,10 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.packed_func import register_func
 from relvm.runtime.virtual_machine import VirtualMachine
 
-MODES = ("bytecode", "compiled")  # a mode that is added here is tested wherever all are
-ALL_MODES = (*MODES, "auto")  # and what is both: for random programs, which may switch at any point
+MODES = ("bytecode", "compiled")  # the modes in which most tests run
+ALL_MODES = (*MODES, "auto")  # for random programs, which "auto" can switch from bytecode to native code at any point
 TARGETS = ("c", "bytecode", "numpy")
-# Native functions call kernels that are not C through the function table, whatever those are.
+# Native functions call all kernels that are not C in the same way, so ("compiled", "bytecode") also covers "numpy".
 WAYS = [(mode, target) for target in TARGETS for mode in MODES if (mode, target) != ("compiled", "numpy")]
 C_WAYS = [(mode, "c") for mode in MODES]
 FEWER_WAYS = [*C_WAYS, ("bytecode", "numpy")]  # for modules of hundreds of functions

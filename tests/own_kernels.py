@@ -1,4 +1,4 @@
-"""A program with kernels of its own: a plain loop, parallel and SIMD loops, and a checked index."""
+"""A program that defines kernels with a plain loop, parallel and SIMD loops, and a checked index."""
 
 KERNELS = """
 kernel doubled(x: f32[n]) -> (out: f32[n]) {

@@ -1,7 +1,8 @@
 """Routines of a program that differ only in numbers, so that compiling one of them tests all.
 
 Compiled mode prints each statement of a routine independently, and the numbers in a statement do not affect the rest.
-In a module of hundreds of functions, most have the same statements as another one, and need not be compiled.
+In a module of hundreds of functions, most functions have the same statements as another one.  They need not be
+compiled.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 def first_of_each_form(executable: Executable) -> list[str]:
     """Return the first function of each form.  executable: in bytecode."""
     program = executable.program
-    names = [re.sub(r"_\d+$", "", entry.name) for entry in program.functions]  # kernels of a name are numbered
+    names = [re.sub(r"_\d+$", "", entry.name) for entry in program.functions]  # kernels may be numbered
     firsts: dict[tuple, str] = {}
     for entry in program.functions:
         if entry.kind == "bytecode":

@@ -1,5 +1,6 @@
-"""Plain random programs from a seed, without scalars, effects or recursion: functions over tensors of symbolic shape,
-tuples, ifs, calls and closures."""
+"""Random programs from a seed, without side effects or recursion.
+
+They consist of functions on tensors of symbolic shape, with tuples, ifs, calls and closures."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ COMPARISONS = (ops.less, ops.equal, ops.greater_equal)
 
 
 class Generator:
-    """Makes a module from a seed: the same one each time.  Every second function is private."""
+    """Generates a module that is determined by a seed.  Every second function is private."""
 
     def __init__(self, seed: int, functions: int = 8, bindings: int = 8) -> None:
         self.random = random.Random(seed)
@@ -54,7 +55,10 @@ class Generator:
         return f"v{self.count}"
 
     def function(self, name: str, bindings: int) -> Function:
-        """Parameters: a bool scalar, tensors of shape (n, m), (m,) and (), floats and integers, and a tuple of two."""
+        """Return a random function.
+
+        Its parameters are a bool scalar, float and integer tensors of shape (n, m), (m,) and (), and a pair of tensors.
+        """
         n, m = dim_var("n"), dim_var("m")
         types: list[Type] = [
             PrimType(BOOL),
@@ -69,7 +73,7 @@ class Generator:
         return Function(name, params, body, result_type=body.type)
 
     def block(self, scope: list[Expr], bindings: int, depth: int, wanted: Type | None) -> Block:
-        """A block over what is in `scope`; its result is of type `wanted` where that is given."""
+        """Return a block that can use the expressions in `scope`.  wanted: the type of its result, or None for any."""
         scope, made = list(scope), []
         for _ in range(bindings):
             value = self.value(scope, depth)
@@ -110,7 +114,7 @@ class Generator:
         return self.pick(scope, lambda t: isinstance(t, TensorType) and t.dtype in dtypes)
 
     def pair(self, scope: list[Expr]) -> tuple[Expr, Expr] | None:
-        """Two tensors of one dtype whose shapes broadcast: the second's is a suffix of the first's."""
+        """Return two tensors of the same dtype, or None.  The shape of the second is a suffix of that of the first."""
         x = self.tensor(scope)
         if x is None:
             return None
@@ -184,8 +188,10 @@ class Generator:
         return If(cond, then, orelse, type=then.type)
 
     def call(self, scope: list[Expr], depth: int) -> Expr | None:
-        """A call of an earlier function with the surrounding function's own parameters, whose types have the same
-        form."""
+        """Return a call of an earlier function, whose arguments are the parameters of this function.
+
+        All functions have the same parameter types, up to the sizes.  Return None if the call is not possible.
+        """
         if not self.functions:
             return None
         callee = self.random.choice(self.functions)
@@ -219,7 +225,7 @@ def _dim_vars(params: tuple[Var, ...]) -> list[DimVar]:
 
 
 def arguments(seed: int, n: int, m: int) -> tuple:
-    """Arguments for any function of a generated module."""
+    """Return arguments for any function of a generated module.  n, m: the sizes."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 2, (n, m)).astype(np.float32)
     return (

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# Tests that show within a minute whether a change is right, by the folder of relvm/ that they cover.  They compile
-# little C: each operator runs on NumPy arrays, and a few programs natively.
+# Tests that check a change within a minute, by the folder of relvm/ that they cover.  They compile little C: operators
+# run with NumPy kernels, and only a few programs run as native code.
 FAST = {
     "aot": ["aot/test_aot_passes.py"],
     "bytecode": ["bytecode"],
@@ -38,7 +38,14 @@ FAST = {
     ],
     "passes": ["passes/test_passes.py"],
     "runtime": ["runtime/test_signature.py", "vm/cases/test_calls.py", "vm/cases/test_builtins.py"],
-    "": ["test_front_door.py", "test_layers.py", "test_stages.py", "test_tables.py", "test_types.py"],
+    "": [
+        "test_data_classes.py",
+        "test_front_door.py",
+        "test_layers.py",
+        "test_stages.py",
+        "test_tables.py",
+        "test_types.py",
+    ],
 }
 
 # Tests in the files above that take longer, because their programs are large.
@@ -49,7 +56,7 @@ SLOW = (
     "passes/test_passes.py::test_long_functions_pass_without_deep_recursion",
 )
 
-# Tests of what the documentation says, shows and links to.
+# Tests of the text, the examples and the links of the documentation.
 DOCS = (
     "frontend/test_onnx_document.py",
     "frontend/test_text_document.py",

@@ -1,4 +1,4 @@
-"""The recipes of docs/contributing.md, followed on a copy of the sources."""
+"""The test follows the recipes of docs/contributing.md in a copy of the sources."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRY = re.compile(r"```(?P<language>python|sh)\n(?P<code>.*?)```\n", re.DOTALL)
 
 @dataclass(frozen=True)
 class Recipe:
-    """A section of the guide.  edits: matches of _EDIT.  trials: (language, code) that must run then."""
+    """A section of the guide.  edits: matches of _EDIT.  trials: (language, code) that must run after the edits."""
 
     title: str
     edits: tuple[re.Match[str], ...]
@@ -66,7 +66,7 @@ def follow(recipe: Recipe, folder: Path) -> None:
             path.write_text(text + gap + edit["text"])
 
 
-# An editable installation finds the checkout before the path: Python is to find the copy.
+# An editable installation takes precedence over the path.  Remove it, so that Python finds the copy.
 _FIND_THE_COPY = """\
 import sys
 
@@ -76,7 +76,7 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if "editable" not in type
 
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources, with every recipe followed in order, since some build upon others."""
+    """Copy the sources and follow all recipes in order, because some depend on others."""
     folder = tmp_path_factory.mktemp("sources")
     for name in ("relvm", "csrc", "examples"):
         ignored = shutil.ignore_patterns("__pycache__", "*.so")

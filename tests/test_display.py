@@ -30,7 +30,7 @@ STEPS = 150
 
 @pytest.fixture(scope="module")
 def large() -> Module:
-    """A module of many lines, with a constant of many bytes and a name that is HTML."""
+    """Return a module with many lines, a large constant, and a name that contains HTML."""
     steps = "\n".join(f"  a{i + 1} = add(exp(a{i}), y)" for i in range(STEPS))
     module = parse_module(
         f"def main(a0: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a{STEPS}\n}}\n"
@@ -101,7 +101,7 @@ class _Elements(HTMLParser):
 
 
 def elements(text: str) -> list[tuple[str, dict]]:
-    """The elements of HTML, which are closed in order."""
+    """Return the elements of an HTML text, after checking that they are nested correctly."""
     parser = _Elements()
     parser.feed(text)
     assert parser.open == []
@@ -134,7 +134,7 @@ def test_an_object_shows_itself(objects: dict[str, object], kind: str) -> None:
         assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")]
         if tag in ("pre", "iframe"):
             assert "height" in attributes["style"]
-    assert any("height" in attributes.get("style", "") for _, attributes in found)  # it is bounded
+    assert any("height" in attributes.get("style", "") for _, attributes in found)  # the length is limited
 
 
 def test_str_of_a_module_is_the_program(large: Module) -> None:

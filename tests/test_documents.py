@@ -1,4 +1,4 @@
-"""Documents name things that exist, and their examples and instructions work."""
+"""The documents refer to existing files, names and commands, and their examples and instructions work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = re.compile(r"`([A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*/?(?:\.[a-z]+)?)`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".relvm", ".json")
 
-# Pages that are followed from the first block to the last; of the others with Python only the Python is run.
+# Pages on which all blocks are run in order.  On other pages only the Python blocks are run.
 FOLLOWED = ("docs/tutorial.md", "docs/how-to.md")
 ELSEWHERE = {
     "README.md": "tests/test_readme.py",
@@ -59,7 +59,7 @@ def test_every_link_leads_somewhere(document: Path) -> None:
 
 @pytest.mark.parametrize("document", RUN_HERE, ids=name_of)
 def test_examples_in_documents_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each document's one after the other, as somebody would who reads it."""
+    """The Python blocks of a document run one after another, and share variables."""
     monkeypatch.chdir(tmp_path)
     namespace: dict = {"__name__": "page"}
     for language, text in blocks(document):
@@ -79,7 +79,7 @@ def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixt
     assert language == "text" and capsys.readouterr().out == printed
 
 
-# Operators that only passes and importers create, from tables and weights that they have packed, or with many inputs.
+# Operators without an example: only passes and importers create them, with packed tables or weights, or many inputs.
 WITHOUT_EXAMPLE = {
     "conv_integer_packed",
     "conv_winograd",
@@ -104,7 +104,7 @@ def test_every_operator_has_an_example_but_those_of_passes_and_importers() -> No
 
 @pytest.fixture(scope="module")
 def run_of_the_page() -> dict:
-    """The function `run` of the page of the operators, which the examples call."""
+    """Return the globals after the first block of the operators page, which defines the function `run`."""
     page: dict = {}
     exec(next(text for _, text in blocks(ROOT / "docs/reference/operators.md") if "def run(" in text), page)
     return page
@@ -124,12 +124,12 @@ def test_documents_that_other_tests_run_are_there() -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
 def test_every_command_is_one(document: Path) -> None:
-    """Commands of blocks are parsed as they are run; those in the text may leave out what does not matter there."""
+    """Commands in blocks are valid.  Commands in the text have a valid name and options, but need not be complete."""
     parser = make_parser()
     for language, text in blocks(document):
         for words in commands(text) if language == "sh" else ():
             if words[0] == "relvm":
-                parser.parse_args(words[1:])  # SystemExit, and why on standard error
+                parser.parse_args(words[1:])  # raises SystemExit if the command is invalid
     (choices,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
     for words in re.findall(r"`relvm (?!COMMAND)([^`]+)`", prose(document)):
         command, *rest = words.split()
@@ -144,7 +144,7 @@ def test_every_notebook_is_listed() -> None:
 
 
 def test_figures_are_those_that_were_measured() -> None:
-    """Those of the questions stand in benchmarks/README.md, to the digit, but for percentages and versions."""
+    """Numbers in docs/faq.md, except percentages and versions, also occur in benchmarks/README.md."""
     measured = set(re.findall(r"\d[\d.,]*\d", (ROOT / "benchmarks/README.md").read_text()))
     questions = re.sub(r"(?:version|TVM) [\d.]+", "", prose(ROOT / "docs/faq.md"))
     stated = set(re.findall(r"\d[\d.,]*\d(?! %)", questions))
@@ -171,7 +171,7 @@ def test_nothing_generated_or_heavy_is_committed() -> None:
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     for name in filter(None, listed.stdout.split("\0")):
-        if name.startswith("tests/vm/versions/"):  # under 4 kB each: tests/vm/test_versions.py
+        if name.startswith("tests/vm/versions/"):  # small files, which tests/vm/test_versions.py limits to 4 kB
             continue
         if name.startswith("tests/fuzz/corpus/"):
             assert (ROOT / name).stat().st_size < 2048, name

@@ -1,4 +1,4 @@
-"""docs/reference/errors.md: its examples fail as it shows, and there is one of every class."""
+"""The examples of docs/reference/errors.md fail as shown, and there is an example for every error class."""
 
 from __future__ import annotations
 

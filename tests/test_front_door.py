@@ -1,4 +1,4 @@
-"""`import relvm`: what it says where it is not built, and what it leaves for first use."""
+"""Tests of `import relvm`: the error without a built C extension, and lazy imports."""
 
 from __future__ import annotations
 

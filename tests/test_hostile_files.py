@@ -1,4 +1,4 @@
-"""Files that are no files, have no end, or say what no build does: each is refused at once, and named."""
+"""Special files, endless files and invalid executables are rejected at once, with an error that names the file."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from relvm.ir.symbolic import AnyDim, dim_op, dim_var, format_dim
 from relvm.model import Model
 from relvm.runtime.exec_builder import ExecBuilder
 
-_SECONDS = 300  # in which each test ends by far
+_SECONDS = 300  # generous time limit of each test
 _SPARSE_BYTES = 8 << 30
 
 
 @pytest.fixture(autouse=True)
 def alarm() -> Iterator[None]:
-    """Fails what waits for ever."""
+    """Fail a test that does not end."""
 
     def end(*_: object) -> None:
         raise TimeoutError(f"not done within {_SECONDS} seconds")
@@ -69,7 +69,7 @@ def link_to_device(path: Path) -> None:
 
 
 def unix_socket(path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY)  # the name of a socket must be short
+    folder = os.open(path.parent, os.O_RDONLY)  # the path of a socket must be short
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(f"/proc/self/fd/{folder}/{path.name}")
     os.close(folder)
@@ -83,7 +83,7 @@ NO_FILES = [fifo, loop, sparse, link_to_device, unix_socket, folder]
 
 
 def external_data(path: Path) -> None:
-    """Reads `path` as the external data of a model."""
+    """Import a model whose external data is in `path`."""
     tensor = onnx.TensorProto(name="w", dims=[4], data_type=onnx.TensorProto.FLOAT, data_location="EXTERNAL")
     tensor.external_data.add(key="location", value=path.name)
     values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in ("x", "y")]
@@ -95,7 +95,7 @@ def external_data(path: Path) -> None:
 
 
 def script_source(path: Path) -> None:
-    """Makes a program of a function whose source is said to be in `path`."""
+    """Decorate a function with @script whose source file is allegedly `path`."""
     space: dict = {}
     exec(compile("def program(x):\n    return x\n", str(path), "exec"), space)
     script(space["program"])
@@ -105,7 +105,7 @@ def command_line_input(path: Path) -> None:
     (path.parent / "model.relvm").write_text("def main(x: f32[4]) -> f32[4] = x")
     arguments = ["run", str(path.parent / "model.relvm"), "--target", "numpy", "--input", f"x={path}"]
     if main(arguments) != 0:
-        raise RelvmError(str(path))  # what it printed is looked at by the tests of the command line
+        raise RelvmError(str(path))  # tests/cli checks the printed message
 
 
 READERS: dict[str, Callable[[Path], object]] = {
@@ -234,10 +234,10 @@ def test_deep_dimensions_of_a_text_and_of_a_model(tmp_path: Path) -> None:
     given, made = make("x", onnx.TensorProto.FLOAT, ["n", "m"]), make("y", onnx.TensorProto.FLOAT, None)
     graph = onnx.helper.make_graph(nodes, "g", [given], [made], [one])
     onnx.save(onnx.helper.make_model(graph), tmp_path / "deep.onnx")
-    vm.build(from_onnx(tmp_path / "deep.onnx"), target="numpy")  # a scalar has what is too deep for a dimension
+    vm.build(from_onnx(tmp_path / "deep.onnx"), target="numpy")  # sizes too complex for a dimension become scalars
 
 
-# ---- executables that say what no build says ----
+# ---- executables with invalid metadata ----
 
 ODD = [
     None,
@@ -267,7 +267,7 @@ ODD = [
 
 
 def odd_executables() -> Iterator[tuple[dict, dict]]:
-    """Signatures and debug sections with one part that is odd."""
+    """Yield pairs of a signature and a debug section in which one part is invalid."""
     param = {"name": "x", "type": "f32[n, 2]"}
     signature = {"params": [param], "result": "f32[n, 2]", "attributes": {"input_names": ["x"], "output_names": ["y"]}}
     said = {"instructions": ["y", ""], "origins": [["model.relvm:1:1"], []], "values": {"y": ["model.relvm:1:1"]}}
@@ -290,7 +290,7 @@ def served(executable: vm.Executable) -> None:
 
 
 def test_whatever_an_executable_states_is_used_or_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    """By the server, `relvm map`, `relvm run`, `relvm debug`, `relvm show` and what makes pictures."""
+    """Nothing that reads metadata crashes: the server, `relvm map`, `run`, `debug` and `show`, and pictures."""
     np.save(tmp_path / "x.npy", np.ones((3, 2), np.float32))
     path = tmp_path / "odd.rvm"
     count = 0
@@ -334,7 +334,7 @@ def profiled(executable: vm.Executable) -> None:
 
 @pytest.mark.parametrize("make", [fifo, sparse, link_to_device, loop], ids=lambda make: make.__name__)
 def test_the_source_of_a_stop_is_not_waited_for(make: Callable[[Path], None], tmp_path: Path) -> None:
-    """An executable names the files of its source itself."""
+    """The source locations in an executable can name any file."""
     make(tmp_path / "source.relvm")
     b = ExecBuilder()
     with b.function("main", ["x"]):

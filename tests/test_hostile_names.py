@@ -1,4 +1,4 @@
-"""Names that are anybody's, at each place that text of a model or an executable is written to."""
+"""Malicious names in a model or an executable are harmless wherever they are printed or written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from relvm.ir.types import TensorType
 from relvm.runtime.array_files import save_arrays
 from relvm.runtime.exec_builder import ExecBuilder
 
-# By what it would do where it is written as it is.
+# Names by what they would do or use if they were written without escaping.
 NAMES = {
     "color": "a\x1b[31mb",
     "title": "a\x1b]0;owned\x07b",
@@ -68,7 +68,7 @@ names = pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 
 
 def expect_safe_lines(text: str) -> None:
-    """Nothing in the text moves a cursor, and no line begins as one of the names wants it to."""
+    """Assert that a text has no control characters, and that no name has injected a line."""
     expect_printable(text)
     assert "relvm: error: forged" not in text.split("\n")
 
@@ -87,7 +87,7 @@ def expect_safe_display(shown: object) -> None:
 
 
 def hostile_module(name: str, *, calls_host: bool = False) -> Module:
-    """Every name that a module has is hostile."""
+    """Return a module in which all names contain `name`.  calls_host: whether it calls a packed function."""
     n = dim_var(name)
     b = Builder()
     with b.function("main", [(name, TensorType(F32, (n, 2)))], attributes=(("output_names", (name,)),)) as (x,):
@@ -100,7 +100,7 @@ def hostile_module(name: str, *, calls_host: bool = False) -> Module:
 
 
 def hostile_executable(name: str, path: Path) -> None:
-    """As `ExecBuilder` allows it: names, comments, source, and the message of a failure."""
+    """Save an executable with `name` in names, comments, source locations and an error message."""
     b = ExecBuilder()
     with b.function("main", [name]):
         b.emit_call("vm.builtin.print", [b.ctx, b.const(name)])
@@ -221,7 +221,7 @@ def test_an_export_compiles_and_declares_nothing_else(name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("interface", ["c", "packed"])
 def test_packed_exports_and_executors(interface: str, tmp_path: Path) -> None:
-    """In fewer names, as each is a build: those of the compiler."""
+    """Only names that could affect the C compiler are tested, because each of them needs a build."""
     for name in (NAMES["c comment"], NAMES["c string"], NAMES["bidi"]):
         if interface == "packed":
             config = aot.AotConfig(runtime="hosted", interface="packed", unpacked=False)
@@ -299,7 +299,7 @@ def test_what_the_command_line_prints_of_an_executable(name: str, tmp_path: Path
         monkeypatch.setattr("sys.stdin", file)
         main(["debug", str(path), "--input", f"{name}=5"])
     out, error = capfd.readouterr()
-    expect_printable(out)  # which has lines of the source, and what the program itself prints
+    expect_printable(out)  # the output also has lines of the source, and the output of the program
     expect_safe_lines(error)
     executable = vm.load(path)
     machine = vm.VirtualMachine(executable)
@@ -340,7 +340,7 @@ def test_outputs_in_a_file(name: str, tmp_path: Path) -> None:
 
 
 def main_size(path: Path) -> str:
-    """The name that the text gives the size."""
+    """Return the name of a dimension in a printed module."""
     return re.search(r"f32\[(\w+), 2\]", path.read_text()).group(1)
 
 

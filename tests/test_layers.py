@@ -1,4 +1,4 @@
-"""The layers of docs/architecture.md: imports point one way, between folders and between files."""
+"""Imports and calls follow the layers of docs/architecture.md, between folders and between files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from documents import ROOT
 
 PACKAGE = Path(__file__).resolve().parent.parent / "relvm"
 
-# From the bottom up.  A module imports its own part and the layers below it.
+# From the bottom up.  A module may import modules of its own part and of lower layers.
 LAYERS = (
-    ("relvm.quoting",),
+    ("relvm.data_classes", "relvm.quoting"),
     ("relvm.display", "relvm.errors", "relvm.tables"),
     ("relvm.numpy_dtypes",),
     ("relvm.bytecode", "relvm.ir"),
@@ -32,7 +32,7 @@ LAYERS = (
     ("relvm.cli",),
     ("relvm.__main__",),
 )
-# The front doors name what is above them, and import most of it at first use.
+# These modules export names of higher layers, most of which they import lazily.
 FRONT_DOORS = {"relvm", "relvm.vm"}
 # Pairs of files that import each other for annotations only.
 ANNOTATION_ONLY = {("relvm.ir.expr", "relvm.ir.operator")}  # OpCall.op is an Operator; an Operator makes an OpCall
@@ -47,7 +47,7 @@ MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def layer_of(module: str) -> tuple[int, str]:
-    """The number of the layer and the part of it that the module belongs to."""
+    """Return the number of the module's layer, and the part of the layer that contains the module."""
     for number, parts in enumerate(LAYERS):
         for part in parts:
             if f"{module}.".startswith(f"{part}."):
@@ -56,7 +56,10 @@ def layer_of(module: str) -> tuple[int, str]:
 
 
 def imports(module: str) -> Iterator[tuple[int, str]]:
-    """The modules that a file imports, by line: under TYPE_CHECKING, inside of functions, and by name."""
+    """Yield the modules that a file imports, with line numbers.
+
+    This includes imports under TYPE_CHECKING and inside functions, and names of modules in strings.
+    """
     path = MODULES[module]
     for item in ast.walk(ast.parse(path.read_text())):
         match item:
@@ -112,7 +115,7 @@ def test_the_exceptions_are_for_annotations_only(importer: str, target: str) -> 
 
 
 def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The reader of imports sees each form."""
+    """`imports` finds all forms of imports."""
     path = tmp_path / "seen.py"
     path.write_text(
         "from typing import TYPE_CHECKING\nimport relvm.cli.main\nfrom relvm.vm import build\n"
@@ -126,7 +129,7 @@ def test_an_import_from_above_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 # ---- C ----
 
-# From the bottom up.  A file includes and calls its own folder and those below it.
+# From the bottom up.  A file may include headers and call functions of its own folder and of lower folders.
 C_FOLDERS = (
     "tables",
     "include",
@@ -145,7 +148,10 @@ DEFINITION = re.compile(r"^(?!static|typedef)[a-z][\w \*]*?\b(\w+)\([^;{]*\)\s*\
 
 
 def c_units(root: Path) -> dict[str, str]:
-    """The C of each unit by its folder and name: a header and the C file of its name, without comments."""
+    """Return the C code of each unit, without comments, by its path.
+
+    A unit is a header and the C file of the same name.
+    """
     units: dict[str, str] = {}
     for path in sorted(path for path in root.glob("*/*") if path.suffix in (".h", ".c", ".def")):
         text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
@@ -155,7 +161,7 @@ def c_units(root: Path) -> dict[str, str]:
 
 
 def c_uses(root: Path) -> set[tuple[str, str]]:
-    """Pairs of units of which the first includes the second, or names a function that the second defines."""
+    """Return the pairs of units of which the first includes the second, or names a function that the second defines."""
     units = c_units(root)
     files = {path.name: str(path.relative_to(root).with_suffix("")) for path in root.glob("*/*.*")}
     owners = {name: unit for unit, text in units.items() for name in DEFINITION.findall(text)}
@@ -167,7 +173,7 @@ def c_uses(root: Path) -> set[tuple[str, str]]:
 
 
 def is_public_header(unit: str) -> bool:
-    """Whether the unit is a public header, which declares functions that units above it define."""
+    """Return whether the unit is a public header, which declares functions that higher units define."""
     return unit.startswith("include/")
 
 

@@ -34,7 +34,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def run(shell: Any, code: str) -> tuple[Any, list[dict[str, str]], str]:
-    """The result of a cell, the forms of what it displays, and what it prints."""
+    """Run a cell.  Return its result, the displayed objects by MIME type, and the printed text."""
     with capture.capture_output() as captured:
         result = shell.run_cell(code)
     return result, [output.data for output in captured.outputs], captured.stdout + captured.stderr
@@ -67,7 +67,7 @@ def test_an_error_is_shown_as_its_message(shell) -> None:
         f"RelvmNameError: In[{shell.execution_count}]:4:10: no operator or variable relux; did you mean relu?",
         "    return relux(a)",
         "           ^",
-    ]  # line 4 of the cell, whose first line is the magic's
+    ]  # line 4 of the cell, including the line of the magic command
     result, _, printed = run(shell, "%%relvm\ndef main(x: f32[n]) -> f32[n] {")
     assert not result.success and printed.startswith("RelvmSyntaxError: In[") and "Traceback" not in printed
     result, _, printed = run(shell, "%%relvm --target numpy\ndef main(x: f32[n], y: f32[n + 1]) { return add(x, y) }")

@@ -1,4 +1,4 @@
-"""`relvm.load_model`: each kind of file, what a second start imports, what is refused, and what a model can do."""
+"""Tests of `relvm.load_model`: all kinds of files, imports of a second start, errors, and the methods of a model."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_an_onnx_model_runs_at_once_and_gives_the_same_bits_as_native_code(model
 
 def test_a_second_start_loads_native_code_and_imports_neither_onnx_nor_the_compiler(model: Path) -> None:
     everything = "onnx relvm.codegen relvm.passes.pipeline"
-    assert start(model) in (f"bytecode {everything}", f"native {everything}")  # it ends when the native code is kept
+    assert start(model) in (f"bytecode {everything}", f"native {everything}")  # waits for the native code
     assert start(model) == "native"
     assert start(model, RELVM_CC="none") == "native"
 
@@ -123,7 +123,7 @@ def test_other_sizes_and_contents_are_other_builds(model: Path) -> None:
 
 def test_without_a_compiler_there_will_be_no_native_code(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CC", "none")
-    for _ in range(2):  # built, then from the cache
+    for _ in range(2):  # first built, then read from the cache
         machine = relvm.load_model(model).machine()
         machine["main"](X)
         with pytest.raises(RelvmToolchainError, match="no C compiler found"):
@@ -173,7 +173,7 @@ g (float[n, 2] xx1, float[n, 2] y) => (float[n, 2] sum, float[n, 2] difference)
 
 @pytest.fixture
 def two() -> bytes:
-    return onnx.parser.parse_model(TWO).SerializeToString().replace(b"xx1", b"x.1")  # no name in the text form
+    return onnx.parser.parse_model(TWO).SerializeToString().replace(b"xx1", b"x.1")  # not a valid name in the text form
 
 
 def test_a_model_is_called_by_position_and_by_name(two: bytes) -> None:

@@ -85,7 +85,7 @@ def test_names_do_not_forge_lines_of_info(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_a_file_of_an_earlier_build_is_called_by_the_names_of_the_model() -> None:
-    """Earlier builds named parameters as in the text form, and kept the model's names in the attributes only."""
+    """In earlier builds, parameters had names as in the text form, and only the attributes had the model's names."""
     inputs = [("input.1", "float32", [2]), ("b:0", "float32", [2])]
     program = vm.build(from_onnx(make_model([node("Sub", ["input.1", "b:0"], ["y"])], inputs, ["y"]))).program
     stated = program.signature["main"]

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 SOURCES = sorted(FOLDER.glob("*.py"))
-STORED = ("text/plain", "image/svg+xml")  # of an output; GitHub shows no frames and no styles
+STORED = ("text/plain", "image/svg+xml")  # stored forms of an output; GitHub shows no frames and no styles
 
 
 def notebook_of(source: Path) -> nbformat.NotebookNode:
@@ -37,8 +37,8 @@ def notebook_of(source: Path) -> nbformat.NotebookNode:
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Run a notebook, and leave of its outputs what is stored."""
-    (folder / "matplotlibrc").write_text("svg.fonttype: none\nsvg.hashsalt: relvm\n")  # small, and the same each time
+    """Run a notebook, and remove the parts of its outputs that are not stored."""
+    (folder / "matplotlibrc").write_text("svg.fonttype: none\nsvg.hashsalt: relvm\n")  # small, reproducible SVG
     options = {"timeout": 120, "kernel_name": "python3", "coalesce_streams": True}
     NotebookClient(notebook, resources={"metadata": {"path": folder}}, **options).execute()
     for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
@@ -54,7 +54,11 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
 
 def stable(outputs: list[nbformat.NotebookNode]) -> list[str]:
-    """The outputs as text: of a picture its words, and rounding errors, which differ between processors, as a mark."""
+    """Return the outputs as texts that can be compared.
+
+    A picture is represented by the words in it.  Rounding errors, which differ between processors, are replaced by a
+    mark.
+    """
     shown = []
     for output in outputs:
         assert output.output_type in ("stream", "execute_result", "display_data"), output
@@ -93,7 +97,7 @@ def test_a_notebook_runs_and_has_its_outputs(source: Path, update: bool, tmp_pat
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_a_notebook_is_a_lesson(source: Path) -> None:
-    """It begins with what the reader can do at its end, and ends with an exercise and its solution."""
+    """A notebook begins with the skills that the reader will learn, and ends with an exercise and its solution."""
     first, *_, exercise, solution = notebook_of(source).cells
     assert first.source.startswith("# ") and "At the end of the notebook you can" in " ".join(first.source.split())
     assert exercise.source.startswith("**Exercise.** ")

@@ -1,4 +1,4 @@
-"""The README's programs run as they stand there."""
+"""The programs in the README run unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routines of one form have the same C but for numbers."""
+"""Routines of the same form are printed as the same C code, except for numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relvm.frontend.text import parse_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 
-FUNCTIONS = {  # name -> the first function of its form
+FUNCTIONS = {  # for each function, the name of the first function of the same form, and the text
     "exp_2": ("exp_2", "(x: f32[n, 2]) -> f32[n, 2] = exp(x)"),
     "exp_3": ("exp_2", "(x: f32[n, 3]) -> f32[n, 3] = exp(x)"),
     "exp_of_f64": ("exp_of_f64", "(x: f64[n, 3]) -> f64[n, 3] = exp(x)"),
@@ -48,7 +48,7 @@ def test_a_form_has_one_text_in_c_but_for_numbers() -> None:
 
 
 def without_numbers(name: str, text: str) -> str:
-    """The C of one routine without its name, comments, the prototypes of kernels, and numbers."""
+    """Return the C code of a routine without its name, comments, prototypes of kernels, and numbers."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).replace(f"__vmtir__{name}", "ROUTINE")
     text = re.sub(r"^.*\);$", "", text, count=text.count("void *self"), flags=re.MULTILINE)
     return re.sub(r"_\d+\b", "", re.sub(r"(?<![\w.])-?\d+(\.\d+)?", "#", text))

@@ -1,4 +1,4 @@
-"""The site that is made of docs/: it builds without a warning, and has what the declarations have."""
+"""The site built from docs/ has no warnings, and shows all tables, operators, commands and public names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_site_needs_no_network(site: Path) -> None:
     loads = re.compile(r"""<(?:script|img|iframe)\b[^>]*\bsrc="([^"]*)"|<link\b[^>]*\bhref="([^"]*)\"""")
     for page in site.rglob("*.html"):
         found = ["".join(match) for match in loads.findall(page.read_text())]
-        is_alone = page.parent.name == "_pages"  # has its styles and scripts in itself
+        is_alone = page.parent.name == "_pages"  # a self-contained page
         assert (found or is_alone) and not [place for place in found if re.match(r"(?:\w+:)?//", place)], page
     for style in site.rglob("*.css"):
         assert not re.search(r"""(?:url\(|@import)\s*["']?(?:https?:)?//""", style.read_text()), style
@@ -126,7 +126,7 @@ def test_every_command_is_described(site: Path) -> None:
 
 
 def test_every_table_is_shown(site: Path) -> None:
-    """But for unicode_case.def: the letters that have another case."""
+    """Every table of csrc/tables is shown, except unicode_case.def."""
     names = [name for name in vars(tables) if name.isupper() and not name.startswith("_")]
     declared = {id(getattr(tables, name)) for name in names if isinstance(getattr(tables, name), tuple)}
     assert {id(rows) for rows, _ in declarations.TABLES.values()} == declared - {id(tables.LETTERS)}
@@ -168,7 +168,7 @@ PUBLIC = [(module, name) for module in python_api.MODULES for name in python_api
 
 
 def test_modules_with_public_names_are_documented() -> None:
-    """Every package that states its names, but for the command line, which has a page of its own."""
+    """Every package with an `__all__` is documented, except the command line, which has a separate page."""
     stated = {
         ".".join(("relvm", *path.relative_to(ROOT / "relvm").parent.parts))
         for path in (ROOT / "relvm").rglob("__init__.py")
@@ -221,8 +221,11 @@ def described(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def parameters(documented: Any) -> list[str]:
-    """Those that callers give.  A class that says what it is made by is not called; fields that are derived are not
-    given."""
+    """Return the parameters that callers pass.
+
+    A class whose docstring contains "Made by" is not called by users, so it has none.  Derived fields of a dataclass
+    are not passed.
+    """
     if isinstance(documented, property) or inspect.ismethoddescriptor(documented) or not callable(documented):
         return []
     if inspect.isclass(documented):

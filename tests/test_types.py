@@ -70,6 +70,6 @@ def test_a_program_sees_real_types(tmp_path: Path) -> None:
 
 
 def test_every_module_is_checked() -> None:
-    """No module of relvm is left out (`ignore_errors`); .ci/run calls mypy itself."""
+    """No module of relvm is excluded with `ignore_errors`.  .ci/run runs mypy."""
     overrides = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
     assert not [name for each in overrides if each.get("ignore_errors") for name in each["module"]]

@@ -1,4 +1,4 @@
-"""Every public function with every wrong kind of argument: only errors of relvm come out."""
+"""Public functions called with arguments of wrong types raise only errors of relvm."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WRONG = [
     None, 3, -1, 2.5, "x", "nul\0tail", "\ud800", b"x", [], {}, object(), np.zeros(2), 2**70, (1, 2), lambda x: x, True,
 ]  # fmt: skip
 PACKAGES = {"relvm": relvm, "vm": vm, "aot": aot, "explore": explore, "distributed": distributed}
-# Shape is a tuple: what Python makes of no sequence.  Executables are opened by `load`, debuggers by a machine.
+# Not tested: Shape is a tuple, so Python raises its errors.  Users do not construct the other two classes.
 BY_THEMSELVES = {"vm.Shape", "vm.Executable", "vm.MachineDebugger"}
 
 
 def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The public functions and classes by their names, each once."""
+    """Yield each public function and class once, with its name."""
     seen: set[int] = set()
     for package, module in PACKAGES.items():
         for name in getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]:
@@ -44,7 +44,7 @@ CALLABLES = dict(callables())
 
 
 def arguments(parameters: list[inspect.Parameter], wrong: Any) -> Iterator[dict[str, Any]]:
-    """The wrong value in the place of each parameter, and of all that have no default."""
+    """Yield keyword arguments: `wrong` for one parameter after another, and for all parameters without a default."""
     for chosen in range(max(1, len(parameters))):
         yield {p.name: wrong for i, p in enumerate(parameters) if i == chosen or p.default is p.empty}
 

@@ -1,1 +1,1 @@
-"""Size and speed of exports on microcontrollers, beside other generators of C."""
+"""Size and speed of exports on microcontrollers, compared with other C code generators."""

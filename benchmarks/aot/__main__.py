@@ -1,13 +1,19 @@
-"""Exports beside other generators of C, on microcontrollers:   python -m benchmarks.aot [MODEL...]
+"""Compare exports with other C code generators, on microcontrollers:   python -m benchmarks.aot [MODEL...]
 
-Each row: a model, the processor and the level of optimisation, and who made C of it; then, as differences from an image
-without a model: the bytes of flash, and how many of them are more than the weights; the bytes of RAM besides input and
-output, and how many of them are stack; the instructions of a run; and the largest difference from ONNX Runtime's
-result, relative to its largest value.  A second table has, for each model, the bytes of the weights; what relvm knows
-of the memory of a run: the most bytes alive at once, and those of tensors among them; and of TensorFlow Lite for
-Microcontrollers, which runs on this machine only: the bytes of its file, and of its arena with input and output.
+A row of the first table has the model, the processor, the optimization level, and the code generator.  The next columns
+are differences from an image without a model:
 
-Needs the packages emlearn, emx-onnx-cgen, m2cgen, onnxruntime, scikit-learn and tflite-micro, and of Debian's
+- the bytes of flash, and the part that exceeds the weights
+- the bytes of RAM without input and output, and the part that is stack
+- the instructions of a run
+
+The last column is the largest difference from ONNX Runtime's result, relative to its largest value.
+
+A row of the second table has the model, the bytes of the weights, and the memory of a run according to relvm: the
+maximum of live bytes, and the maximum of live bytes of tensors.  The last columns are the file size and the arena size,
+with input and output, of TensorFlow Lite for Microcontrollers, which only runs on this machine.
+
+Needs the packages emlearn, emx-onnx-cgen, m2cgen, onnxruntime, scikit-learn and tflite-micro, and the Debian packages
 gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm.
 """
 
@@ -64,7 +70,7 @@ def main() -> None:
 
 
 def _measure_model(model: Model, root: Path) -> Sources:
-    """Prints the rows of a model.  What relvm made of it."""
+    """Print the rows of a model.  Return the sources that relvm generated."""
     made = {}
     for side in (nothing, *SIDES):
         folder = root / side.__name__
@@ -84,7 +90,7 @@ def _measure_model(model: Model, root: Path) -> Sources:
 
 
 def _expect(model: Model, side: str, got: np.ndarray) -> float:
-    """The largest difference relative to the largest value, which is an error where it is more than tolerated."""
+    """Return the largest difference relative to the largest value.  Raise RuntimeError if it exceeds the tolerance."""
     error = float(np.abs(got - model.expected).max() / np.abs(model.expected).max())
     if error > model.tolerance:
         raise RuntimeError(f"{model.name} by {side}: off by {error}, expected at most {model.tolerance}")

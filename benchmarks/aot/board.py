@@ -1,7 +1,7 @@
-"""Compiles sources for a Cortex-M, and runs them on a board that QEMU emulates.
+"""Compile sources for a Cortex-M, and run them on a board that QEMU emulates.
 
-QEMU lets the same time pass for every instruction (-icount), so a timer of the board counts them, exactly.  The stack
-is filled with a pattern before the run: what is no longer that has been used.
+With -icount, every instruction takes the same emulated time, so a timer of the board counts instructions exactly.  The
+stack is filled with a pattern before the run.  The part that differs from the pattern afterwards has been used.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ HERE = Path(__file__).resolve().parent
 EXAMPLE = HERE.parents[1] / "examples" / "cortex_m"
 
 _COMPILER = "arm-none-eabi-gcc"
-_FLAGS = ("-fwrapv", "-ffunction-sections", "-fdata-sections")  # -fwrapv: relvm's sources need it
+_FLAGS = ("-fwrapv", "-ffunction-sections", "-fdata-sections")  # relvm's sources need -fwrapv
 _LINK = ("-Wl,--gc-sections", "-nostartfiles", "--specs=nano.specs", "-T", str(EXAMPLE / "mps2.ld"))
 _TALK = ("-display", "none", "-chardev", "stdio,id=out", "-semihosting-config", "enable=on,target=native,chardev=out")
-_SHIFT = 8  # an instruction takes 2**8 ns
-_TICK_NS = 40  # of the timer, at 25 MHz
+_SHIFT = 8  # an instruction takes 2**8 ns of emulated time
+_TICK_NS = 40  # period of the timer, which runs at 25 MHz
 
 
 @dataclass(frozen=True)
 class Processor:
-    """flags: for the compiler.  machine: QEMU's board."""
+    """A processor.  flags: options of the compiler.  machine: the board in QEMU."""
 
     name: str
     flags: tuple[str, ...]
@@ -44,10 +44,10 @@ PROCESSORS = (
 
 @dataclass(frozen=True)
 class Measured:
-    """Of an image and its run.
+    """Measurements of an image and its run.
 
-    flash_bytes: instructions and constants.  static_bytes: variables.  stack_bytes: the deepest that the run went.
-    instructions: of the run.
+    flash_bytes: the size of instructions and constants.  static_bytes: the size of static variables.  stack_bytes: the
+    maximum stack depth.  instructions: the number of instructions executed.  output: the output of the model.
     """
 
     flash_bytes: int
@@ -63,7 +63,7 @@ class Measured:
 
 
 def measure(sources: Sources, model: Model, processor: Processor, level: str, folder: Path) -> Measured:
-    """Build an image of a side's sources, look at its size and run it."""
+    """Build an image from the sources of a code generator, measure its size and run it."""
     image = folder / f"image{processor.name}{level}.elf"
     _write_values(model, folder / "values.h")
     include = [f"-I{place}" for place in (folder, *sources.include)]

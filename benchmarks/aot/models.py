@@ -1,4 +1,4 @@
-"""The models: each one ONNX file, one input and what ONNX Runtime makes of it."""
+"""The models: each is an ONNX model with one input and the result of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from benchmarks.models.catalogue import numbers
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One input and one output, both float32 with fixed sizes.  trained: scikit-learn's, where the model is one.
-    tolerance: how far results may be apart, relative to the largest value."""
+    """A model with one input and one output, both float32 with fixed sizes.
+
+    trained: the corresponding scikit-learn model, or None.  tolerance: the allowed difference of results, relative to
+    the largest value.
+    """
 
     proto: onnx.ModelProto
     input: np.ndarray
@@ -47,12 +50,12 @@ class Model:
 
 
 def digits_mlp() -> Model:
-    """64-32-10, trained by scikit-learn on its digits."""
+    """Return a 64-32-10 network, trained by scikit-learn on its digits data set."""
     from sklearn.datasets import load_digits
     from sklearn.neural_network import MLPClassifier
 
     images, labels = load_digits(return_X_y=True)
-    with np.errstate(all="ignore"):  # emlearn, once imported, has them raised
+    with np.errstate(all="ignore"):  # importing emlearn makes NumPy raise floating-point errors
         network = MLPClassifier((32,), random_state=0, max_iter=500).fit(images[:1500] / 16, labels[:1500])
     nodes, values = [], {}
     for i, (weights, bias) in enumerate(zip(network.coefs_, network.intercepts_, strict=True)):
@@ -65,7 +68,10 @@ def digits_mlp() -> Model:
 
 
 def digits_forest() -> Model:
-    """Ten trees of eight levels, trained by scikit-learn on its digits; ten means of what their leaves hold."""
+    """Return a random forest of ten trees of depth 8, trained by scikit-learn on its digits data set.
+
+    The ten outputs are the means of the class probabilities in the leaves.
+    """
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
 
@@ -90,15 +96,16 @@ def digits_forest() -> Model:
     }
     trees = _node("TreeEnsembleRegressor", ["x"], "y", aggregate_function="AVERAGE", n_targets=10, **attributes)
     trees.domain = "ai.onnx.ml"
-    # emlearn rounds thresholds, and takes the other way where a value is equal to one: they are multiples of 8.
+    # emlearn rounds thresholds, and takes the other branch if a feature equals the threshold.  Thresholds are multiples
+    # of 8, and adding 1 to the features avoids both differences.
     sample = (images[1500:1501] + 1).astype(np.float32)
     return Model(
         _model("digits_forest", [trees], {}, (1, 64), (1, 10)), sample, forest, tolerance=0.02
-    )  # emlearn's leaves hold bytes
+    )  # emlearn stores bytes in leaves
 
 
 def lenet() -> Model:
-    """LeNet-5 for 28 x 28 with ReLU and maxima, and weights by chance."""
+    """Return LeNet-5 for 28 x 28 pixels, with ReLU, max pooling and random weights."""
     shapes = {"conv0": (6, 1, 5, 5), "conv1": (16, 6, 5, 5), "gemm0": (256, 120), "gemm1": (120, 84), "gemm2": (84, 10)}
     values, nodes, last = {}, [], "x"
     for seed, (name, shape) in enumerate(shapes.items()):
@@ -118,7 +125,7 @@ def lenet() -> Model:
 
 
 def lenet_int8() -> Model:
-    """The same in bytes, as ONNX Runtime quantises it: operators of their own (QLinearConv, QGemm)."""
+    """Return the 8-bit model that ONNX Runtime's quantization creates from `lenet`, with QLinearConv and QGemm."""
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
 
     class Samples(CalibrationDataReader):
@@ -135,11 +142,11 @@ def lenet_int8() -> Model:
         quantize_static(source, made, Samples(), quant_format=QuantFormat.QOperator)
         proto = onnx.load(made)
     proto.graph.name = "lenet_int8"
-    return Model(proto, real.input, tolerance=0.03)  # a step of the largest value, 1/256 of 1
+    return Model(proto, real.input, tolerance=0.03)  # several steps of 1/256
 
 
 def oww_alexa() -> Model:
-    """A detector of a word, 1536-128-128-1, out of a pip package."""
+    """Return a wake word detector, 1536-128-128-1, from a pip package."""
     real = REAL_MODELS["oww_alexa"]
     proto = onnx.load(real.path())
     proto.graph.name = "oww_alexa"

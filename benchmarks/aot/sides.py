@@ -1,4 +1,4 @@
-"""Exporters of C: relvm and its peers.  Each writes sources that define `run` of board.c."""
+"""C code generators: relvm and others.  Each writes sources that define the function `run`, which board.c calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,12 @@ from relvm.frontend.onnx import from_onnx
 
 @dataclass(frozen=True)
 class Sources:
-    """files: what is compiled.  include: folders.  options: of the compiler, which the sources need.
-    bound_bytes, tensors_bytes: relvm's, of the memory of a run: the most bytes alive at once, and without what kernels
-    need for themselves."""
+    """The C sources of a model.
+
+    files: the files to compile.  include: folders for #include.  options: compiler options that the sources need.
+    bound_bytes: the maximum of live bytes in a run, only for relvm.  tensors_bytes: the same without scratch memory of
+    kernels.
+    """
 
     files: tuple[Path, ...]
     include: tuple[Path, ...] = ()
@@ -31,12 +34,12 @@ class Sources:
 
 
 def nothing(model: Model, folder: Path) -> Sources:
-    """The baseline: an image without a model."""
+    """Generate the baseline: an image without a model."""
     return Sources((_run(folder, "", "(void)in;\n  (void)out;"),))
 
 
 def relvm(model: Model, folder: Path) -> Sources:
-    """`relvm export`."""
+    """Generate code as `relvm export` does."""
     path = folder / "model.onnx"
     onnx.save(model.proto, path)
     program = aot.build(from_onnx(path), aot.AotConfig("model"))
@@ -55,7 +58,10 @@ def relvm(model: Model, folder: Path) -> Sources:
 
 
 def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:
-    """emmtrix's generator, with all temporaries on the stack and all weights in the program.  It takes no trees."""
+    """Generate code with emx-onnx-cgen, with temporaries on the stack and weights in the program.
+
+    Return None for trees, which it does not support.
+    """
     if any(node.domain == "ai.onnx.ml" for node in model.proto.graph.node):
         return None
     path, made = folder / "model.onnx", folder / "model.c"
@@ -68,9 +74,9 @@ def emx_onnx_cgen(model: Model, folder: Path) -> Sources | None:
 
 
 def emlearn(model: Model, folder: Path) -> Sources | None:
-    """emlearn's tables, of weights or of nodes, and its header's functions.  It takes models of scikit-learn.
+    """Generate code with emlearn: tables of weights or nodes, and functions of its header.
 
-    Trees take whole numbers and hold bytes in their leaves.
+    Return None if the model was not trained with scikit-learn.  Trees have integer inputs, and bytes in their leaves.
     """
     if model.trained is None:
         return None
@@ -86,14 +92,17 @@ def emlearn(model: Model, folder: Path) -> Sources | None:
     else:
         options, saved = {}, {}
         call = f"eml_net_predict_proba(&trained, in, {sizes});"
-    with contextlib.chdir(folder):  # where it leaves what it compiles
+    with contextlib.chdir(folder):  # emlearn writes compiled files into the current folder
         text = convert(model.trained, method="loadable", **options).save(name="trained", **saved)
     (folder / "trained.h").write_text(text)
     return Sources((_run(folder, '#include "trained.h"', call),), include=(Path(package.includedir),))
 
 
 def m2cgen(model: Model, folder: Path) -> Sources | None:
-    """m2cgen's nested ifs, in double precision.  It takes trees of scikit-learn."""
+    """Generate code with m2cgen: nested ifs in double precision.
+
+    Return None unless the model is a scikit-learn forest.
+    """
     if not hasattr(model.trained, "estimators_"):
         return None
     import m2cgen as package

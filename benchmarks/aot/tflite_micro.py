@@ -1,6 +1,7 @@
-"""The memory that TensorFlow Lite for Microcontrollers takes for chains of dense layers.
+"""The memory that TensorFlow Lite for Microcontrollers needs for chains of dense layers.
 
-Its package has neither its sources nor a library for another processor, so it runs here, where a pointer takes 8 bytes.
+Its package contains neither sources nor a library for other processors.  It therefore runs on this machine, where a
+pointer has 8 bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ interpreter.print_allocations()
 
 @dataclass(frozen=True)
 class Ran:
-    """file_bytes: of the model.  arena_bytes: what the interpreter needs for it, with input and output."""
+    """The result of a run.
+
+    file_bytes: the size of the model file.  arena_bytes: the memory of the interpreter, with input and output.
+    """
 
     file_bytes: int
     arena_bytes: int
@@ -42,7 +46,7 @@ class Ran:
 
 
 def run_tflite_micro(model: Model) -> Ran | None:
-    """One run; None where the model has other than dense layers."""
+    """Run a model once.  Return None if it has other layers than dense ones."""
     if {node.op_type for node in model.proto.graph.node} - {"Flatten", "Gemm", "Relu", *_LAST}:
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +60,7 @@ def run_tflite_micro(model: Model) -> Ran | None:
 
 
 def _converted(model: Model) -> bytes:
-    """A file of FULLY_CONNECTED with RELU in it, and what is after the last."""
+    """Convert a model to a TensorFlow Lite file of FULLY_CONNECTED operators with fused RELU, and a last activation."""
     nodes = list(model.proto.graph.node)
     weights = {one.name: numpy_helper.to_array(one) for one in model.proto.graph.initializer}
     graph, buffers = schema.SubGraphT(), [schema.BufferT()]

@@ -1,7 +1,7 @@
 """Costs of the virtual machine, compared with its goals and its peers:   python -m benchmarks.machine [--large]
 
-Each figure is the median of nine repeats; "TVM /" is how many times more TVM's Relax VM
-takes in the same mode.  --large: also builds chains of 10,000 and 100,000 operators.
+Each figure is the median of nine repeats.  "TVM /" is the time of TVM's Relax VM in the same mode, divided by that of
+relvm.  With --large, chains of 10,000 and 100,000 operators are built, too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def row_cost(row: Row | None, mode: str) -> float:
 
 
 def costs() -> dict[str, tuple[list[float], tuple[float, float]]]:
-    """Row -> nanoseconds in bytecode and compiled mode, and the goals."""
+    """Return, for each row, the nanoseconds in bytecode and compiled mode, and the goals for both."""
     table: dict[str, tuple[list[float], tuple[float, float]]] = {}
     for mode in MODES:
         empty = row_cost(None, mode)

@@ -1,4 +1,4 @@
-"""Costs of the machine for its host: calls from and to Python, builds, loading, size, memory."""
+"""Costs of the machine for the host: calls from and to Python, builds, loading, size and memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OPERATORS = ("add(%s, x)", "exp(%s)", "multiply(%s, x)", "tanh(%s)")
 
 
 def python_costs(mode: str) -> dict[str, float]:
-    """Nanoseconds of a call from Python, and of one of a Python function."""
+    """Return the nanoseconds of calls from Python, and of a call of a Python function."""
     register_func("benchmarks.same", lambda value: value, override=True)
     called = "\n".join(f'  y{k} = packed("benchmarks.same", x) : i64' for k in range(CALLBACKS))
     text = f"""
@@ -59,7 +59,7 @@ def callbacks(x: i64) => i64 {{
 
 
 def chain(operators: int) -> str:
-    """A function of that many operators, one after the other, none of which are fused."""
+    """Return the text of a function with a chain of operators."""
     lines, last = [], "x"
     for k in range(operators):
         lines.append(f"  v{k} = " + _OPERATORS[k % len(_OPERATORS)] % last)
@@ -80,7 +80,7 @@ print(time.perf_counter() - started)
 
 
 def build_seconds(operators: int, mode: str) -> tuple[float, float]:
-    """Of a whole build in a new process, and of the same again, when the C compiler's work is in the cache."""
+    """Return the seconds of a build in a new process, and of a second build with all compiled C in the cache."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "RELVM_CACHE_DIR": cache}
         command = [sys.executable, "-c", _BUILD, str(operators), mode]
@@ -92,7 +92,7 @@ def build_seconds(operators: int, mode: str) -> tuple[float, float]:
 
 
 def load_milliseconds(mode: str) -> float:
-    """Of an executable with 100 MB of constants."""
+    """Return the milliseconds of loading an executable with 100 MB of constants."""
     builder = Builder()
     with builder.function("main", [("x", TensorType(F32, (25_000_000,)))]) as (x,):
         builder.ret(builder.op("add", x, constant(np.ones(25_000_000, np.float32))))
@@ -103,7 +103,7 @@ def load_milliseconds(mode: str) -> float:
 
 
 def library_bytes() -> int:
-    """Of the runtime as a shared library, stripped."""
+    """Return the size of the runtime as a stripped shared library."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "librelvm.so")
         sources = runtime_sources()
@@ -129,7 +129,7 @@ print(resident() - before)
 
 
 def resident_kilobytes(mode: str) -> float:
-    """Measure what importing the runtime, loading a small executable and calling it add to Python with NumPy."""
+    """Return the memory of the runtime and a small loaded executable in kB, in addition to Python with NumPy."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "small.rvm")
         vm.build(parse_module("def main(x: i64) -> i64 = x"), mode, "numpy").save(path)

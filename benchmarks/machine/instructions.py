@@ -1,7 +1,7 @@
-"""Instructions of a row, counted by valgrind: the same in every run, and what a later change is held to.
+"""Instructions of the measured programs, counted by valgrind.  The counts are reproducible, to compare later changes.
 
-The programs run in the C example (examples/c/relvm_run.c) for a number of rounds and for twice as many; the difference
-is what a round takes.
+The programs run in the C example (examples/c/relvm_run.c) for a number of iterations and for twice as many.  The
+difference is the cost of the iterations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relvm.runtime.executable import Executable
 from relvm.tables import include_flags, runtime_sources
 
 ROOT = Path(__file__).parents[2]
-ROUNDS, FIB = 1000, (15, 16, 1973, 3193)  # fib(15) and fib(16) make so many calls
+ROUNDS, FIB = 1000, (15, 16, 1973, 3193)  # fib(15) makes 1973 calls, and fib(16) 3193
 
 
 @contextmanager
@@ -52,9 +52,9 @@ def _of_program(runner: Path, program: Program, mode: str) -> float:
 
 
 def count_instructions() -> dict[str, list[float]]:
-    """Row -> instructions in bytecode and in compiled mode."""
+    """Return, for each row, the number of instructions in bytecode and in compiled mode."""
     counts: dict[str, list[float]] = {}
-    os.environ["RELVM_CPU"] = "x86-64-v2"  # valgrind knows no AVX-512
+    os.environ["RELVM_CPU"] = "x86-64-v2"  # valgrind does not support AVX-512
     with _runner() as runner:
         for mode in MODES:
             empty = 0.0

@@ -1,6 +1,6 @@
-"""The same recursion and the same counting loop in other languages, each measured in a process of its own.
+"""The same recursion and the same counting loop in other languages, each measured in a separate process.
 
-A peer prints two numbers: the nanoseconds of a call of fib(N), and of a round of the loop, the median of its repeats.
+Each program prints two medians: the nanoseconds of a call in fib(N), and of an iteration of the loop.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ int main(void) { printf("%%f %%f\\n", median(fib, %(fib)d, %(calls)d), median(co
 
 @dataclass(frozen=True)
 class Peer:
-    """fib, count: nanoseconds of a call and of a round."""
+    """The results of a language.  fib, count: the nanoseconds of a call and of an iteration."""
 
     name: str
     fib: float
@@ -91,7 +91,7 @@ class Peer:
 
 
 def measure_peers() -> list[Peer]:
-    """Those that are installed; C needs gcc, and is compiled with -O2 -fno-inline."""
+    """Measure the languages that are installed.  C is compiled by gcc with -O2 -fno-inline."""
     values = {"fib": FIB, "calls": FIB_CALLS, "rounds": ROUNDS, "repeats": REPEATS}
     lua = _LUA % values
     peers = []
@@ -118,8 +118,10 @@ def measure_peers() -> list[Peer]:
 
 
 def measure_tvm() -> dict[str, list[float]]:
-    """TVM's Relax VM, both its modes, row by row in nanoseconds: run by RELVM_TVM_PYTHON, an interpreter that has the
-    package apache-tvm, or by this one.  Empty where there is none."""
+    """Return the nanoseconds of each row in both modes of TVM's Relax VM, or {} if apache-tvm is not installed.
+
+    RELVM_TVM_PYTHON is the Python interpreter to use.  The default is this interpreter.
+    """
     python = os.environ.get("RELVM_TVM_PYTHON", sys.executable)
     if subprocess.run([python, "-c", "import tvm"], capture_output=True).returncode:
         return {}

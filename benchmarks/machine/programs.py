@@ -1,7 +1,8 @@
-"""The programs whose cost is measured.
+"""The measured programs.
 
-Most rows are a counting loop with the same statements many times in a round: the cost is that of one, the loop's own
-being subtracted.  They are written at stage PLANNED, so that no optimisation takes them away.
+Most rows are a counting loop with many copies of the same statements in each iteration.  The result is the cost of one
+copy, without the cost of the loop itself.  The programs are at stage PLANNED, so that no optimization removes the
+statements.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.executable import Executable
 
 MODES = ("bytecode", "compiled")
-UNROLLED = 20  # how often the statements of a row stand in a round
+UNROLLED = 20  # number of copies of the statements in an iteration
 
 
 @dataclass(frozen=True)
 class Row:
-    """body: the statements, with {k} for the number of the repetition; they see i, a counter, o, any value, x, a tensor
-    of one element, t, a pair of them, f, a closure of one value, and c, a condition.  goal: nanoseconds in either mode.
+    """Statements to measure.
+
+    goal: the target in nanoseconds for each mode.  body: the statements, with {k} for the number of the copy.  They can
+    use the counter i, any value o, a tensor x of one element, a pair t of such tensors, a closure f with one captured
+    value, and a condition c.
     """
 
     name: str
@@ -76,7 +80,11 @@ private def _loop(i: i64, o: object, x: f32[1], t: (f32[1], f32[1]), f: (object)
 
 @dataclass(frozen=True)
 class Program:
-    """goal: nanoseconds of one of the `per` rounds or calls of a run with these arguments."""
+    """A program to measure.
+
+    goal: the target in nanoseconds of an iteration or call, for each mode.  per: the number of iterations or calls in a
+    run with the arguments `args`.
+    """
 
     name: str
     goal: tuple[float, float]
@@ -85,7 +93,7 @@ class Program:
     per: int
 
 
-FIB, FIB_CALLS, ROUNDS = 27, 635_621, 3_000_000  # fib(27) makes that many calls
+FIB, FIB_CALLS, ROUNDS = 27, 635_621, 3_000_000  # the number of calls in fib(27)
 
 PROGRAMS = (
     Program(
@@ -119,7 +127,7 @@ def carry(n: i64, p: (f32[4], f32[4])) -> (f32[4], f32[4]) {
 
 
 def row_executable(row: Row | None, mode: str) -> Executable:
-    """The loop with the row's statements in it; with none: only the loop."""
+    """Return the loop with the statements of a row, or the empty loop if `row` is None."""
     body = "" if row is None else "\n  ".join(row.body.format(k=k) for k in range(UNROLLED))
     kernels = run_passes(
         parse_module("def main(x: f32[1], y: f32[1]) -> f32[1] = add(x, y)"),

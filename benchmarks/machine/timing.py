@@ -1,4 +1,4 @@
-"""Timing: the median of nine repeats, after one that does not count."""
+"""Timing: the median of nine runs, after a warm-up run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REPEATS = 9
 
 
 def median(run: Callable[[], object], per: float = 1) -> float:
-    """Nanoseconds of a run, by `per`."""
+    """Return the median time of a run in nanoseconds, divided by `per`."""
     run()
     times = []
     for _ in range(REPEATS):

@@ -1,7 +1,7 @@
-"""The same in TVM's Relax VM.  A program of its own, which imports nothing of relvm:   python tvm_peer.py
+"""Measure the same rows in TVM's Relax VM.  This program does not import relvm:   python tvm_peer.py
 
-Prints one line of JSON: row -> nanoseconds in bytecode and compiled mode.  A row is a function of N equal statements,
-that of one of none being subtracted.  Written for apache-tvm 0.27.
+It prints one line of JSON with the nanoseconds of each row in bytecode and compiled mode.  A row is a function of N
+equal statements.  The time of an empty function is subtracted.  Written for apache-tvm 0.27.
 """
 
 from __future__ import annotations

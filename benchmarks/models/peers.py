@@ -1,4 +1,4 @@
-"""Runs models in TVM, in a process of an interpreter that has it: RELVM_TVM_PYTHON."""
+"""Run models in TVM, in a process of the Python interpreter RELVM_TVM_PYTHON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-_SECONDS = 90  # for imports, builds and runs together
+_SECONDS = 90  # time limit for imports, builds and runs together
 
 
 def tvm_milliseconds(path: Path, cases: list[dict[str, np.ndarray]], threads: int) -> list[float] | None:
-    """The median of a run of each case; None where there is no such interpreter, or the model does not run there."""
+    """Return the median milliseconds of a run of each case.
+
+    Return None if RELVM_TVM_PYTHON is not set, or if TVM cannot run the model within the time limit.
+    """
     python = os.environ.get("RELVM_TVM_PYTHON")
     if not python:
         return None

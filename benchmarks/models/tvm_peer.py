@@ -1,10 +1,10 @@
-"""A model in TVM's Relax VM.  A program of its own, which imports nothing of relvm:
+"""Measure a model in TVM's Relax VM.  This program does not import relvm.
 
     python tvm_peer.py MODEL.onnx CASES.npz
 
-CASES.npz: the inputs of each case, named `number/name`.  Prints one line of JSON: the median milliseconds of a run of
-each case, compiled for its sizes with TVM's default pipeline for CPUs.  Threads: TVM_NUM_THREADS.  Written for
-apache-tvm 0.27.
+CASES.npz contains the inputs of each case, named `number/name`.  The program prints one line of JSON: the median
+milliseconds of a run of each case.  The model is compiled for the sizes of the case with TVM's default pipeline for
+CPUs.  TVM_NUM_THREADS is the number of threads.  Written for apache-tvm 0.27.
 """
 
 from __future__ import annotations

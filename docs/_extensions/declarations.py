@@ -4,7 +4,7 @@
     {relvm-operators}          a section for each operator, from its @op
     {relvm-commands}           a section for each command, from its parser
 
-Nothing is written to a file: a page has the directive, and its content is made when the site is.
+A page contains only the directive.  The content is generated when the site is built, and is not written to a file.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from relvm.ir.operator import Effect, Operator, operators
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import TensorType, format_type
 
-# What a table shows: its rows, and of each row the fields, under these headings.  Fields named here are code.
+# The fields that are shown as code.  TABLES has the rows of each table, and the field of each column by its heading.
 CODE = {
     "name",
     "operands",
@@ -124,11 +124,11 @@ TABLES = {
     ),
 }
 
-LONGEST_LINE = 60  # of parameters; more stand below each other
+LONGEST_LINE = 60  # limit on the length of a parameter list in one line
 
 
 def inline(text: str) -> list[nodes.Node]:
-    """Text in which what stands between backticks is code."""
+    """Parse text in which backticks enclose code."""
     parts = re.split(r"(`[^`]+`)", text)
     return [
         code(part[1:-1]) if part.startswith("`") else nodes.Text(part)
@@ -138,12 +138,12 @@ def inline(text: str) -> list[nodes.Node]:
 
 
 def code(text: str) -> nodes.literal:
-    """Code within a line."""
+    """Return an inline code node."""
     return nodes.literal(text, text)
 
 
 def paragraph(*parts: nodes.Node | str) -> nodes.paragraph:
-    """A paragraph of nodes and of text as `inline` reads it."""
+    """Return a paragraph of nodes and texts.  Texts are parsed by `inline`."""
     found = nodes.paragraph()
     for part in parts:
         found += inline(part) if isinstance(part, str) else [part]
@@ -151,7 +151,7 @@ def paragraph(*parts: nodes.Node | str) -> nodes.paragraph:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[nodes.Node | str]]) -> nodes.table:
-    """A table of a line of headings and of rows as long."""
+    """Return a table with headings and rows of the same length."""
     group = nodes.tgroup(cols=len(headings))
     group += [nodes.colspec(colwidth=1) for _ in headings]
     group += nodes.thead("", _row(headings))
@@ -164,14 +164,14 @@ def _row(cells: Sequence[nodes.Node | str]) -> nodes.row:
 
 
 def section(name: str, title: str, *content: nodes.Node) -> nodes.section:
-    """A part of a page, under a heading that links can name."""
+    """Return a section of a page.  name: the anchor for links."""
     return nodes.section(
         "", nodes.title("", "", code(title)), *content, ids=[name], names=[name]
     )
 
 
 class TableDirective(Directive):
-    """A table of csrc/, by its name in TABLES."""
+    """Directive that shows a table of csrc/, given by its name in TABLES."""
 
     required_arguments = 1
 
@@ -195,7 +195,7 @@ def _cell(row: object, field: str) -> nodes.Node | str:
 
 
 class OperatorsDirective(Directive):
-    """Every operator: how it is called, what it takes and gives, whether it has effects, and examples."""
+    """Directive that shows the signature, description, side effects and examples of all operators."""
 
     def run(self) -> list[nodes.Node]:
         return [_operator(operator) for _, operator in sorted(operators().items())]
@@ -222,7 +222,7 @@ def _operator(operator: Operator) -> nodes.section:
 
 
 def types_in(name: str, examples: str) -> str:
-    """The types of an operator's arguments and result in the first of its examples: `abs(f32[2]) -> f32[2]`."""
+    """Return the types in the first example of an operator, such as `abs(f32[2]) -> f32[2]`."""
     first = doctest.DocTestParser().get_examples(textwrap.dedent(examples))[0].source
     read = {"np": np, "run": lambda expression, **arguments: (expression, arguments)}
     expression, arguments = eval(first, read)
@@ -242,7 +242,7 @@ def types_in(name: str, examples: str) -> str:
 
 
 def call_of(operator: Operator) -> str:
-    """Its type rule's signature: `softmax(x: TensorType, *, axis: int = -1) -> TensorType`."""
+    """Return the signature of the type rule: `softmax(x: TensorType, *, axis: int = -1) -> TensorType`."""
     signature = inspect.signature(operator.type_rule)
     kinds = [parameter.kind for parameter in signature.parameters.values()]
     words = [_declared(parameter) for parameter in signature.parameters.values()]
@@ -263,13 +263,13 @@ def _declared(parameter: Parameter) -> str:
 
 
 def statements(text: str) -> list[str]:
-    """The statements of an operator's docstring, each about a parameter, the result, what is raised or the source."""
+    """Split an operator's docstring into statements about parameters, results, errors and sources."""
     starts = r" {3,}|(?<!,)\n(?=(?:\w+(?:, \w+)*: )|Raises )"
     return [" ".join(part.split()) for part in re.split(starts, text) if part.strip()]
 
 
 class CommandsDirective(Directive):
-    """Every command: what it does, and its options."""
+    """Directive that shows the description and the options of all commands."""
 
     def run(self) -> list[nodes.Node]:
         (group,) = (
@@ -321,7 +321,7 @@ def _help(action: argparse.Action) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the directives.  Sphinx calls this function."""
     app.add_directive("relvm-table", TableDirective)
     app.add_directive("relvm-operators", OperatorsDirective)
     app.add_directive("relvm-commands", CommandsDirective)
@@ -332,5 +332,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def _made_again(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
-    """The pages whose content is declared elsewhere: Sphinx does not see that change."""
+    """Return the pages with these directives, because Sphinx does not notice changes of their content."""
     return [name for name in env.found_docs if "relvm-" in env.doc2path(name).read_text()]

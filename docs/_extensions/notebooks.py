@@ -67,6 +67,6 @@ def _block(language: str, text: str) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the directive.  Sphinx calls this function."""
     app.connect("source-read", _replace)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,7 @@ from relvm.editors.pygments_lexer import RelvmLexer
 
 
 class LinkDocuments(SphinxTransform):
-    """The name of a document in backticks, `docs/machine.md`, becomes a link to its page."""
+    """Convert the path of a document in backticks, such as `docs/machine.md`, to a link to its page."""
 
     default_priority = 400
 
@@ -34,7 +34,7 @@ class LinkDocuments(SphinxTransform):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extensions.  Sphinx calls this function."""
     for alias in ("relvm", "relvm-planned"):
         app.add_lexer(alias, RelvmLexer)
     app.add_transform(LinkDocuments)

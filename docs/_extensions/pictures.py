@@ -1,10 +1,11 @@
-"""Directives that run a few lines of Python and show what they make.
+"""Directives for pictures, pages and diagrams.
 
-    {relvm-picture} CAPTION    the last line is a figure, which becomes an SVG image, or shows itself as HTML
-    {relvm-page} NAME#PLACE    the last line has `save(path)`: it becomes the file _pages/NAME.html, shown in a frame
-    {relvm-diagram} CAPTION    no Python: boxes, as `key: title | subtitle`, and arrows between them, as `key -> key`
+    {relvm-picture} CAPTION    run Python code and show the value of its last line, a figure, as an SVG image or HTML
+    {relvm-page} NAME#PLACE    run Python code, save the value of its last line as _pages/NAME.html, and show it in a
+                               frame
+    {relvm-diagram} CAPTION    draw boxes, given as `key: title | subtitle`, and arrows, given as `key -> key`
 
-The directives of one document share their variables.  Nothing is written outside of the site.
+The Python code of all directives in a document shares its variables.  All files are written to the site.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from relvm.explore.draw.graph import Arrow, Graph, Item
 from relvm.explore.draw.graph_figure import draw_graph
 from relvm.quoting import html_text
 
-_ZOOM = 1.25  # the letters of relvm's figures are smaller than those of the site
+_ZOOM = 1.25  # enlarges figures, whose letters are smaller than those of the site
 _FOLDER = "_pages"
 
 
 class _Running(SphinxDirective):
-    """A directive whose content is Python and whose last line is a value."""
+    """Base class of directives that contain Python code, whose last line is an expression."""
 
     has_content = True
     required_arguments = 1
@@ -52,7 +53,7 @@ class _Running(SphinxDirective):
 
 
 class PictureDirective(_Running):
-    """A figure as an image, with a caption."""
+    """Directive that shows a figure as an image with a caption."""
 
     def run(self) -> list[nodes.Node]:
         value = self.value()
@@ -68,7 +69,7 @@ class PictureDirective(_Running):
 
 
 class DiagramDirective(SphinxDirective):
-    """A graph of boxes and arrows as an image, with a caption."""
+    """Directive that draws boxes and arrows as an image with a caption."""
 
     has_content = True
     required_arguments = 1
@@ -110,7 +111,7 @@ def _svg(figure: Any) -> str:
 
 
 class PageDirective(_Running):
-    """An interactive page in a frame, and a link that opens it alone."""
+    """Directive that shows an interactive page in a frame, and a link to the page."""
 
     def run(self) -> list[nodes.Node]:
         name, _, fragment = self.arguments[0].partition("#")
@@ -128,7 +129,7 @@ class PageDirective(_Running):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the directives.  Sphinx calls this function."""
     app.add_directive("relvm-picture", PictureDirective)
     app.add_directive("relvm-diagram", DiagramDirective)
     app.add_directive("relvm-page", PageDirective)

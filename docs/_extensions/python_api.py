@@ -1,7 +1,7 @@
 """A directive that documents a module by its docstrings: `.. relvm-api:: relvm.vm`, within `{eval-rst}`.
 
-It takes the names from the module's `__all__`, or where there is none those that it defines, and has autodoc show each.
-A name that another module of MODULES shows already is left to that.
+The documented names are those in `__all__`, or all public names that the module defines if it has no `__all__`.  A name
+that an earlier module of MODULES also has is documented only there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-# What a user calls.  The operators are callable, too (relvm.ops), and have a page of their own.
+# The documented modules.  Operators (relvm.ops), which users can also call, have a separate page.
 MODULES = (
     "relvm.vm",
     "relvm.model",
@@ -32,8 +32,8 @@ MODULES = (
     "relvm.errors",
 )
 
-# Types that signatures name and the reference does not describe, as patterns: a user gets such a value from one call
-# and gives it to another, or never sees it.
+# Patterns of types that occur in signatures, but are not described in the reference.  Users only pass such values from
+# one call to another, or never see them.
 HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
     r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.(ScriptFunction|SourceFunction))",
@@ -48,7 +48,7 @@ HANDED_ON = (
 
 
 def public_names(name: str) -> list[str]:
-    """The public names of one of MODULES."""
+    """Return the public names of one of MODULES."""
     module = importlib.import_module(name)
     stated = getattr(module, "__all__", None)
     return sorted(stated) if stated else [key for key in vars(module) if _is_own(module, key)]
@@ -64,7 +64,7 @@ def _is_own(module: ModuleType, name: str) -> bool:
 
 
 def own_names(name: str) -> list[str]:
-    """Those of them that no earlier one of MODULES has."""
+    """Return the public names of a module that no earlier module of MODULES has."""
     shown: list[object] = []
     for earlier in MODULES[: MODULES.index(name)]:
         shown += [
@@ -79,7 +79,7 @@ def own_names(name: str) -> list[str]:
 
 
 class ApiDirective(Directive):
-    """The public names of a module."""
+    """Directive that documents the public names of a module."""
 
     required_arguments = 1
 
@@ -127,6 +127,6 @@ def _entry(value: object, path: str) -> list[str]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the directive.  Sphinx calls this function."""
     app.add_directive("relvm-api", ApiDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -88,7 +88,7 @@ def rows_option(text: str) -> tuple[str, int]:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The attributes of `Settings` for the options of the command line."""
+    """Return the attributes of `Settings` for the command-line options."""
     batches = dict(options.max_batch)
     return {
         "function": options.function,
@@ -109,7 +109,7 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
 def expect_models(service: Service, models: Path) -> None:
     """Print why models are not served or not batched.  Raise LoadError if the server would have no model.
 
-    A folder may become filled later if clients may load models.
+    An empty folder is not an error if clients may load models, because models can be added later.
     """
     reasons = service.repository.reasons
     if not service.repository.served and not (service.control and models.is_dir()):
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     config = uvicorn.Config(
         app,
         http=LimitedProtocol,
-        ws="none",  # an upgrade would leave LimitedProtocol
+        ws="none",  # an upgraded connection would bypass LimitedProtocol
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=math.ceil(2 * options.timeout) + 1,

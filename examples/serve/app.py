@@ -38,9 +38,9 @@ from serve.protocol import InferRequest, read_json, write_response
 from serve.repository import LoadError, ModelUnavailableError, Repository, ServedModel, UnknownModelError
 from serve.settings import Settings
 
-# The status of a request that fails, by the class of the error; the first class that matches.
+# The status of a failed request, by the class of the error.  The first matching class counts.
 STATUS: dict[type[Exception], int] = {
-    ClientDisconnect: 400,  # which nobody reads
+    ClientDisconnect: 400,  # not received by the client
     LoadError: 400,
     UnknownModelError: 404,
     BodyTooLargeError: 413,
@@ -106,7 +106,7 @@ class Service:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        """Serve from here to the end of the block, when all accepted requests have been answered."""
+        """Serve requests within the block.  At the end of the block, wait until all accepted requests are answered."""
         self.repository.start()
         self.ready = True
         yield
@@ -118,36 +118,36 @@ class Service:
 
     @property
     def is_alive(self) -> bool:
-        """Whether all models make progress.  False after an internal error has stopped one."""
+        """Whether all models can run requests.  False after an internal error has stopped the batches of a model."""
         return all(model.batcher.alive for model in self.repository.served)
 
     async def live(self, request: Request) -> Response:
-        """Whether the server works."""
+        """Answer whether the server works."""
         return JSONResponse({"live": self.is_alive}, 200 if self.is_alive else 503)
 
     async def server_ready(self, request: Request) -> Response:
-        """Whether the server accepts requests.  False during shutdown."""
+        """Answer whether the server accepts requests.  This is false during shutdown."""
         ready = self.is_alive and self.ready
         return JSONResponse({"ready": ready}, 200 if ready else 503)
 
     async def server_metadata(self, request: Request) -> Response:
-        """The name, version and extensions of the server."""
+        """Answer with the name, version and extensions of the server."""
         extensions = ["binary_tensor_data", *(["model_repository"] if self.control else [])]
         return JSONResponse({"name": "relvm", "version": relvm.__version__, "extensions": extensions})
 
     async def model_metadata(self, request: Request) -> Response:
-        """The inputs and outputs of a model."""
+        """Answer with the inputs and outputs of a model."""
         model = self._model(request)
         return JSONResponse({**model.metadata, "versions": self.repository.versions(model.name)})
 
     async def model_ready(self, request: Request) -> Response:
-        """Whether a model is loaded."""
+        """Answer whether a model is loaded."""
         model = self._model(request)
         ready = self.ready and model.batcher.alive
         return JSONResponse({"name": model.name, "ready": ready}, 200 if ready else 503)
 
     async def show_metrics(self, request: Request) -> Response:
-        """The metrics in the text format of Prometheus."""
+        """Answer with the metrics in the text format of Prometheus."""
         for model in self.repository.served:
             self.metrics.queue.labels(model.name, model.version).set(len(model.batcher.waiting))
         return Response(generate_latest(self.metrics.registry), media_type=CONTENT_TYPE_LATEST)
@@ -155,7 +155,7 @@ class Service:
     # ---- the repository ----
 
     async def index(self, request: Request) -> Response:
-        """All models, with their state."""
+        """Answer with all models and their states."""
         found = await self._parameters(request)
         rows = await self.repository.index()
         only_ready = found.get("ready", False)
@@ -188,7 +188,7 @@ class Service:
     # ---- inference ----
 
     async def infer(self, request: Request) -> Response:
-        """The outputs of a model for the inputs in the body."""
+        """Answer with the outputs of a model for the inputs in the body."""
         began = time.perf_counter()
         labels = ("", "")
         try:
@@ -241,7 +241,7 @@ class Service:
                 raise RelvmFormatError(f"output {name} has {array.nbytes} bytes: too many for JSON; set binary_data")
             async with self._deadline("the response could not be written"):
                 content = await self.converter.write(spec, array, is_binary)
-            if not is_binary or spec.datatype == "BYTES":  # not the memory of the array
+            if not is_binary or spec.datatype == "BYTES":  # `content` does not share the memory of the array
                 hold.add(len(content))
             contents.append((spec, array.shape, content))
         parts = write_response(model.name, model.version, inferred.id, contents)
@@ -264,7 +264,7 @@ class Service:
     # ---- errors ----
 
     def refusal(self, error: Exception) -> Response:
-        """The answer to a request that failed."""
+        """Return the answer to a failed request."""
         status = next(status for kind, status in STATUS.items() if isinstance(error, kind))
         message = str(error)
         if status == 500:
@@ -274,11 +274,11 @@ class Service:
         headers = {"Retry-After": "1"} if isinstance(error, _TEMPORARY) else {}
         if isinstance(error, _BODY_REMAINS):
             headers["Connection"] = "close"  # do not wait for the rest of the body
-        message = message.encode(errors="backslashreplace").decode()  # JSON may contain halves of characters
+        message = message.encode(errors="backslashreplace").decode()  # names from JSON can contain lone surrogates
         return JSONResponse({"error": message}, status, headers)
 
     def endpoint(self, handle: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-        """Return `handle` with an answer to each error."""
+        """Return a version of `handle` that converts errors to answers."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -302,8 +302,10 @@ def _header_length(request: Request) -> int | None:
 
 
 class CloseAtEnd:
-    """Middleware: after the start of the shutdown, every response closes its connection, so that the client's next
-    request goes to another server."""
+    """Middleware that makes every response during the shutdown close its connection.
+
+    The next request of the client then goes to another server.
+    """
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app = app
@@ -319,7 +321,7 @@ class CloseAtEnd:
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """The answer to an unknown path or method."""
+    """Return the answer to an unknown path or method."""
     assert isinstance(error, HTTPException)
     message = f"{request.method} {request.url.path}: {error.detail}"[:500]
     message = message.encode(errors="backslashreplace").decode()
@@ -363,6 +365,6 @@ def make_app(models: Path | Mapping[str, Executable], **settings: Any) -> Starle
         lifespan=service.lifespan,
         exception_handlers={HTTPException: _http_error},
     )
-    app.router.redirect_slashes = False  # to wherever the request's host says
+    app.router.redirect_slashes = False  # would redirect to any host named in the request
     app.state.service = service
     return app

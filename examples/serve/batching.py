@@ -26,7 +26,7 @@ class DeadlineError(Exception):
 class Request:
     """A request: the arguments of the function, and the future for its result.
 
-    rows: how many rows the arguments have in a batch.  If the model is not batched, each request fills a batch.
+    rows: the number of rows that the arguments add to a batch.
     """
 
     arguments: Sequence[Any]
@@ -36,18 +36,18 @@ class Request:
 
     @property
     def sizes(self) -> list[tuple[int, ...]]:
-        """The sizes that all requests of a batch have in common."""
+        """The sizes that must be the same for all requests of a batch."""
         return [each.shape[1:] for each in self.arguments]
 
 
 class Batcher:
     """Runs requests in batches: their arrays are concatenated along the first axis.
 
-    A batch begins when a worker is free and a request waits.  It contains the requests that arrive within `max_wait`
-    seconds after that request, or fewer seconds if these have `max_batch` rows before.  While all workers are busy,
-    requests wait.
+    A batch begins when a worker is free and a request waits.  The batch starts `max_wait` seconds after the oldest
+    request arrived, or as soon as the waiting requests have `max_batch` rows.  While all workers are busy, requests
+    wait.
 
-    If a batch fails, each of its requests runs alone, so that only those fail that fail on their own.
+    If a batch fails, each of its requests runs separately, so that one invalid request does not affect the others.
 
     A batcher belongs to an event loop.  The machines run on the threads of `runner`.
 
@@ -80,7 +80,7 @@ class Batcher:
         self.max_queue = max_queue
         self.on_batch = on_batch
         self.waiting: deque[Request] = deque()
-        self._news = asyncio.Event()  # a request has come, or the end
+        self._news = asyncio.Event()  # set when a request arrives or the batcher closes
         self._free = asyncio.Semaphore(runner.workers)
         self._running: set[asyncio.Task] = set()
         self._ends = False
@@ -105,7 +105,7 @@ class Batcher:
         DeadlineError
             There is no result after `timeout` seconds.
         RelvmError
-            What the machine raises for these arguments alone.
+            The run failed for these arguments.
         """
         if self._ends or len(self.waiting) >= self.max_queue:
             raise QueueFullError("the server ends" if self._ends else f"{self.max_queue} requests are waiting")
@@ -119,7 +119,7 @@ class Batcher:
                 raise DeadlineError(f"no result within {timeout:g} seconds")
             return request.answer.result()
         finally:
-            request.answer.cancel()  # nobody waits for it any more
+            request.answer.cancel()  # the caller has given up
             if request in self.waiting:
                 self.waiting.remove(request)
 
@@ -129,7 +129,7 @@ class Batcher:
         return not self._collecting.done()
 
     async def close(self) -> None:
-        """Answer all that waits, and end."""
+        """Answer all waiting requests, and stop."""
         self._ends = True
         self._news.set()
         await self._collecting
@@ -150,7 +150,7 @@ class Batcher:
             task.add_done_callback(self._running.discard)
 
     async def _gather(self) -> None:
-        """Wait until the oldest request has waited long enough, or there are as many rows as a batch can have."""
+        """Wait until the oldest request has waited for `max_wait` seconds, or the waiting requests fill a batch."""
         if self.max_batch == 1:
             return
         until = self.waiting[0].since + self.max_wait
@@ -168,7 +168,10 @@ class Batcher:
             return
 
     def _take(self) -> list[Request]:
-        """The oldest request, and what fits into a batch with it; none where all were given up meanwhile."""
+        """Remove the oldest request and others that fit into a batch with it from the queue, and return them.
+
+        The list is empty if all requests were given up meanwhile.
+        """
         batch: list[Request] = []
         rows = 0
         for request in list(self.waiting):
@@ -192,7 +195,10 @@ class Batcher:
             self._free.release()
 
     async def _succeeds(self, batch: list[Request]) -> bool:
-        """Run a batch and answer its requests; False: it failed, and there is more than one to answer."""
+        """Run a batch and answer its requests.
+
+        Return False without answering if the batch failed and has several requests.
+        """
         if self.max_batch > 1:
             self.on_batch(sum(each.rows for each in batch))
         try:

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from relvm.errors import RelvmFormatError
 from serve.settings import Settings
 
-_WINDOW_BITS = {"gzip": 31, "deflate": 15}  # of zlib; "deflate" is the zlib format (RFC 9110)
+_WINDOW_BITS = {"gzip": 31, "deflate": 15}  # the parameter `wbits` of zlib; "deflate" means the zlib format (RFC 9110)
 _PART_BYTES = 1 << 20
 _ALIGNMENT = 16
 
@@ -35,7 +35,10 @@ class UnsupportedEncodingError(Exception):
 
 
 class Bodies:
-    """The bodies that are being processed.  held_bytes: their size together, at most `max_bodies` of the settings."""
+    """The bodies that are being processed.
+
+    held_bytes: their total size, which is limited by `max_bodies` of the settings.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.max_body = settings.max_body
@@ -44,7 +47,7 @@ class Bodies:
         self.held_bytes = 0
 
     def hold(self) -> Hold:
-        """Return a count of the bytes of one request, which must be released."""
+        """Return a Hold for one request.  The caller must release it."""
         return Hold(self)
 
     async def read(self, request: Request, hold: Hold, json_bytes: int = 0) -> memoryview:
@@ -81,21 +84,21 @@ class Bodies:
 
 
 class Hold:
-    """The bytes that one request holds."""
+    """The bytes that one request holds, which count towards the total of `Bodies`."""
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """Hold more bytes.  Raise BodiesFullError, and hold no more, if those of all requests exceed the limit."""
+        """Add bytes.  If the total of all requests would exceed the limit, raise BodiesFullError and add nothing."""
         if self._bodies.held_bytes + size > self._bodies.max_bodies:
             raise BodiesFullError(f"the bodies of all requests and responses exceed {self._bodies.max_bodies} bytes")
         self._bodies.held_bytes += size
         self._bytes += size
 
     def release(self) -> None:
-        """Hold nothing any more."""
+        """Release all bytes of this request."""
         self._bodies.held_bytes -= self._bytes
         self._bytes = 0
 
@@ -121,7 +124,7 @@ async def _decompressed(parts: AsyncIterator[bytes], encoding: str) -> AsyncIter
 class PartsResponse(Response):
     """A response whose body consists of several parts, which are sent without a copy of the whole.
 
-    It releases `hold` when it has been sent, or cannot be sent.
+    The response releases `hold` after it was sent, or if it cannot be sent.
     """
 
     def __init__(self, parts: Sequence[bytes | memoryview], headers: dict[str, str], hold: Hold) -> None:

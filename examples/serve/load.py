@@ -29,7 +29,7 @@ from serve.signature import TensorSpec, read_signature
 
 HEADER_LENGTH = "inference-header-content-length"
 TRIES = 20
-CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors of a client whose connection was closed
+CLOSED = (httpx.NetworkError, httpx.RemoteProtocolError)  # errors raised if the server closes the connection
 
 
 @dataclass
@@ -39,19 +39,20 @@ class Report:
     Attributes
     ----------
     sent, answered
-        Requests, and those that got the right result, once.
+        The number of requests, and the number of requests with a correct answer.
     wrong
-        Results that were not those of their inputs.
+        The number of wrong results.
     refused
-        Answers by their status, 200 aside.
+        The number of answers by their status, except 200.
     lost
-        Requests whose connection was closed in the middle of an answer, or TRIES times before one, or timed out.
+        The number of requests without an answer: the connection was closed during the answer, it was closed TRIES times
+        before an answer, or the request timed out.
     retried
-        How often a connection was closed before any answer, and the request sent again.
+        How often a request was sent again because the connection was closed before the answer began.
     seconds
-        The time of the test.
+        The duration of the test.
     latencies
-        Seconds of each request that was answered, retries included.
+        The seconds of each answered request, including retries.
     """
 
     sent: int = 0
@@ -82,7 +83,10 @@ class Report:
 
 
 def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> subprocess.Popen:
-    """A server process on a listening socket that stays ours; returns when it is ready.  RuntimeError: it ended."""
+    """Start a server process that uses an open listening socket, and return it when it is ready.
+
+    Raise RuntimeError if the process ends.
+    """
     command = [sys.executable, "-m", "serve", str(model), "--fd", str(listener.fileno()), *options]
     folder = Path(__file__).resolve().parent.parent
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True, pass_fds=[listener.fileno()])
@@ -93,7 +97,7 @@ def start(listener: socket.socket, model: Path, options: Sequence[str] = ()) -> 
 
 
 def stop(server: subprocess.Popen) -> None:
-    """Ask it to end, and wait.  RuntimeError: its status is not 0."""
+    """Terminate a server and wait for its end.  Raise RuntimeError if its exit status is not 0."""
     server.terminate()
     if server.wait() != 0:
         raise RuntimeError(f"the server ended with status {server.returncode}")
@@ -158,7 +162,10 @@ def _case(
 
 
 def _random_input(spec: TensorSpec, rows: int, generator: np.random.Generator) -> np.ndarray:
-    """Floats are normally distributed; integers, booleans and strings are 0 or 1."""
+    """Return a random array for an input.
+
+    Floats are normally distributed.  Integers, booleans and strings are 0 or 1.
+    """
     shape = [int(size) if size.isdecimal() else 8 if axis else rows for axis, size in enumerate(spec.sizes)]
     if spec.datatype.startswith(("FP", "BF")):
         return generator.standard_normal(shape).astype(spec.dtype)
@@ -167,7 +174,10 @@ def _random_input(spec: TensorSpec, rows: int, generator: np.random.Generator) -
 
 
 async def load(url: str, cases: list[Case], clients: int, end: asyncio.Event) -> Report:
-    """Return what `clients` measure.  Each sends one request after another on its own connection until `end`."""
+    """Run `clients` clients and return their measurements.
+
+    Each client sends one request after another on its own connection until `end` is set.
+    """
     report, began = Report(), time.perf_counter()
 
     async def work(number: int) -> None:
@@ -182,7 +192,10 @@ async def load(url: str, cases: list[Case], clients: int, end: asyncio.Event) ->
 
 
 async def _ask(client: httpx.AsyncClient, case: Case, report: Report) -> None:
-    """One request, sent again where its connection is closed before any answer: nothing has been promised then."""
+    """Send a request and record the outcome.
+
+    If the connection is closed before the answer begins, the request is sent again, up to TRIES times in total.
+    """
     report.sent += 1
     began = time.perf_counter()
     try:
@@ -219,9 +232,10 @@ async def load_servers(
     restart: bool,
     options: Sequence[str] = (),
 ) -> Report:
-    """The report of one server, or with `restart` of two, the second of which takes over in the middle.
+    """Run the load test on one server, or with `restart` on two servers, and return the report.
 
-    Both listen on one socket: what waits to be accepted when the first one ends is accepted by the second.
+    The second server takes over in the middle of the test.  Both servers listen on the same socket, so that the second
+    server accepts the connections that still wait when the first one ends.
     """
     url, end = f"http://127.0.0.1:{listener.getsockname()[1]}", asyncio.Event()
     servers = [start(listener, model, options)]

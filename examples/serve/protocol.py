@@ -24,7 +24,7 @@ from relvm.errors import (
 )
 from serve.signature import Signature, TensorSpec
 
-MAX_STRINGS = 1 << 20  # of a request: each becomes an object of Python, which takes many times its bytes
+MAX_STRINGS = 1 << 20  # limit for a request, because a Python string takes many times more memory than its bytes
 _SUBJECTS = {bool: "booleans", int: "integers", float: "floats", str: "strings", list: "lists"}
 _UNSUPPORTED = {
     "classification": "classification",
@@ -35,7 +35,7 @@ _UNSUPPORTED = {
 
 @dataclass(frozen=True)
 class BinaryTensor:
-    """An input whose elements follow the JSON of the request.  size_bytes: how many bytes they have there."""
+    """An input whose elements follow the JSON of the request.  size_bytes: the number of these bytes."""
 
     shape: tuple[int, ...]
     size_bytes: int
@@ -50,7 +50,7 @@ class InferRequest:
     id
         The identifier that the response repeats, or None.
     timeout
-        The seconds after which the client wants no result any more, or None.
+        The seconds after which the client no longer needs the result, or None.
     inputs
         An array or a BinaryTensor for each name, in the order of the request.
     outputs
@@ -187,7 +187,7 @@ def _flag(parameters: Mapping[str, Any], key: str, what: str, default: bool) -> 
 
 
 def _timeout(parameters: Mapping[str, Any]) -> float | None:
-    """In seconds; the parameter is in microseconds, and 0 is no timeout."""
+    """Return the parameter `timeout`, which is in microseconds, in seconds.  Return None if it is 0 or missing."""
     value = parameters.get("timeout", 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
         raise RelvmFormatError("the request: parameter timeout: expected microseconds, an integer of at least 0")
@@ -221,7 +221,7 @@ def _read_input(spec: TensorSpec, found: Mapping[str, Any]) -> np.ndarray | Bina
 
 
 def _read_data(spec: TensorSpec, shape: tuple[int, ...], data: Any) -> np.ndarray:
-    """The array of a tensor whose elements are in JSON: flat in row-major order, or nested lists of its shape."""
+    """Return the array of a tensor with elements in JSON: a flat list in row-major order, or nested lists."""
     what = f"input {spec.name}"
     if wrong := _element_types(data) - _json_types(spec):
         got = _SUBJECTS.get(wrong.pop(), "null or objects")
@@ -239,7 +239,7 @@ def _read_data(spec: TensorSpec, shape: tuple[int, ...], data: Any) -> np.ndarra
         return _converted(spec, array).reshape(shape)
     except OverflowError:
         raise _out_of_range(spec) from None
-    except (TypeError, ValueError) as error:  # of nested lists that are deeper than an array can be, and of huge shapes
+    except (TypeError, ValueError) as error:  # raised for lists that are nested too deeply, and for huge shapes
         raise RelvmFormatError(f"{what}: data is not an array: {error}") from None
 
 
@@ -262,7 +262,10 @@ def _json_types(spec: TensorSpec) -> set[type]:
 
 
 def _array_dtype(spec: TensorSpec) -> Any:
-    """The dtype of an array of the elements in JSON.  Without it, NumPy would convert 0 and 2**63 to floats."""
+    """Return the dtype for the first conversion of elements in JSON, or None for NumPy's choice.
+
+    Without this dtype, NumPy would convert a list of 0 and 2**63 to floats.
+    """
     if spec.datatype == "BYTES":
         return object
     return {"i": np.int64, "u": np.uint64}.get(spec.dtype.kind)
@@ -273,13 +276,16 @@ def _out_of_range(spec: TensorSpec) -> RelvmTypeError:
 
 
 def _converted(spec: TensorSpec, array: np.ndarray) -> np.ndarray:
-    """Raises OverflowError: a number is not in the range of the dtype."""
+    """Convert an array of elements from JSON to the dtype of an input.
+
+    Raise OverflowError if a number is out of range.
+    """
     if spec.datatype == "BYTES":
         for text in array.reshape(-1):
             if type(text) is list:
                 raise ValueError("its lists have different lengths, or are nested too deeply")
             if not text.isascii():
-                text.encode()  # raises UnicodeEncodeError, a ValueError, for halves of characters
+                text.encode()  # raises UnicodeEncodeError, a ValueError, for lone surrogates
         return array
     with np.errstate(over="ignore", invalid="ignore"):
         converted = array.astype(spec.dtype)
@@ -294,7 +300,10 @@ def _is_float(spec: TensorSpec) -> bool:
 
 
 def _read_strings(spec: TensorSpec, shape: tuple[int, ...], content: memoryview) -> np.ndarray:
-    """Each string is its length, in 4 bytes, and its bytes.  Those that are not UTF-8 become surrogate escapes."""
+    """Return an array of strings from binary data.
+
+    Each string is stored as its length, in 4 bytes, and its bytes.  Bytes that are not UTF-8 become surrogate escapes.
+    """
     array = np.empty(math.prod(shape), object)
     at, size, wanted = 0, len(content), array.size
     for number in range(wanted):
@@ -321,7 +330,7 @@ def write_data(array: np.ndarray, datatype: str) -> str:
     RelvmUnsupportedError
         A string is not UTF-8.
     """
-    if datatype == "BF16":  # whose elements are not floats of Python
+    if datatype == "BF16":  # elements of bf16 arrays are not Python floats
         array = array.astype(np.float32)
     elements = array.reshape(-1).tolist()
     if datatype == "BYTES":
@@ -351,9 +360,9 @@ def write_response(
     request_id: str | None,
     outputs: Sequence[tuple[TensorSpec, tuple[int, ...], str | memoryview]],
 ) -> list[bytes | memoryview]:
-    """Return the parts of a response: its JSON, and the binary data of each output that is sent so.
+    """Return the parts of a response: its JSON, and the binary data of the outputs that are not in the JSON.
 
-    outputs: the type, the shape and the elements of each, as `write_data` or `write_binary` returned them.
+    outputs: the type, the shape and the elements of each output.  `write_data` or `write_binary` returned the elements.
     """
     head: dict[str, Any] = {"model_name": name, "model_version": version}
     if request_id is not None:

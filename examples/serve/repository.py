@@ -1,4 +1,4 @@
-"""The models of a server: files in a folder, and what becomes of them."""
+"""The models of a server: finding model files, and loading and unloading them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """A version of a model.  content: its file, its executable, or the reason why there is neither."""
+    """A version of a model.  content: its file, its executable, or the reason why it has neither."""
 
     name: str
     version: str
@@ -95,7 +95,7 @@ class ServedModel:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """A block during which the model is not closed."""
+        """Context manager: `close` waits until the block has ended."""
         self._users += 1
         self._unused.clear()
         try:
@@ -106,7 +106,7 @@ class ServedModel:
                 self._unused.set()
 
     async def predict(self, arguments: list[Any], timeout: float) -> tuple[Any, ...]:
-        """Return the outputs for one request.  Raises as `batch_rows` and `Batcher.predict` do."""
+        """Return the outputs for one request.  The errors are those of `batch_rows` and `Batcher.predict`."""
         rows = batch_rows(self.signature, arguments, self.max_batch) if self.is_batched else 1
         return await self.batcher.predict(arguments, rows, timeout)
 
@@ -128,7 +128,10 @@ class ServedModel:
         return {"name": self.name, "platform": self.platform, "inputs": inputs, "outputs": outputs}
 
     def _batch(self, executable: Executable, settings: Settings) -> tuple[int, str]:
-        """The rows of a batch; 1, and why, where there are no batches although they are asked for."""
+        """Return the maximum number of rows in a batch, and a reason.
+
+        If the settings ask for batches but the model cannot be batched, the number is 1.  Otherwise the reason is "".
+        """
         asked = settings.model_batches.get(self.name)
         rows = settings.max_batch if asked is None else asked
         if rows == 1:
@@ -179,11 +182,11 @@ class Repository:
         self._settings = settings
         self._on_batch = on_batch
         self._served: dict[str, dict[str, ServedModel]] = {}
-        self._reasons: dict[tuple[str, str], str] = {}  # why a version is not served
+        self._reasons: dict[tuple[str, str], str] = {}  # the reason why a version is not served
         self._changing = asyncio.Lock()
 
     def load_all(self) -> None:
-        """Load all models.  Those that fail are in the index, with the reason.
+        """Load all models.  The index lists models that cannot be loaded, with the reason.
 
         Raises
         ------
@@ -208,7 +211,7 @@ class Repository:
             self._start(model)
 
     async def close(self) -> None:
-        """Answer all requests that were accepted, and end."""
+        """Answer all accepted requests, and close all models."""
         async with self._changing:
             await asyncio.gather(*(model.close() for model in self.served))
 
@@ -223,14 +226,14 @@ class Repository:
         return dict(self._reasons)
 
     def find(self, name: str, version: str | None) -> ServedModel:
-        """Return a version of a model; None: the highest one that is loaded.
+        """Return a version of a model.  If `version` is None, return the highest loaded version.
 
         Raises
         ------
         UnknownModelError
             There is no such model or version.
         ModelUnavailableError
-            It is not loaded.
+            The version is not loaded.
         """
         versions = self._served.get(name, {})
         if version is None and versions:
@@ -320,7 +323,7 @@ class Repository:
                 await self._remove(name, version, "unloaded")
 
     def _start(self, model: ServedModel) -> None:
-        name, version = model.name, model.version  # not `model`: it would be freed only by Python's cycle collector
+        name, version = model.name, model.version  # a reference to `model` itself would create a reference cycle
         model.start(lambda rows: self._on_batch(name, version, rows))
 
     def _add(self, model: ServedModel) -> None:
@@ -357,7 +360,7 @@ def _reason(source: Source, error: Exception) -> str:
 
 
 def find_models(path: Path) -> list[Source]:
-    """Return the models in a folder, or the one in a file.
+    """Return the models in a folder, or the model in a file.
 
     A folder contains `NAME.onnx`, `NAME/model.onnx`, or `NAME/VERSION/model.onnx`; VERSION is a positive integer.  The
     other suffixes are .rvm, .relvm and .so.  Names that begin with a dot are ignored.

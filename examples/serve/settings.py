@@ -30,7 +30,8 @@ class Settings:
     max_queue
         The maximum number of requests that wait for a worker of a model.
     timeout
-        The seconds within which a body must arrive, and then the result; and the maximum time of a run.
+        The maximum seconds until a body has arrived, and again until the result is available.  Also the maximum time of
+        a run.
     max_run_bytes
         The maximum memory that a run may allocate.
     max_body
@@ -38,7 +39,7 @@ class Settings:
     max_bodies
         The maximum size of the bodies of all requests and responses that are being processed.
     max_connections
-        The maximum number of open connections.  LimitedProtocol closes others immediately.
+        The maximum number of open connections.  Further connections are closed immediately.
     control
         Whether clients may load and unload models.
 

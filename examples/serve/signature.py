@@ -27,9 +27,9 @@ DATATYPES = {
     "str": "BYTES",
 }
 _DTYPES = {row.name: numpy_dtype(row.index) for row in DTYPES if row.name in DATATYPES}
-_LONGEST_TYPE = 4000  # characters
+_LONGEST_TYPE = 4000  # limit on the characters of a type
 _LONGEST_NAMES = 1000  # characters of the names in an error message
-_MAX_RANK = 64  # of arrays of NumPy
+_MAX_RANK = 64  # NumPy's limit
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TensorSpec:
         return {"name": self.name, "datatype": self.datatype, "shape": shape}
 
     def expect_shape(self, shape: Sequence[int]) -> None:
-        """Raise RelvmShapeError if a shape has another rank than the type, or another size where that is a number."""
+        """Raise RelvmShapeError if the rank or a known size of the type differs from `shape`."""
         fits = len(shape) == len(self.sizes) and all(
             not size.isdecimal() or int(size) == got for size, got in zip(self.sizes, shape, strict=True)
         )
@@ -135,7 +135,8 @@ def _tensor(what: str, name: str, text: str) -> TensorSpec:
 def batch_axis(signature: Signature) -> str:
     """Return the symbolic size that the types of all inputs and outputs begin with.
 
-    No type says whether a row of the result depends only on the same row of the inputs.  Who asks for batches knows it.
+    Types do not state whether a row of the result depends only on the same row of the inputs.  The operator of the
+    server must ensure this.
 
     Raises
     ------

@@ -118,7 +118,7 @@ def _operand(program: KernelProgram, letter: str, value: int) -> str:
         case "j":
             return f"-> {value}"
         case "F":
-            return element_functions[value]
+            return element_functions()[value].name
         case "m" if value == _NO_REGISTER:
             return ""
         case "y":

@@ -31,7 +31,7 @@ def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
         commands = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
         parsers = [parser, *(each for action in commands for each in action.choices.values())]
         options = {option.lstrip("-") for each in parsers for option in each._option_string_actions}
-        options.discard(found[1].lstrip("-"))  # another command has it
+        options.discard(found[1].lstrip("-"))  # do not suggest the option itself, which another command has
         return near_matches(found[1].lstrip("-"), options).replace("you mean ", "you mean --").replace(", ", ", --")
     return ""
 

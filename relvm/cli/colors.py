@@ -24,5 +24,5 @@ def has_color(stream: TextIO) -> bool:
 
 
 def colored(text: str, style: Style | None, stream: TextIO) -> str:
-    """Return a text that has the color of `style` on `stream`.  The text must be escaped already."""
+    """Return `text` in the color of `style` if `stream` has colors, otherwise unchanged.  `text` must be escaped."""
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text and has_color(stream) else text

@@ -22,7 +22,7 @@ def compare_model(options: argparse.Namespace) -> int:
     options.random = options.random or not options.input
     module = read_module(options)
     inputs = input_values(options, _signature(module, options.function))
-    is_onnx = options.model.endswith(".onnx") and not options.weights  # ONNX Runtime does not take weights
+    is_onnx = options.model.endswith(".onnx") and not options.weights  # ONNX Runtime cannot replace weights
     target = chosen_target(options)
     with Progress("comparing"):
         compared = compare(

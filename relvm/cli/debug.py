@@ -97,7 +97,7 @@ class Prompt(cmd.Cmd):
         self._show(self.debugger.step_over())
 
     def do_stepi(self, text: str) -> None:
-        """stepi: go on to the very next instruction."""
+        """stepi: continue to the very next instruction."""
         self._show(self.debugger.step("instruction"))
 
     def do_nexti(self, text: str) -> None:
@@ -105,11 +105,11 @@ class Prompt(cmd.Cmd):
         self._show(self.debugger.step_over("instruction"))
 
     def do_stepk(self, text: str) -> None:
-        """stepk: go on to the very next instruction, also inside a kernel in bytecode."""
+        """stepk: continue to the very next instruction, also inside a bytecode kernel."""
         self._show(self.debugger.step("kernel"))
 
     def do_nextk(self, text: str) -> None:
-        """nextk: go on to the next instruction of the selected kernel or function, without stopping in its callees."""
+        """nextk: continue to the next instruction of the selected kernel or function, without stopping in callees."""
         self._show(self.debugger.step_over("kernel"))
 
     def do_finish(self, text: str) -> None:

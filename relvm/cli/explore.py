@@ -48,7 +48,7 @@ def explore(options: argparse.Namespace) -> int:
 
 
 def _program(options: argparse.Namespace) -> tuple[str, str]:
-    """Return the text of the program, or "", and the path of the ONNX model, or ""."""
+    """Return the text of the program and the path of the ONNX model.  One of them is ""."""
     if options.model is None:
         if options.dim:
             raise RelvmArgumentError("--dim requires an ONNX model")

@@ -98,7 +98,7 @@ def _contents(proto: Any) -> tuple[list[Any], list[Any]]:
     nodes = [node for function in proto.functions for node in function.node]
     graphs = [proto.graph, *(graph for node in nodes for graph in graphs_of(node))]
     tensors: list[Any] = []
-    for graph in graphs:  # which grows
+    for graph in graphs:  # the loop body appends to the list
         nodes += graph.node
         tensors += graph.initializer
         graphs += [inner for node in graph.node for inner in graphs_of(node)]

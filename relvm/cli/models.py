@@ -29,7 +29,7 @@ def read_module(options: argparse.Namespace) -> Module:
     Raises
     ------
     RelvmFormatError
-        The file is of another kind.
+        The file is neither an .onnx nor a .relvm file.
     RelvmArgumentError
         --dim is given for a .relvm file without --random.
     """

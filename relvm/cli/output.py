@@ -24,7 +24,7 @@ class NoReaderError(Exception):
 
 
 def prepare_streams() -> None:
-    """Make the standard streams ready for any text.
+    """Prepare the standard streams for printing any text.
 
     A stream that was closed when the process started is replaced by the null device.  Otherwise the next file that is
     opened would get its file descriptor, and printed text would be written to that file.  Characters that the encoding
@@ -66,21 +66,21 @@ def put_json(value: object) -> None:
 
 def flush() -> None:
     """Write the buffered text of standard output.  The errors are the same as those of `put`."""
-    if sys.stdout.closed:  # by a server of the language server protocol, when it ends
+    if sys.stdout.closed:  # the language server closes it at its end
         return
     with _writing(sys.stdout):
         sys.stdout.flush()
 
 
 def set_verbosity(verbose: bool, quiet: bool) -> None:
-    """Choose what is printed on standard error.
+    """Set which messages are printed on standard error.
 
-    verbose: also print what relvm logs at level INFO.   quiet: print only errors.
+    verbose: also print messages that relvm logs at level INFO.   quiet: print only errors.
     """
     global _is_quiet, _is_verbose
     _is_quiet, _is_verbose = quiet, verbose
     if verbose:
-        import logging  # few commands need it
+        import logging  # imported here, because few commands need it
 
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
 

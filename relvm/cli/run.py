@@ -27,7 +27,7 @@ from relvm.runtime.array_files import named_outputs, save_arrays
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable, Profile, VirtualMachine
 
-_HOT = 0.1  # share of the time of a run
+_HOT = 0.1  # a row with at least this share of the time is highlighted
 
 
 def run(options: argparse.Namespace) -> int:
@@ -128,7 +128,7 @@ def _finish_compiling(executable: Executable) -> None:
     except RelvmError:
         return  # the logger "relvm" has printed a warning
     except KeyboardInterrupt:
-        logging.getLogger("relvm").disabled = True  # the compiler is interrupted, too
+        logging.getLogger("relvm").disabled = True  # suppress the warning that the compiler was interrupted
 
 
 def _save_trace(profile: Profile, file: str) -> None:
@@ -139,10 +139,12 @@ def _save_trace(profile: Profile, file: str) -> None:
 
 
 def _hot_lines(profile: Profile) -> dict[int, Style]:
-    """Return the styles of the lines of `str(profile)`: the hot rows, and the hot instructions, which have an
-    asterisk."""
+    """Return the styles of the lines of `str(profile)`, by line number.
+
+    Rows and instructions that take much of the time are highlighted.  The lines of such instructions have an asterisk.
+    """
     lines = str(profile).split("\n")
-    first = len(profile.rows) + 3  # after the heads, (the machine) and the total
+    first = len(profile.rows) + 3  # after the headings, the row of the machine and the total
     marked: dict[int, Style] = {k: "hot" for k in range(first, len(lines)) if lines[k].startswith("*")}
     return _hot_rows(profile, 1) | marked
 

@@ -10,7 +10,7 @@ _SWITCHES = {
     "fused=False": "--unfused",
     "trust_native=True": "--trust-native",
 }
-_RENAMED = {"constants_limit_bytes": "constants_limit", "dims": "dim", "pools": "pool"}  # parameters and options
+_RENAMED = {"constants_limit_bytes": "constants_limit", "dims": "dim", "pools": "pool"}  # options with other names
 _ALWAYS = ("exec_mode", "function", "target")
 _QUOTES = ("'", '"')
 _EITHER = re.compile(r"\b\w+=(?:True|False|\"[^\"]*\") or (?=relvm )")  # the message names a command, too

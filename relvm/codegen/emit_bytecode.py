@@ -6,11 +6,11 @@ A structured `if` becomes jumps.  Every other statement becomes one instruction.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from relvm.bytecode import program
 from relvm.bytecode.program import Argument, Instruction
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.lir.routine import (
     CallStatement,
@@ -36,7 +36,7 @@ _ROWS = numbers(PRIM_OPERATORS)
 _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 
-@dataclass(frozen=True)
+@value_record
 class Bytecode:
     """The bytecode of routines, as returned by print_bytecode.  All fields but `constants` are dicts with the name of
     the routine as the key.

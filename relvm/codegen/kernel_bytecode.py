@@ -28,16 +28,12 @@ from relvm.codegen.kernel_registers import (
     Label,
     Reg,
     StripValue,
-    allocate_slots,
-    changes_with,
     conversions,
     extreme_of,
     flat_position,
     function_number,
-    has_load,
     intrinsic,
-    parts_of,
-    registers_in,
+    number_registers,
     size_numbers,
     variable_of,
 )
@@ -70,8 +66,11 @@ from relvm.kernels.loop_ir import (
     Statement,
     Store,
     Unary,
+    operands_of,
     statements_in,
 )
+
+_MASK = (1 << 64) - 1
 
 
 def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
@@ -115,6 +114,7 @@ class _Printer:
         self.arguments: list[Reg | int] = []
         self.messages: dict[str, int] = {}
         self.env: dict[str, StripValue] = {}
+        self.facts: dict[Scalar, tuple[frozenset[str], bool]] = {}  # the results of `locals_in` and `has_load`
         self.block = Block(0, None)
         self.current: Statement | None = None  # the statement that is being printed
         self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}
@@ -125,24 +125,19 @@ class _Printer:
         self.statements(self.kernel.body)
         self.emit("end")
         code = self.block.code
-        used = {*registers_in(code), *self.arguments}
+        used = {operand for item in code if isinstance(item, Instruction) for operand in item.operands}
+        used.update(self.arguments)
         self.constants = {bits: reg for bits, reg in self.constants.items() if reg in used}
-        number, counts = self._numbered(code)
-        places: dict[Label, int] = {}
-        count = 0
-        for item in code:
-            if isinstance(item, Label):
-                places[item] = count
-            else:
-                count += 1
-
-        def word(operand: Reg | Label | int) -> int:
-            if isinstance(operand, Reg):
-                return number[operand]
-            return places[operand] if isinstance(operand, Label) else operand
-
-        rows = tuple((OPCODES[item.op], *map(word, item.operands)) for item in code if isinstance(item, Instruction))
-        arguments = tuple(map(word, self.arguments))
+        numbers, counts = number_registers(code, (*self.size_registers, *self.constants.values()))
+        rows = tuple(
+            (
+                OPCODES[item.op],
+                *[operand if isinstance(operand, int) else numbers[operand] for operand in item.operands],
+            )
+            for item in code
+            if isinstance(item, Instruction)
+        )
+        arguments = tuple(operand if isinstance(operand, int) else numbers[operand] for operand in self.arguments)
         if max(sum(counts), len(rows), len(arguments), len(self.buffers)) >= LIMIT:
             raise RelvmUnsupportedError(f"kernel {self.kernel.name}: too large for kernel bytecode")
         tensors: list[int] = []
@@ -163,22 +158,6 @@ class _Printer:
             self.scratch,
         )
 
-    def _numbered(self, code: list[Instruction | Label]) -> tuple[dict[Reg, int], tuple[int, int, int]]:
-        """Return a dict from registers to their numbers, and the counts of scalar, strip and view registers.
-
-        Scalar registers come first: sizes, constants and others.  Strips follow, then views.
-        """
-        number = {reg: i for i, reg in enumerate((*self.size_registers, *self.constants.values()))}
-        for reg in (*registers_in(code), *(a for a in self.arguments if isinstance(a, Reg))):
-            if reg.kind == "scalar":
-                number.setdefault(reg, len(number))
-        counts = [len(number)]
-        for kind in ("strip", "view"):
-            slots = allocate_slots(code, kind)
-            number |= {reg: sum(counts) + slot for reg, slot in slots.items()}
-            counts.append(1 + max(slots.values(), default=-1))
-        return number, (counts[0], counts[1], counts[2])
-
     # ---- emission ----
 
     def emit(self, op: str, *operands: Reg | Label | int) -> None:
@@ -188,7 +167,7 @@ class _Printer:
         return Reg(kind, self.block.depth, is_mutable)
 
     def constant(self, value: bool | int | float, dtype: DType = I64) -> Reg:
-        bits = literal_bits(value, dtype)
+        bits = value & _MASK if type(value) is int and dtype is I64 else literal_bits(value, dtype)
         reg = self.constants.get(bits)
         if reg is None:
             reg = self.constants[bits] = Reg("scalar")
@@ -206,20 +185,23 @@ class _Printer:
         The instruction is emitted in the outermost block in which its operands are defined.  If an equal instruction is
         already there, its result is reused.
         """
-        registers = [operand for operand in operands if isinstance(operand, Reg)]
-        if any(reg.is_mutable for reg in registers):
-            result = self.new()
-            self.emit(op, result, *operands)
-            return result
-        depth = max((reg.depth for reg in registers), default=0)
+        depth = 0
+        for operand in operands:
+            if isinstance(operand, Reg):
+                if operand.is_mutable:
+                    result = self.new()
+                    self.emit(op, result, *operands)
+                    return result
+                depth = max(depth, operand.depth)
         home = self.block
         while home.depth > depth and home.parent is not None:
             home = home.parent
         key = (op, *operands)
-        if key not in home.known:
-            home.known[key] = result = Reg("scalar", home.depth)
-            home.code.append(Instruction(op, (result, *operands), self.current))
-        return home.known[key]
+        known = home.known.get(key)
+        if known is None:
+            known = home.known[key] = Reg("scalar", home.depth)
+            home.code.append(Instruction(op, (known, *operands), self.current))
+        return known
 
     @contextmanager
     def inside(self) -> Iterator[Block]:
@@ -279,8 +261,9 @@ class _Printer:
     def loop(self, loop: Loop) -> None:
         start, stop = self.scalar(loop.start), self.scalar(loop.stop)
         top, end = Label(), Label()
-        assigned = {s.local.name for s in statements_in(loop.body) if isinstance(s, Assign)}
-        changes = any(changes_with(part, assigned) for part in parts_of(loop.stop))
+        names = self.locals_in(loop.stop) & self.assigned
+        assigns = names and any(isinstance(s, Assign) and s.local.name in names for s in statements_in(loop.body))
+        changes = assigns or self.has_load(loop.stop)
         if changes:  # as in C, the end of the loop is evaluated in each iteration
             first, stop = stop, self.new(is_mutable=True)
             self.emit("copy", stop, first)
@@ -367,6 +350,25 @@ class _Printer:
 
     # ---- scalars ----
 
+    def locals_in(self, scalar: Scalar) -> frozenset[str]:
+        """Return the names of the variables that an expression reads."""
+        return self.facts_of(scalar)[0]
+
+    def has_load(self, scalar: Scalar) -> bool:
+        """Return whether an expression reads an element of a buffer."""
+        return self.facts_of(scalar)[1]
+
+    def facts_of(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
+        facts = self.facts.get(scalar)
+        if facts is None:
+            names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
+            is_load = isinstance(scalar, Load)
+            for operand in operands_of(scalar):
+                inner, loads = self.facts_of(operand)
+                names, is_load = names | inner, is_load or loads
+            facts = self.facts[scalar] = names, is_load
+        return facts
+
     def scalar(self, scalar: Scalar) -> Reg:
         match scalar:
             case Literal(value, dtype):
@@ -382,13 +384,13 @@ class _Printer:
                 place = self.position(buffer, indices)
                 self.emit("load", result, self.buffers[buffer.name], place, buffer.dtype.size_bytes)
                 return result
-            case Binary("&&" | "||" as function, left, right) if has_load(right):
+            case Binary("&&" | "||" as function, left, right) if self.has_load(right):
                 return self.short_circuit(function, left, right)
             case Binary(function, left, right):
                 return self.binary(function, left.dtype, self.scalar(left), self.scalar(right))
             case Unary(function, operand):
                 return self.unary(function, operand.dtype, self.scalar(operand))
-            case Select(cond, then, orelse) if has_load(then) or has_load(orelse):
+            case Select(cond, then, orelse) if self.has_load(then) or self.has_load(orelse):
                 return self.chosen(cond, then, orelse)
             case Select(cond, then, orelse):
                 if extreme := extreme_of(scalar):

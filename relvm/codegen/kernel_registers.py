@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from relvm.ir.dtypes import F16, F32, F64, I8, I64, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
 from relvm.kernels.loop_ir import (
     Binary,
     Buffer,
-    Convert,
-    Intrinsic,
     Literal,
     Load,
     Local,
@@ -19,7 +18,7 @@ from relvm.kernels.loop_ir import (
     Select,
     Size,
     Statement,
-    Unary,
+    operands_of,
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
 
@@ -27,7 +26,7 @@ STRIP = 512  # csrc/kernels/kernel_program.h
 NO_REGISTER = LIMIT = 0xFFFF
 OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
 STATUS_NUMBERS = numbers(STATUS)
-FUNCTION_NUMBERS = {name: number for number, name in enumerate(element_functions)}
+FUNCTION_NUMBERS = {function.name: number for number, function in enumerate(element_functions())}
 NAMES = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod", "&": "and", "|": "or", "^": "xor"}
 NAMES |= {"<<": "shl", ">>": "shr", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
 SWAPPED = {">": "<", ">=": "<="}
@@ -36,7 +35,7 @@ LOADS = ("view", "strided", "gather", "load_rows")
 CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Reg:
     """A virtual register.
 
@@ -49,12 +48,12 @@ class Reg:
     is_mutable: bool = False
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Label:
     """A jump target: a position in the code."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)  # not frozen, because a frozen object takes three times as long to make
 class Instruction:
     """An instruction.   source: the statement for which it was first emitted, or None."""
 
@@ -63,7 +62,7 @@ class Instruction:
     source: Statement | None = None
 
 
-@dataclass
+@dataclass(eq=False, slots=True)
 class Block:
     """A block of code under construction.
 
@@ -76,7 +75,7 @@ class Block:
     known: dict[tuple, Reg] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Affine:
     """A strip of the i64 numbers first, first + step, first + 2 * step...
 
@@ -167,27 +166,16 @@ def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
+    """Yield an expression and all expressions inside it."""
     waiting: list[Scalar] = [scalar]
     while waiting:
         part = waiting.pop()
         yield part
-        match part:
-            case Load(indices=parts) | Intrinsic(args=parts):
-                waiting += parts
-            case Binary(left=left, right=right):
-                waiting += (left, right)
-            case Unary(operand=operand) | Convert(operand=operand):
-                waiting.append(operand)
-            case Select(cond, then, orelse):
-                waiting += (cond, then, orelse)
+        waiting += operands_of(part)
 
 
 def has_load(scalar: Scalar) -> bool:
     return any(isinstance(part, Load) for part in parts_of(scalar))
-
-
-def changes_with(part: Scalar, assigned: set[str]) -> bool:
-    return isinstance(part, Load) or (isinstance(part, Local) and part.name in assigned)
 
 
 def variable_of(dim: AnyDim) -> DimVar:
@@ -200,56 +188,84 @@ def is_local(scalar: Scalar, local: Local) -> bool:
     return isinstance(scalar, Local) and scalar.name == local.name
 
 
-def registers_in(code: list[Instruction | Label]) -> Iterator[Reg]:
-    for item in code:
-        if isinstance(item, Instruction):
-            yield from (operand for operand in item.operands if isinstance(operand, Reg))
+@dataclass(eq=False, slots=True)
+class LiveRange:
+    """The positions of the first and the last instruction that use a strip or a view.
 
-
-def allocate_slots(code: list[Instruction | Label], kind: str) -> dict[Reg, int]:
-    """Allocate the registers of one kind to slots.  Registers with disjoint live ranges can share a slot.
-
-    A live range extends from the first to the last instruction that uses the register.  If a loop uses a register that
-    is defined before the loop, the live range extends to the end of the loop.  Views share a slot only if their
-    elements have the same size, because the verifier requires it.
+    size: for a view, the size of an element in bytes, otherwise None.
     """
-    first: dict[Reg, int] = {}
-    last: dict[Reg, int] = {}
-    labels: dict[Label, int] = {}
+
+    first: int
+    last: int
+    size: object
+
+
+def number_registers(
+    code: list[Instruction | Label], fixed: Iterable[Reg]
+) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
+    """Return the numbers of registers and the positions of labels, and the counts of scalar, strip and view registers.
+
+    Scalar registers come first: those of `fixed`, then the others.  Strips follow, then views.
+
+    Strips with disjoint live ranges can share a number, and so can views.  If a loop uses a register that is defined
+    before the loop, its live range extends to the end of the loop.
+    """
+    numbers: dict[Reg | Label | int, int] = {reg: i for i, reg in enumerate(fixed)}
+    scalars = len(numbers)
+    positions: dict[Reg | Label | int, int] = {}
+    ranges: dict[str, dict[Reg, LiveRange]] = {"strip": {}, "view": {}}
     loops: list[tuple[int, int]] = []
-    for place, item in enumerate(code):
+    position = 0
+    for item in code:
         if isinstance(item, Label):
-            labels[item] = place
+            positions[item] = position
             continue
         for operand in item.operands:
-            if isinstance(operand, Reg) and operand.kind == kind:
-                first.setdefault(operand, place)
-                last[operand] = place
-            elif isinstance(operand, Label) and operand in labels:
-                loops.append((labels[operand], place))
-    for top, end in loops:  # inner loops come before outer loops
-        for reg, place in last.items():
-            if first[reg] < top < place < end:
-                last[reg] = end
-    slots: dict[Reg, int] = {}
-    free: dict[object, list[int]] = {}
-    ends: dict[int, list[tuple[object, int]]] = {}
-    count = 0
-    for place, item in enumerate(code):
-        if isinstance(item, Instruction):
-            for operand in item.operands:
-                if isinstance(operand, Reg) and operand.kind == kind and operand not in slots:
+            if isinstance(operand, Reg):
+                if operand.kind == "scalar":
+                    if operand not in numbers:
+                        numbers[operand] = scalars
+                        scalars += 1
+                elif operand in ranges[operand.kind]:
+                    ranges[operand.kind][operand].last = position
+                else:
                     # The first instruction that uses a view creates it.  Its last operand is the size of an element.
-                    size: object = item.operands[-1] if kind == "view" else None
-                    if free.get(size):
-                        slots[operand] = free[size].pop()
-                    else:
-                        slots[operand] = count
-                        count += 1
-                    ends.setdefault(last[operand], []).append((size, slots[operand]))
-        for size, slot in ends.pop(place, []):
-            free.setdefault(size, []).append(slot)
-    return slots
+                    size = item.operands[-1] if operand.kind == "view" else None
+                    ranges[operand.kind][operand] = LiveRange(position, position, size)
+            elif operand in positions:
+                loops.append((positions[operand], position))
+        position += 1
+    counts = [scalars]
+    for live in ranges.values():
+        for top, end in loops:  # inner loops come first
+            for used in live.values():
+                if used.first < top <= used.last < end:
+                    used.last = end
+        counts.append(_share_numbers(live, numbers, sum(counts)))
+    return numbers | positions, (counts[0], counts[1], counts[2])
+
+
+def _share_numbers(live: dict[Reg, LiveRange], numbers: dict[Reg | Label | int, int], start: int) -> int:
+    """Number registers from `start`, and return how many numbers there are.
+
+    live: the live ranges of the registers, in the order of their beginnings.   numbers: receives the numbers.
+
+    Registers share a number only if their sizes are equal, because the verifier requires it of views.
+    """
+    free: dict[object, list[int]] = {}
+    ends: list[tuple[int, int, object, int]] = []  # a heap: the end of a live range, a serial number, size, number
+    count = 0
+    for serial, (reg, used) in enumerate(live.items()):
+        while ends and ends[0][0] < used.first:
+            *_, size, number = heappop(ends)
+            free.setdefault(size, []).append(number)
+        if free.get(used.size):
+            numbers[reg] = free[used.size].pop()
+        else:
+            numbers[reg] = start + count
+            count += 1
+        heappush(ends, (used.last, serial, used.size, numbers[reg]))
+    return count
 
 
 def size_numbers(buffers: tuple[Buffer, ...]) -> dict[DimVar, int]:

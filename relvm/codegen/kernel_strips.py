@@ -20,9 +20,7 @@ from relvm.codegen.kernel_registers import (
     extreme_of,
     flat_position,
     function_number,
-    has_load,
     intrinsic,
-    parts_of,
 )
 from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.kernels.loop_ir import (
@@ -260,7 +258,7 @@ class StripPrinter:
     # ---- values ----
 
     def varies(self, scalar: Scalar) -> bool:
-        return any(isinstance(part, Local) and part.name in self.varying for part in parts_of(scalar))
+        return not self.varying.isdisjoint(self.p.locals_in(scalar))
 
     def emitted(self, op: str, *operands: Reg | int) -> Reg:
         """Return the strip with the result of an instruction without side effects.
@@ -307,14 +305,14 @@ class StripPrinter:
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
         """Return the value of an expression.  Where `mask` is false, loads return 0."""
         p = self.p
-        if not self.varies(scalar) and (mask is None or not has_load(scalar)):
+        if not self.varies(scalar) and (mask is None or not p.has_load(scalar)):
             return p.scalar(scalar)
         match scalar:
             case Local(name):
                 return self.counters.get(name) or p.env[name]
             case Load(buffer, indices):
                 return self.load(buffer, indices, mask)
-            case Binary("&&" | "||" as function, left, right) if has_load(right):
+            case Binary("&&" | "||" as function, left, right) if p.has_load(right):
                 first = self.strip_of(self.value(left, mask), BOOL)
                 inner = self.mask_of(left, mask, inverted=function == "||")
                 second = self.strip_of(self.value(right, inner), BOOL)
@@ -402,7 +400,7 @@ class StripPrinter:
         return Affine(first, step, row_step)
 
     def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
-        loads = has_load(then) or has_load(orelse)
+        loads = self.p.has_load(then) or self.p.has_load(orelse)
         if not loads and (name := extreme_of(scalar)):
             values = [self.strip_of(self.value(part, mask), part.dtype) for part in (then, orelse)]
             return self.applied(f"{name}_{then.dtype}", *values)

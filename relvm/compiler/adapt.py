@@ -5,7 +5,6 @@ The C source of the executable is compiled again, or the portable program in the
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from relvm.bytecode.program import NativeCode
@@ -105,4 +104,6 @@ def _compile_source(executable: Executable) -> NativeCode:
 
 
 def _warn(message: str) -> None:
+    import logging  # most executables run as they are
+
     logging.getLogger("relvm").warning("%s", message)

@@ -115,14 +115,48 @@ def keep(place: Path, executable: Executable) -> None:
 @functools.cache
 def _own_sources() -> str:
     """Return a digest of the Python sources of this installation of relvm."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    files = sorted(_python_files(package))
+    return _recorded_digest(package, files) or _content_digest(package, files)
+
+
+def _python_files(package: str) -> Iterator[tuple[str, float]]:
+    """Yield the path of each Python file of a package, and the time of its last modification."""
+    folders = [package]
+    while folders:
+        with os.scandir(folders.pop()) as entries:  # pathlib would take longer than all the rest
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    yield entry.path, entry.stat().st_mtime
+                elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+
+
+def _recorded_digest(package: str, files: list[tuple[str, float]]) -> str | None:
+    """Return a digest of the file RECORD, in which an installer lists the digests of all files that it installed.
+
+    Return None if the package was not installed from a wheel, or if a file was changed afterwards.
+    Source: the Python Packaging User Guide, Recording installed projects.
+    """
+    folder, name = os.path.split(package)
+    prefix, own = f"{name}/".encode(), f"{name}/compiler/{os.path.basename(__file__)},".encode()
+    with contextlib.suppress(OSError):
+        for info in os.listdir(folder):
+            if not (info.startswith(f"{name}-") and info.endswith(".dist-info")):
+                continue
+            with open(os.path.join(folder, info, "RECORD"), "rb") as record:
+                lines = sorted(line for line in record if line.startswith(prefix) and b".py,sha256=" in line)
+                written = os.fstat(record.fileno()).st_mtime
+            if any(line.startswith(own) for line in lines) and all(modified <= written for _, modified in files):
+                return hashlib.sha256(b"".join(lines)).hexdigest()
+    return None
+
+
+def _content_digest(package: str, files: list[tuple[str, float]]) -> str:
+    """Return a digest of the names and contents of the files of a package."""
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for folder, folders, files in os.walk(package):  # pathlib would be the slowest part
-        folders.sort()
-        digest.update(os.path.relpath(folder, package).encode())
-        for name in sorted(files):
-            if name.endswith(".py"):
-                digest.update(f" {name} ".encode())
-                with open(os.path.join(folder, name), "rb") as file:
-                    digest.update(file.read())
+    for path, _ in files:
+        digest.update(f" {path[len(package) :]} ".encode())
+        with open(path, "rb") as file:
+            digest.update(file.read())
     return digest.hexdigest()

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.file_io import complete_file
 from relvm.runtime.trust import cache_directory
@@ -29,7 +29,7 @@ _KINDS = ("compiled", "builds", "claims", "peaks")
 _LARGE_BYTES = 1_000_000
 
 
-@dataclass(frozen=True)
+@value_record
 class CacheFile:
     """A file of the cache.   used: the time of its last use, in seconds since the epoch."""
 

@@ -8,18 +8,14 @@ found as the Python package ziglang.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
-import shlex
-import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmToolchainError
 
 
-@dataclass(frozen=True)
+@value_record
 class Compiler:
     """A C compiler.   command: the words of its command line.   version: the first line that `--version` prints."""
 
@@ -36,6 +32,10 @@ class Compiler:
 def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | None:
     if setting == "none":
         return None
+    import shlex  # a start from the cache needs none of these modules
+    import shutil
+    import subprocess
+
     chosen, variable = (setting, "RELVM_CC") if setting else (cc, "CC")
     try:
         words = tuple(shlex.split(chosen or ""))
@@ -61,6 +61,8 @@ def _find(setting: str | None, cc: str | None, path: str | None) -> Compiler | N
 
 def _packages() -> list[tuple[str, ...]]:
     """Return the commands of C compilers that are installed as Python packages."""
+    import importlib.util
+
     return [(sys.executable, "-m", "ziglang", "cc")] if importlib.util.find_spec("ziglang") else []
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
-from dataclasses import dataclass
 
 from relvm._native import lib
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmToolchainError, expect_type, near_matches
 from relvm.passes.pipeline import TARGETS
 from relvm.tables import CPU_FEATURES
@@ -16,7 +16,7 @@ _CHOICES = ("-march=", "-mcpu=", "-mtune=")  # options whose values only the C c
 _PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no level includes
 
 
-@dataclass(frozen=True)
+@value_record
 class Target:
     """The target of a build.
 

@@ -22,8 +22,10 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """An output file, `path`, that a worker writes.  record: the text that the record of the folder must still have
-    when the file is written."""
+    """An output file, `path`, that a worker writes.
+
+    record: the expected content of the record file in the folder.  It is checked when the output is written.
+    """
 
     path: Path
     record: str

@@ -22,7 +22,7 @@ from relvm.quoting import terminal
 from relvm.runtime.machine_limits import expect_options
 from relvm.vm import Executable, Shape, Tensor, VirtualMachine
 
-EXECUTABLES_KEPT = 4  # the most executables that a process keeps, with their virtual machines
+EXECUTABLES_KEPT = 4  # maximum number of executables that a process keeps loaded, with their virtual machines
 
 _PLAIN = (bool, int, float, str, type(None), np.dtype, Shape)
 

@@ -27,7 +27,7 @@ from relvm.errors import (
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-AHEAD_PER_THREAD = 2  # tasks for each thread: one that runs, and one that waits on the worker
+AHEAD_PER_THREAD = 2  # tasks for each thread: one is running, and one is waiting on the worker
 _COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reused
 
 
@@ -118,7 +118,7 @@ class Stream:
                 if not waiting:
                     return
                 outcome = self._outcome(runner, *waiting[0], others=_futures(waiting)[1:])
-                waiting.popleft()  # the cluster can then forget the result
+                waiting.popleft()  # allows the cluster to release the result
                 yield outcome
         finally:
             with suppress(Exception):  # a lost cluster has nothing to cancel, and the original error is being raised
@@ -238,6 +238,6 @@ def _expect_client(client: Client | None) -> Client:
 
 
 def _expect_count(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:  # Dask sends 64 bits
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 63:  # Dask encodes 64 bits
         raise RelvmArgumentError(f"{name} is {value!r}, expected an integer of at least {least}")
     return value

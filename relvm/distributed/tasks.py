@@ -26,8 +26,10 @@ class Failure:
 
 
 def hand_on(runner: Runner) -> Runner:
-    """Return the runner.  All tasks of batches depend on this task, so that a worker gets the runner from another
-    worker.  If no worker has the runner any more, the scheduler repeats this task."""
+    """Return the runner.
+
+    All tasks of batches depend on this task, so that Dask copies the runner from worker to worker.  If no worker has
+    the runner any more, the scheduler repeats this task."""
     return runner
 
 

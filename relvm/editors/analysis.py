@@ -1,4 +1,4 @@
-"""Analysis of a text for the language server: errors, types, definitions and completions."""
+"""Analysis of a source text for the language server: errors, types, definitions and completions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relvm.ir.type_inference import infer_types
 from relvm.ir.types import FuncType, format_type
 
 _NAME = "<text>"
-_PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # an origin in the text
+_PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # a source location in the text
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ class Definition:
 
 
 class Analysis:
-    """The result of reading a text.
+    """The result of analyzing a source text.
 
     Attributes
     ----------
     text
-        The text.
+        The source text.
     problem
         The error in the text, or None.  The parser stops at the first error.
     definitions
-        The functions, parameters and variables of the text, in order.  Empty if the text has an error.
+        The functions, parameters and variables that the text defines, in order.  Empty if the text has an error.
     """
 
     def __init__(self, text: str) -> None:
@@ -63,7 +63,7 @@ class Analysis:
             self.problem = problem_of(error, self.source)
 
     def hover(self, offset: int) -> str | None:
-        """Return what is known about the name at an offset, as Markdown, or None if there is nothing to say."""
+        """Return the type or documentation of the name at an offset as Markdown, or None if the name is unknown."""
         token = self._name_at(offset)
         if token is None:
             return None
@@ -92,7 +92,7 @@ class Analysis:
         return max(variables or visible, key=lambda each: each.start, default=None)
 
     def completions(self, offset: int) -> list[tuple[str, str]]:
-        """Return the names that may stand at an offset, each with its kind: "function", "variable" or "operator"."""
+        """Return the names that are valid at an offset, each with its kind: "function", "variable" or "operator"."""
         found = {each.name: each.kind for each in self.definitions if _is_visible(each, offset)}
         return sorted((dict.fromkeys(operators(), "operator") | found).items())
 

@@ -17,12 +17,12 @@ from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Frame, Stop
 from relvm.explore.draw.format_value import shown_value
 
-_THREAD = 1  # the number of the only thread
-_MAX_BYTES = 1 << 24  # of a message
+_THREAD = 1  # the ID of the only thread
+_MAX_BYTES = 1 << 24  # limit on the size of a message
 _POLL_SECONDS = 0.001
 _WHOLE = 1 << 30  # more instructions than a function has
-_REASONS = {"interrupt": "pause", "nan": "exception", "error": "exception"}  # other reasons have the same names
-_FRAME_REFERENCES = 1 << 20  # a reference to the registers of a frame is this number plus the frame's
+_REASONS = {"interrupt": "pause", "nan": "exception", "error": "exception"}  # other reasons keep their names
+_FRAME_REFERENCES = 1 << 20  # the protocol's reference to the registers of frame k is this number plus k
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class DebugAdapter:
         self.writer = writer
         self.launch = launch
         self.program: Launch | None = None
-        self.path = ""  # of the program's source
+        self.path = ""  # path of the program's source
         self._sent = 0
         self._writes = threading.Lock()
         self._runner: threading.Thread | None = None
         self._stops_at_entry = False
-        self._listings: dict[int, str] = {}  # by the number of the source: the name of the function
+        self._listings: dict[int, str] = {}  # names of functions by the numbers of their listings
         self._stop: Stop | None = None
 
     # ---- messages ----
@@ -149,7 +149,7 @@ class DebugAdapter:
 
         self._runner = threading.Thread(target=run, name="relvm debug adapter", daemon=True)
         self._runner.start()
-        while self._runner.is_alive() and not debugger.is_running:  # a request to pause it may come next
+        while self._runner.is_alive() and not debugger.is_running:  # so that a following request can pause the run
             self._runner.join(_POLL_SECONDS)
 
     def _begin(self, debugger: Debugger) -> Stop:
@@ -240,7 +240,10 @@ class DebugAdapter:
         return {"stackFrames": [self._frame(first + i, frame) for i, frame in enumerate(frames)], "totalFrames": depth}
 
     def _frame(self, number: int, frame: Frame) -> dict[str, Any]:
-        """Return a frame as the editor shows it: at its line of the source, or of the listing of its function."""
+        """Return a frame in the form of the protocol.
+
+        Its location is a line of the source, or of the listing of its function if the source is not available.
+        """
         shown = {"id": number, "name": f"{frame.function}:{frame.instruction}"}
         for origin in frame.origins:
             path, line, column = [*origin.rsplit(":", 2), "", ""][:3]
@@ -285,7 +288,7 @@ class DebugAdapter:
         self._debugger()
 
     def _nothing(self, arguments: Mapping[str, Any]) -> None:
-        """Respond without an action: `serve` and `_answer` do what the request asks for."""
+        """Respond without an action.  `serve` and `_answer` perform the actions of these requests."""
 
 
 _RUNS: dict[str, Callable[[Debugger], Stop]] = {

@@ -20,15 +20,14 @@ _OPENING, _CLOSING = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 _INFIX = frozenset("= == != < <= > >= | ^ & << >> + - * / // % -> =>".split())  # noqa: SIM905
 _CALLED = {"builtin", "const", "dim", "dtype", "kill", "match_cast", "packed", "packed_pure", "prim", "shape"}
 _CALLED |= {"false", "inf", "nan", "null", "true"}
-_WORDS = (KEYWORDS | KERNEL_KEYWORDS) - _CALLED  # a value stands after these words, separated by a space
+_WORDS = (KEYWORDS | KERNEL_KEYWORDS) - _CALLED  # words followed by a space and a value
 
 
 def format_text(text: str, name: str = "<text>") -> str:
-    """Return a text with uniform indentation and spaces.
+    """Return a source text with uniform indentation and spaces.
 
     A line is indented by two spaces for each bracket that is open at its start, and if it continues an expression after
-    an infix operator or `=`.  At most one blank line remains between
-    two lines.
+    an infix operator or `=`.  At most one blank line remains between two lines.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ def format_text(text: str, name: str = "<text>") -> str:
     """
     lines: list[str] = []
     open_brackets: list[str] = []
-    continues = False  # whether the line before ends with an infix operator, such as = before the body of a function
+    continues = False  # whether the previous line ends with an infix operator or =
     for tokens, comment in _lines(Source(text, name)):
         if not tokens and not comment:
             if lines and lines[-1]:
@@ -138,11 +137,11 @@ def _is_apart(left: Token, right: Token, is_prefix: bool, open_brackets: list[st
     """
     together = TOKEN.match(left.text + right.text)
     if together is None or together.group() != left.text or (left.text == "." and right.text.startswith(".")):
-        return True  # without a space they would be another token
+        return True  # without a space, the two would be read as another token
     inner = open_brackets[-1] if open_brackets else ""
     if is_prefix or right.kind == "item" or "." in (left.text, right.text):
         return False
-    if left.text == ")" and right.text == ":":  # the type of a call: packed("f", x) : f32[n]
+    if left.text == ")" and right.text == ":":  # before the type of a call: packed("f", x) : f32[n]
         return True
     if left.text == "{" or right.text == "}":
         return not (left.text == "{" and right.text == "}")

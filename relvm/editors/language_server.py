@@ -87,7 +87,7 @@ def make_server() -> LanguageServer:
         try:
             text = format_text(document.source)
         except RelvmError:
-            return None  # the diagnostics show the error
+            return None  # the error is shown as a diagnostic
         return [types.TextEdit(place(document, 0, len(document.source)), text)]
 
     return server

@@ -8,8 +8,10 @@ from relvm.errors import RelvmArgumentError
 
 
 def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | None]:
-    """Parse the settings `NAME=SIZE`, `NAME=LOW..HIGH` and `NAME=?` of --dim.  Return them in the form of the parameter
-    `dims` of `from_onnx`."""
+    """Parse values of the option --dim: `NAME=SIZE`, `NAME=LOW..HIGH` or `NAME=?`.
+
+    Return a dict in the form that `from_onnx` accepts as `dims`.
+    """
     sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:
         name, equals, size = setting.partition("=")
@@ -28,7 +30,7 @@ def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | Non
 
 
 def parse_decimal(text: str) -> int | None:
-    """Parse a text of decimal digits.  Return None for any other text, and for a number that does not fit a signed
+    """Parse a string of decimal digits.  Return None for any other string, and for a number that does not fit a signed
     64-bit integer."""
     number = int(text) if text.isdecimal() and len(text) < 20 else -1
     return number if 0 <= number < 1 << 63 else None

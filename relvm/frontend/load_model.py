@@ -25,10 +25,10 @@ def read_model(
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     weights
-        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model, as
-        for `from_onnx`, or parameters of a function in a .relvm file, as for `bind_weights`.
+        A mapping from names to arrays, or the path of a .safetensors file.  The arrays replace initializers and inputs
+        of an ONNX model, as for `from_onnx`, or parameters of a function in a .relvm file, as for `bind_weights`.
     function
-        The function in a .relvm file to which the weights belong.
+        The function in a .relvm file whose parameters the weights replace.
 
     Raises
     ------

@@ -1,6 +1,7 @@
-"""Origins of modules that are imported from files (see relvm/ir/fingerprint.py).
+"""Origins of modules that are imported from files.
 
-An origin is computed without reading the graph, and normally without importing onnx.
+The origin of a module is a cache key that identifies the file and the import options (relvm/ir/fingerprint.py).  To
+compute it, neither the graph is read nor, normally, the onnx package imported.
 """
 
 from __future__ import annotations

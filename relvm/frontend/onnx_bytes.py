@@ -57,7 +57,8 @@ def content_digest(content: bytes) -> str:
 def external_files(skeleton: bytes) -> list[str]:
     """Return the names of the files with external data, in alphabetical order.
 
-    skeleton: a model without weights, in which no weights can look like such a name.
+    skeleton: the serialized model without weights (`without_weights`), because the search for names could otherwise
+    match bytes of a weight.
 
     Raises
     ------
@@ -76,7 +77,7 @@ def external_files(skeleton: bytes) -> list[str]:
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """Return the path of a file with external data.  Raise ValueError if it is not inside of the model's folder."""
+    """Return the path of a file with external data.  Raise ValueError if the file is outside the model's folder."""
     outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
     is_name = bool(name) and "\0" not in name
     path = Path(os.path.realpath(os.path.join(outer, name if is_name else "..")))

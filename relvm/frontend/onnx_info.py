@@ -18,7 +18,7 @@ ELEMENT_TYPES = (
     *("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4", "float4e2m1"),
     *("float8e8m0", "uint2", "int2"),
 )
-_MAX_DEPTH = 16  # of types inside types
+_MAX_DEPTH = 16  # limit on the nesting depth of types
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class OnnxValue:
     type
         The type as ONNX Runtime spells it: "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", ...
     shape
-        For each dimension its size, its symbolic name, or None.  None instead of a tuple if the model states no shape.
+        For each dimension its size, its symbolic name, or None if it has neither.  The whole shape is None if the model
+        does not state it.
     """
 
     name: str
@@ -49,10 +50,10 @@ class OnnxInfo:
     inputs, outputs
         The inputs that have no initializer, and the outputs, in the order of the graph.
     overridable
-        The inputs that have an initializer, which a call may override.  Empty for IR versions below 4, in which an
-        initializer is a constant.
+        The inputs that have an initializer, for which a call may pass another value.  Empty for IR versions below 4, in
+        which an initializer is a constant.
     producer_name, producer_version, domain, description, graph_name, graph_description
-        Texts of the model; "" if it states none.
+        The fields of these names in the model.  A missing field is "".
     version
         The version of the model, or None.
     metadata
@@ -111,14 +112,14 @@ class _Message:
         return str(self.data[self.start : self.end], "utf-8")
 
     def texts(self, *numbers: int) -> list[str]:
-        """Return the texts of some fields, in the order of `numbers`; "" for a field that is missing."""
+        """Return the strings in the fields `numbers`, in this order, with "" for a missing field."""
         return [parts[-1].text() if parts else "" for parts in self.grouped(*numbers)]
 
     def parts(self, number: int) -> list[_Message]:
         return self.grouped(number)[0]
 
     def grouped(self, *numbers: int) -> list[list[_Message]]:
-        """Return a list for each field number in `numbers`: the contents of all fields with that number."""
+        """Return, for each field number in `numbers`, a list of the contents of all fields with that number."""
         found: dict[int, list[_Message]] = {number: [] for number in numbers}
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH and number in found:
@@ -173,7 +174,7 @@ def _value(info: _Message) -> OnnxValue:
 
 
 def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...] | None]:
-    """Return the text of a TypeProto and its shape, if it is a tensor with a shape."""
+    """Return a TypeProto as ONNX Runtime spells it, and its shape.  The shape is None if it is not stated."""
     if depth > _MAX_DEPTH:
         raise NotAMessage("a type is nested too deeply")
 

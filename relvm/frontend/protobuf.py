@@ -64,5 +64,5 @@ def key(number: int, wire: int) -> bytes:
 
 
 def string(number: int, text: str) -> bytes:
-    """Return a field with a text."""
+    """Return the encoding of a string field."""
     return key(number, LENGTH) + varint(len(text)) + text.encode()

@@ -1,8 +1,8 @@
 """Weights in .safetensors files, which become constants of a model.
 
-Constants have no names in the IR.  Weights therefore replace what has a name in the source of a model: parameters of a
-function, and initializers of an ONNX model (relvm.frontend.onnx.from_onnx).  The format is read here, without the
-package safetensors, because that package copies the elements and its arrays of NumPy cannot have the dtypes f8.
+Constants have no names in the IR.  A weight therefore replaces a parameter of a function, or an initializer of an ONNX
+model (relvm.frontend.onnx.from_onnx), that has the same name.  This module reads the format itself.  The package
+safetensors would copy the elements, and its NumPy interface does not support 8-bit floats.
 Source: the format description of safetensors 0.8.
 """
 
@@ -48,7 +48,7 @@ _DTYPES = {
     **{"F8_E4M3FNUZ": "f8e4m3fnuz", "F8_E5M2": "f8e5m2", "F8_E5M2FNUZ": "f8e5m2fnuz", "F8_E8M0": "f8e8m0fnu"},
 }
 _LONGEST_HEADER = 100_000_000  # bytes, the limit of the format
-_MOST_AXES = 64  # as NumPy
+_MOST_AXES = 64  # NumPy's limit
 
 Weights = Mapping[str, np.ndarray]
 
@@ -130,12 +130,12 @@ def _array(entry: Any, data: memoryview, here: str) -> np.ndarray:
 
 
 def weights_of(weights: Weights | str | os.PathLike[str] | None) -> Weights:
-    """Return `weights`, read from a file if it is a path.  None: no weights.
+    """Return weights as arrays by name.  A path is read with `read_weights`, and None means no weights.
 
     Raises
     ------
     RelvmTypeError
-        `weights` is something else, or a key is not a str, or a value is not an array.
+        `weights` is not a path, a mapping or None, a key is not a str, or a value is not an array.
     OSError, RelvmFormatError, RelvmUnsupportedError
         The errors of `read_weights`.
     """
@@ -150,7 +150,7 @@ def weights_of(weights: Weights | str | os.PathLike[str] | None) -> Weights:
 
 
 def as_constant(array: np.ndarray, here: str) -> Constant:
-    """Return a weight as a constant.  Read-only arrays are not copied.  here: the weight, for messages.
+    """Return a weight as a constant.  Read-only arrays are not copied.  here: the beginning of error messages.
 
     Raises
     ------
@@ -165,30 +165,30 @@ def as_constant(array: np.ndarray, here: str) -> Constant:
 
 
 def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, function: str = "main") -> Module:
-    """Make constants of parameters of a function.
+    """Replace parameters of a function by constant weights.
 
-    A weight belongs to the parameter of the same name.  Characters that a name cannot have count as _: the weight
-    "layers.0.weight" belongs to the parameter layers_0_weight.  Parameters without a weight stay parameters.  Symbolic
-    dimensions of the parameters get the sizes of the weights.
+    A weight replaces the parameter of the same name.  Characters that are not valid in a parameter name are first
+    replaced by _: the weight "layers.0.weight" replaces the parameter layers_0_weight.  Parameters without a weight
+    remain.  Symbolic dimensions of the replaced parameters get the sizes of the weights.
 
     Parameters
     ----------
     module
-        The module.
+        The module, which is not changed.
     weights
-        An array by the name of each weight, or the path of a .safetensors file.
+        A mapping from names to arrays, or the path of a .safetensors file.
     function
         The name of the function.
 
     Returns
     -------
     Module
-        The module with a function of fewer parameters.
+        A copy of the module, in which the function has fewer parameters.
 
     Raises
     ------
     RelvmNameError
-        There is no such function or no parameter for a weight, or two weights belong to one parameter.
+        There is no such function or no parameter for a weight, or two weights would replace the same parameter.
     RelvmTypeError, RelvmShapeError
         The dtype or the shape of a weight differs from the type of the parameter.
     RelvmUnsupportedError
@@ -238,7 +238,7 @@ def _values(function: Function, weights: Weights) -> dict[Var, Constant]:
 
 
 def _bound(function: Function, values: Mapping[Var, Constant]) -> Function:
-    """Return the function without the parameters `values`, whose uses become constants."""
+    """Return the function with the parameters in `values` removed and their uses replaced by constants."""
     dims: dict[DimVar, AnyDim] = {}
     for param, value in values.items():
         match_dims(param.type, value.type, dims)

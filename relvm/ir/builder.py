@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
+from relvm.data_classes import value_record
 from relvm.errors import (
     RelvmError,
     RelvmNameError,
@@ -73,7 +74,7 @@ class _Frame:
     result: Expr | None = None
 
 
-@dataclass(frozen=True)
+@value_record
 class OpenFunction:
     """A local function whose body is complete, but whose result type is not yet final.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +14,9 @@ from relvm.numpy_dtypes import numpy_dtype
 from relvm.tables import DTYPES
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """An element type: a row of csrc/tables/dtypes.def.
+    """An element type: a row of csrc/tables/dtypes.def.  There is one object for each row.
 
     Attributes
     ----------
@@ -33,70 +35,73 @@ class DType:
     bits: int
     ctype: str
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype:
         """The corresponding dtype of NumPy or ml_dtypes."""
         return numpy_dtype(self.index)
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """The size of one element in bytes.  An element of fewer than 8 bits takes one byte."""
         return (self.bits + 7) // 8
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         """Whether the dtype is a floating-point type of any width."""
         return self.name[0] == "f" or self.name == "bf16"
 
-    @property
+    @cached_property
     def is_string(self) -> bool:
         """Whether the elements are strings.  Kernels never access strings."""
         return self.name == "str"
 
-    @property
+    @cached_property
     def is_integer(self) -> bool:
         """Whether the dtype is an integer type of any width.  bool is not an integer type."""
         return self.name[0] in "iu"
 
-    @property
+    @cached_property
     def is_signed(self) -> bool:
         """Whether the dtype is a floating-point type or a signed integer type."""
         return self.is_float or self.name[0] == "i"
 
-    @property
+    @cached_property
     def is_narrow_float(self) -> bool:
         """Whether the dtype is a float narrower than f32.  Operators compute in f32 and round each result."""
         return self.is_float and self.bits < 32
 
-    @property
+    @cached_property
     def is_arithmetic(self) -> bool:
         """Whether operators can do arithmetic on the dtype.  Elements of other dtypes can only be moved, compared
         bitwise and converted."""
         return (self.is_float and self.bits >= 16) or (self.is_integer and self.bits >= 8)
 
-    @property
+    @cached_property
     def limits(self) -> tuple[int, int]:
         """The smallest and the largest value of an integer dtype."""
         assert self.is_integer
         return (-(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1) if self.is_signed else (0, 2**self.bits - 1)
 
-    @property
+    @cached_property
     def lowest(self) -> int | float:
         """The smallest value of an integer or float dtype."""
         return -math.inf if self.is_float else self.limits[0]
 
-    @property
+    @cached_property
     def highest(self) -> int | float:
         """The largest value of an integer or float dtype."""
         return math.inf if self.is_float else self.limits[1]
 
-    @property
+    @cached_property
     def is_bool(self) -> bool:
         """Whether the dtype is bool."""
         return self.name == "bool"
 
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dtype_of, (self.name,)  # a copy is the same object
 
 
 ALL_DTYPES = {row.name: DType(row.name, row.index, int(row.bits), row.ctype) for row in DTYPES}

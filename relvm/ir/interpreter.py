@@ -7,11 +7,11 @@ Python lists.  Null is None, and a function is an `InterpretedClosure`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import record
 from relvm.errors import (
     RelvmArgumentError,
     RelvmAssertionError,
@@ -74,7 +74,7 @@ from relvm.ir.types import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _TailCall:
     """A tail call at the end of a function's body, which the caller of the function performs."""
 
@@ -82,7 +82,7 @@ class _TailCall:
     args: tuple
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class InterpretedClosure:
     """A closure: a function with the values of its captured variables and dimension variables."""
 
@@ -95,7 +95,7 @@ class InterpretedClosure:
         return self.evaluator.call(self, args)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Partial:
     """A partial application: a function whose last arguments are fixed to `captured`."""
 

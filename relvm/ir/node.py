@@ -54,7 +54,7 @@ class Printed(Displayed):
 class Node(Printed):
     """Base class of IR nodes."""
 
-    _children: ClassVar[tuple[Node, ...]]  # the cache of `children`
+    _children: ClassVar[tuple[Node, ...] | None] = None  # the cache of `children`
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -86,9 +86,8 @@ def children(item: Node) -> tuple[Node, ...]:
 
     The result is cached in the node, because passes visit a node many times.
     """
-    try:
-        return item._children
-    except AttributeError:
+    kept = item._children
+    if kept is None:
         found: list[Node] = []
         for name in _field_names[type(item)]:
             value = getattr(item, name)
@@ -96,8 +95,9 @@ def children(item: Node) -> tuple[Node, ...]:
                 found.append(value)
             elif isinstance(value, tuple):
                 _collect(value, found)
-        object.__setattr__(item, "_children", tuple(found))
-        return item._children
+        kept = tuple(found)
+        object.__setattr__(item, "_children", kept)
+    return kept
 
 
 def _collect(values: tuple, found: list[Node]) -> None:

@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Attributes, Expr, OpCall, constant
@@ -46,7 +47,7 @@ class Effect(enum.Enum):
     IMPURE = "impure"
 
 
-@dataclass(frozen=True)
+@value_record
 class SizeClaim:
     """A relation between two sizes that must hold at run time.  An operator or a model requires it.
 
@@ -101,7 +102,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
     return [claim for claim in claims if claim.is_open()]
 
 
-@dataclass(frozen=True)
+@value_record
 class _Claims:
     """The claims that a type rule has made so far.
 
@@ -154,7 +155,7 @@ def claimed_natural(dim: AnyDim) -> AnyDim:
     return dim
 
 
-@dataclass(frozen=True)
+@value_record
 class Traits:
     """Algebraic properties of an elementwise operator f, which the rules of `canonicalize` use.
 

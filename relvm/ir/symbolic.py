@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from relvm.data_classes import cached_hash
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
 from relvm.quoting import terminal
 
@@ -42,6 +43,7 @@ class DimVar:
         return (0, self.name, self.serial)
 
 
+@cached_hash
 @dataclass(frozen=True)
 class DimOp:
     """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify
@@ -70,6 +72,7 @@ Atom = DimVar | DimOp
 Monomial = tuple[Atom, ...]  # a product of atoms, sorted; the power k of an atom is written as k copies
 
 
+@cached_hash
 @dataclass(frozen=True)
 class Dim:
     """A symbolic dimension: a sorted sum of terms `coefficient * monomial`.  A constant dimension is an int instead.

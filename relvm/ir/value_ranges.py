@@ -4,10 +4,10 @@ dimensions."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.expr import Function
 from relvm.ir.symbolic import AnyDim, Atom, DimVar
@@ -18,7 +18,7 @@ LOWER, UPPER = "lower_bounds", "upper_bounds"  # the function attributes that de
 Number = int | float  # an integer, or an infinity
 
 
-@dataclass(frozen=True)
+@value_record
 class Range:
     """The integers from `low` to `high`, both included.  If a bound is infinite, there is no limit on that side."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmVerifyError
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
@@ -51,7 +51,7 @@ class Stage(enum.IntEnum):
 _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 
-@dataclass(frozen=True)
+@value_record
 class Rules:
     """The rules of a stage.
 

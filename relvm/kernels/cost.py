@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from relvm.data_classes import value_record
 from relvm.ir.symbolic import AnyDim, Atom, as_var
 
 # A list of terms [coefficient, [argument, axis], ...].  A term is the product of the coefficient and of the sizes of
@@ -13,7 +13,7 @@ from relvm.ir.symbolic import AnyDim, Atom, as_var
 Polynomial = list[list[Any]]
 
 
-@dataclass(frozen=True)
+@value_record
 class Work:
     """The work of one call of a kernel, in terms of the dimensions of its buffers.
 

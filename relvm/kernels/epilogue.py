@@ -3,9 +3,9 @@ element of its result before the element is stored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.fused_expr import BufferLoad, FusedExpr, KernelOutput, NotFusable, post_order
@@ -14,7 +14,7 @@ from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
 
 
-@dataclass(frozen=True)
+@value_record
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
 from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, as_var, dim_var, dim_vars, evaluate_with
@@ -26,7 +26,7 @@ from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel
 from relvm.quoting import c_identifier
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Group:
     """A fusion group.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError, located
 from relvm.ir import kernel_def as kd
 from relvm.ir.symbolic import AnyDim, DimVar, dim_op, dim_vars, var_dim
@@ -103,7 +103,7 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
             raise located(RelvmTypeError(reason), statement.origin or loop.origin)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Index:
     """An index of the form factor * counter + rest, where `counter` is the counter of the loop that is checked.
 

@@ -6,11 +6,12 @@ are the only sizes that a kernel receives.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from relvm.data_classes import record, value_record
 from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim, product
@@ -100,13 +101,13 @@ class Scalar:
         return self if dtype == self.dtype else Convert(self, dtype)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Literal(Scalar):
     value: bool | int | float
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Local(Scalar):
     """A loop counter or a variable of the kernel.  The builder makes names unique."""
 
@@ -114,7 +115,7 @@ class Local(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Size(Scalar):
     """A dimension, as an i64 scalar."""
 
@@ -122,7 +123,7 @@ class Size(Scalar):
     dtype: DType = I64
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Load(Scalar):
     """The element `buffer[indices]`.  If there is a single index and the rank of the buffer is not 1, the index is a
     flat row-major position."""
@@ -135,7 +136,7 @@ class Load(Scalar):
         return self.buffer.dtype
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Binary(Scalar):
     """The C expression `left function right`.  For integers, / and % truncate, as in C."""
 
@@ -145,7 +146,7 @@ class Binary(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Unary(Scalar):
     """The expression -x or !x."""
 
@@ -154,7 +155,7 @@ class Unary(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Select(Scalar):
     """The expression `cond ? then : orelse`.  The operands have no side effects."""
 
@@ -167,13 +168,13 @@ class Select(Scalar):
         return self.then.dtype
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Convert(Scalar):
     operand: Scalar
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Intrinsic(Scalar):
     """A call of a C function of <math.h>, in the precision of the argument.   name: the name of the function for
     double, such as exp, tanh or fmax.
@@ -187,7 +188,7 @@ class Intrinsic(Scalar):
     dtype: DType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Buffer:
     """A contiguous row-major array.  `buffer[i, j]` loads an element."""
 
@@ -208,7 +209,7 @@ class Statement:
     """Base class of statements."""
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
@@ -229,7 +230,7 @@ class Loop(Statement):
     reduce: tuple[tuple[str, Local], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Parallel(Statement):
     """A parallel loop over [0, count).  Threads run the body on parts [first, last) of this range.  Each part except
     the last has at least `grain` iterations.
@@ -245,7 +246,7 @@ class Parallel(Statement):
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Store(Statement):
     """The assignment `buffer[indices] = value`.  The indices have the same meaning as in Load."""
 
@@ -254,26 +255,26 @@ class Store(Statement):
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Let(Statement):
     local: Local
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Assign(Statement):
     local: Local
     value: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class IfThen(Statement):
     cond: Scalar
     then: tuple[Statement, ...]
     orelse: tuple[Statement, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Allocate(Statement):
     """The declaration of an uninitialized, 64-byte aligned array on the C stack.  The array exists until the end of the
     block.  Its shape is constant and small."""
@@ -281,7 +282,7 @@ class Allocate(Statement):
     buffer: Buffer
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Address:
     """The address of the element of a buffer at a flat position."""
 
@@ -289,7 +290,7 @@ class Address:
     position: Scalar
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Invoke(Statement):
     """A call of a C function defined in csrc/codegen/*.h."""
 
@@ -297,7 +298,7 @@ class Invoke(Statement):
     args: tuple[Scalar | Address, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Fail(Statement):
     """A statement that ends the kernel with an error.
 
@@ -310,7 +311,7 @@ class Fail(Statement):
     values: tuple[Scalar, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class Provenance:
     """The operators of which a kernel is composed, and what each variable of the kernel computes.
 
@@ -353,7 +354,7 @@ class Kernel(Displayed):
         return f"<kernel {self.name}({inputs}) -> ({outputs}): {self.comment}>"
 
 
-@dataclass(frozen=True)
+@value_record
 class ReferenceKernel:
     """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
     the attributes as JSON text, the input tensors, and the output tensors."""
@@ -374,9 +375,25 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from statements_in(orelse)
 
 
+_OPERANDS: dict[type, Callable[[Any], tuple[Scalar, ...]]] = {
+    Load: lambda load: load.indices,
+    Binary: lambda binary: (binary.left, binary.right),
+    Unary: lambda unary: (unary.operand,),
+    Select: lambda select: (select.cond, select.then, select.orelse),
+    Convert: lambda convert: (convert.operand,),
+    Intrinsic: lambda intrinsic: intrinsic.args,
+}
+
+
+def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
+    """Return the operands of an expression, in order."""
+    operands = _OPERANDS.get(type(scalar))
+    return operands(scalar) if operands else ()
+
+
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
     """Yield every scalar that a statement reads, each before its operands.  Nested statements are not visited."""
-    waiting: list[object] = []
+    waiting: list[Scalar] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
             waiting = [start, stop, *(local for _, local in reduce)]
@@ -388,15 +405,14 @@ def scalars_in(statement: Statement) -> Iterator[Scalar]:
             waiting = [value]
         case Store(_, indices, value):
             waiting = [*indices, value]
-        case Invoke(_, args) | Fail(values=args):
+        case Invoke(_, args):
+            waiting = [arg.position if isinstance(arg, Address) else arg for arg in args]
+        case Fail(values=args):
             waiting = list(args)
     while waiting:
         scalar = waiting.pop()
-        if isinstance(scalar, Scalar):
-            yield scalar
-        if isinstance(scalar, Scalar | Address):
-            for value in vars(scalar).values():
-                waiting += value if isinstance(value, tuple) else (value,)
+        yield scalar
+        waiting += operands_of(scalar)
 
 
 def as_scalar(value, dtype: DType) -> Scalar:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, ConstantExpr, FusedExpr, GatherLoad, parts, post_order
@@ -15,7 +15,7 @@ from relvm.kernels.lowering_rules import LoopAxis, from_the_front, loop_nest, pa
 from relvm.quoting import c_identifier
 
 
-@dataclass(frozen=True)
+@value_record
 class CollapsedLoop:
     """Loop axes that are iterated as one loop."""
 

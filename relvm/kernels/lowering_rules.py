@@ -26,12 +26,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from relvm.data_classes import cached_hash, value_record
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
-@dataclass(frozen=True)
+@value_record
 class CustomKernel:
     """A kernel that `function(k: KernelBuilder, inputs, outputs, **attributes)` generates.
 
@@ -43,7 +44,7 @@ class CustomKernel:
     operations: Callable[..., AnyDim | None] | None = None
 
 
-@dataclass(frozen=True)
+@value_record
 class GatherKernel(CustomKernel):
     """A gather: the elements of the first argument along the attribute `axis`, at the indices in the second argument.
 
@@ -53,7 +54,7 @@ class GatherKernel(CustomKernel):
     check: Callable[..., None] = field(kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class Pointwise:
     """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
 
@@ -67,7 +68,8 @@ class LoopAxis:
     extent: AnyDim
 
 
-@dataclass(frozen=True)
+@cached_hash
+@value_record
 class IndexExpr:
     """An index along one axis of a tensor: `start` plus the sum of loop counters, each multiplied by its step.
 
@@ -110,7 +112,7 @@ def _scalar(value: AnyDim | Scalar) -> Scalar:
 IndexExprs = tuple[IndexExpr, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class DataMovement:
     """A rearrangement of elements.
 
@@ -121,7 +123,7 @@ class DataMovement:
     places: Callable[..., IndexExprs]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reduction:
     """The function of a reduction.
 
@@ -134,7 +136,7 @@ class Reduction:
     start: Callable[[DType], int | float]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reduce:
     """A reduction along the axes in the attribute `axes`, or along all axes if it is None.  If `keepdims` is true, the
     reduced axes remain, with size 1.
@@ -146,7 +148,7 @@ class Reduce:
     finish: Callable[[Scalar, AnyDim], Scalar] = lambda total, count: total
 
 
-@dataclass(frozen=True)
+@value_record
 class Contraction:
     """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates, where `result` is an
     `Epilogue`.
@@ -161,24 +163,24 @@ class Contraction:
     operations: Callable[..., AnyDim]
 
 
-@dataclass(frozen=True)
+@value_record
 class Composition:
     """An equivalent expression of other operators, which `function(*args, **attributes)` returns."""
 
     function: Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@value_record
 class Reinterpret:
     """A view: the memory of the first argument, with the shape of the result."""
 
 
-@dataclass(frozen=True)
+@value_record
 class Alias:
     """The first argument itself, unchanged."""
 
 
-@dataclass(frozen=True)
+@value_record
 class Builtin:
     """A builtin of the virtual machine (csrc/tables/builtins.def).  It is called with the arguments of the operator,
     followed by the attributes listed in `attributes`, each of which is a dtype or an integer."""

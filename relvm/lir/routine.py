@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from relvm.data_classes import value_record
 from relvm.display import Displayed
 from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import terminal
@@ -19,40 +20,40 @@ INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
 PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the routine __vmtir__foo
 
 
-@dataclass(frozen=True)
+@value_record
 class Register:
     """The value of a register, printed as anylist_getitem(r, index)."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@value_record
 class ConstantItem:
     """An entry of the constant table, printed as anylist_getitem(c, index)."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@value_record
 class FunctionItem:
     """An entry of the function table, used as a value, printed as anylist_getitem(f, index)."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@value_record
 class Immediate:
     """A number that is part of the statement."""
 
     value: int | bool | float
 
 
-@dataclass(frozen=True)
+@value_record
 class ContextPointer:
     """The running virtual machine, printed as ctx_ptr."""
 
 
-@dataclass(frozen=True)
+@value_record
 class NullHandle:
     """The null value."""
 
@@ -60,7 +61,7 @@ class NullHandle:
 Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | NullHandle
 
 
-@dataclass(frozen=True)
+@value_record
 class CallStatement:
     """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
@@ -78,7 +79,7 @@ class CallStatement:
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class TailCallStatement:
     """A tail call of a routine or of vm.builtin.invoke_closure, which ends this routine.
 
@@ -91,7 +92,7 @@ class TailCallStatement:
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class PrimStatement:
     """Arithmetic on unboxed scalars, printed as anylist_setitem(r, destination, row(args...)).
 
@@ -105,7 +106,7 @@ class PrimStatement:
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class ResetStatement:
     """The release of the value in a register, printed as anylist_resetitem(r, register)."""
 
@@ -113,7 +114,7 @@ class ResetStatement:
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
 
-@dataclass(frozen=True)
+@value_record
 class IfStatement:
     """A conditional, printed as `if bool(call_packed("vm.builtin.read_if_cond", cond)): then; else: orelse`."""
 

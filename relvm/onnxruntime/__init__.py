@@ -28,7 +28,7 @@ from relvm.onnxruntime.options import (
 from relvm.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
 from relvm.onnxruntime.values import OrtDevice, OrtValue
 
-__version__ = "1.32.0"  # of the API
+__version__ = "1.32.0"  # version of the supported API
 package_name, version = "onnxruntime", __version__
 cuda_version = ""
 
@@ -112,7 +112,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """Return a text that names relvm."""
+    """Return the versions of relvm and of the API."""
     import relvm
 
     return f"relvm {relvm.__version__}, with the API of onnxruntime {__version__}"
@@ -165,9 +165,9 @@ def print_debug_info() -> None:
     print(get_build_info())
 
 
-# ---- what relvm does not have ----
+# ---- unsupported names ----
 
-# By what to do instead.
+# Names by the advice in the error message.
 _REJECTED = {
     "relvm plans memory itself; leave it out": (
         *("OrtArenaCfg", "OrtMemoryInfo", "create_and_register_allocator", "create_and_register_allocator_v2"),
@@ -246,7 +246,7 @@ capi = _MODULES["onnxruntime.capi"]
 
 
 def install() -> None:
-    """Make `import onnxruntime` import this module, for the rest of the process.
+    """Make `import onnxruntime` import this module, until `uninstall` is called.
 
     Call it before any other package imports onnxruntime.  If onnxruntime is not installed,
     `importlib.metadata.version("onnxruntime")` then returns `__version__`.
@@ -271,7 +271,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: later imports find onnxruntime itself, if it is installed."""
+    """Undo `install`.  Later imports of onnxruntime find the real package, if it is installed."""
     if sys.modules.get("onnxruntime") is not sys.modules[__name__]:
         return
     for name in _MODULES:

@@ -13,7 +13,7 @@ _NAME = "onnxruntime"
 
 
 class _Metadata(Distribution):
-    """The metadata of relvm under the name onnxruntime.  There are no files of that name."""
+    """Package metadata with the name onnxruntime, for which no files exist."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -30,7 +30,7 @@ class _Metadata(Distribution):
 
 
 class _Finder(DistributionFinder):
-    """An entry of sys.meta_path that finds no modules, but the metadata."""
+    """An entry of sys.meta_path that finds only the metadata, and no modules."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -47,9 +47,9 @@ class _Finder(DistributionFinder):
 
 
 def add_metadata(version: str) -> None:
-    """Make `importlib.metadata` answer `version` for onnxruntime, unless onnxruntime itself is installed."""
+    """Make `importlib.metadata` report `version` for onnxruntime, unless onnxruntime itself is installed."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder(version))  # the last one, so that an installed onnxruntime comes first
+        sys.meta_path.append(_Finder(version))  # at the end, so that an installed onnxruntime takes precedence
 
 
 def remove_metadata() -> None:

@@ -1,7 +1,7 @@
 """Exceptions with the names and messages of those in onnxruntime.capi.onnxruntime_pybind11_state.
 
-relvm raises them in the same cases as ONNX Runtime.
-If an error of relvm is the reason for an exception, it is the `__cause__` of the exception.
+relvm raises them in the same cases as ONNX Runtime.  If an error of relvm caused such an exception, the exception has
+the error as its `__cause__`.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """Ask for an output, and bind it to memory of the caller if `buffer_ptr` is given.
+        """Request an output, and bind it to memory of the caller if `buffer_ptr` is given.
 
         name: the output.   device_type: "cpu".   device_id: ignored.   element_type, shape, buffer_ptr: as for
         bind_input.

@@ -55,7 +55,7 @@ class ExecutionOrder(enum.IntEnum):
 
 
 class GraphOptimizationLevel(enum.IntEnum):
-    """The optimization level of a session.  At ORT_DISABLE_ALL, relvm gives each operator a kernel of its own."""
+    """The optimization level of a session.  With ORT_DISABLE_ALL, relvm does not fuse operators into kernels."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -65,9 +65,9 @@ class GraphOptimizationLevel(enum.IntEnum):
 
 
 class _Option:
-    """An attribute with a default and a type.
+    """A descriptor for an option, an attribute with a default value and the type of this value.
 
-    An option without effect is logged when it gets another value than the default.
+    If an option without effect is set to another value than the default, this is logged.
     """
 
     def __init__(self, default: Any, effect: bool = False) -> None:
@@ -96,7 +96,7 @@ class _Option:
 
 
 class _Entries(dict[str, str]):
-    """The configuration entries of options: a text for each name.  owner: the class of the options, for messages."""
+    """The configuration entries of options: a string for each name.  owner: the class of the options, for messages."""
 
     def __init__(self, owner: str) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class _Entries(dict[str, str]):
 class SessionOptions:
     """The options of a session.
 
-    intra_op_num_threads is the number of threads of a kernel; 0: all processors.  enable_profiling and
+    intra_op_num_threads is the number of threads of a kernel, where 0 means all processors.  enable_profiling and
     profile_file_prefix work as in ONNX Runtime.  graph_optimization_level: see GraphOptimizationLevel.  The other
     attributes are accepted and have no effect.
     """
@@ -138,7 +138,7 @@ class SessionOptions:
     logid = _Option("")
     optimized_model_filepath = _Option("")
     profile_file_prefix = _Option("onnxruntime_profile_", effect=True)
-    use_deterministic_compute = _Option(False, effect=True)  # relvm always does
+    use_deterministic_compute = _Option(False, effect=True)  # always the case in relvm
     use_per_session_threads = _Option(True)
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class SessionOptions:
         self._sizes: dict[str, int] = {}
 
     def add_session_config_entry(self, name: str, value: str) -> None:
-        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
+        """Set the entry `name` to the string `value`.  The entry can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_session_config_entry(self, name: str) -> str:
@@ -206,7 +206,7 @@ class RunOptions:
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
     logid = _Option("")
-    only_execute_path_to_fetches = _Option(False, effect=True)  # relvm always does
+    only_execute_path_to_fetches = _Option(False, effect=True)  # always the case in relvm
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -234,7 +234,7 @@ class RunOptions:
             time.sleep(_INTERRUPT_SECONDS)
 
     def add_run_config_entry(self, name: str, value: str) -> None:
-        """Set the entry `name` to the text `value`.  It can be read again, but has no effect."""
+        """Set the entry `name` to the string `value`.  The entry can be read again, but has no effect."""
         self._entries.add(name, value)
 
     def get_run_config_entry(self, name: str) -> str:

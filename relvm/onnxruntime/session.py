@@ -71,9 +71,9 @@ class ModelMetadata:
     Attributes
     ----------
     producer_name, graph_name, domain, description, graph_description
-        Texts of the model; "" if it states none.
+        The fields of these names in the model.  A missing field is "".
     version
-        The version of the model; the largest 64-bit integer if it states none.
+        The version of the model, or the largest 64-bit integer if the model does not state it.
     custom_metadata_map
         The metadata_props of the model.
     """
@@ -118,8 +118,8 @@ class _Plan:
 class InferenceSession:
     """A model that is ready to run.
 
-    Any number of threads may run a session at once.  Native code is compiled in the background, if there is a C
-    compiler; until then, kernel bytecode runs, with the same results.
+    Any number of threads may run a session at once.  If there is a C compiler, native code is compiled in the
+    background.  Until it is ready, kernel bytecode runs, with the same results.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class InferenceSession:
         self._sess_options = options = SessionOptions() if sess_options is None else sess_options
         self._threads = options.intra_op_num_threads or None
         self._fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
-        self._sizes = dict(options._sizes)  # of dimensions
+        self._sizes = dict(options._sizes)  # fixed sizes of symbolic dimensions
         for name in kwargs:
             ignore(f"InferenceSession({name}=...)")
         self.set_providers(providers, provider_options)
@@ -169,7 +169,7 @@ class InferenceSession:
         model = self._model_of(_Variant())
         self._output_names = model.output_names
         self._outputs = _with_inferred_sizes(self._info, model.signature)
-        # Private attributes of ONNX Runtime's class that packages read, and some of them set.
+        # Private attributes of ONNX Runtime's class, which some packages read or even set.
         self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
         self._inputs_meta, self._outputs_meta = self.get_inputs(), self.get_outputs()
 
@@ -202,10 +202,10 @@ class InferenceSession:
             overridable=_with_sizes(info.overridable, self._sizes),
         )
 
-    def __getstate__(self) -> NoReturn:  # a subclass may define it, and __setstate__
+    def __getstate__(self) -> NoReturn:  # subclasses may override this, and add __setstate__
         raise TypeError("cannot pickle an InferenceSession; create one from the model in each process")
 
-    # ---- what the model states ----
+    # ---- inputs, outputs and metadata ----
 
     def get_inputs(self) -> list[NodeArg]:
         """Return the inputs that a run needs."""
@@ -396,7 +396,7 @@ class InferenceSession:
         def work() -> None:
             try:
                 results, message = self.run(output_names, input_feed, run_options), ""
-            except Exception as error:  # the callback gets it, because nobody waits for this thread
+            except Exception as error:  # passed to the callback, because nothing waits for this thread
                 results, message = [], str(error)
             callback(results, user_data, message)
 
@@ -554,7 +554,7 @@ def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue
 
     signature: the inferred types.
     """
-    names: dict[str, str] = {}  # of symbolic dimensions, by their identifiers in the signature
+    names: dict[str, str] = {}  # names of symbolic dimensions, by their identifiers in the signature
     for value in info.inputs:
         shape, inferred = value.shape or (), _dimensions(signature.inputs[value.name])
         names |= {each: size for each, size in zip(inferred, shape, strict=False) if isinstance(size, str)}

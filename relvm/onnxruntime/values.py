@@ -132,7 +132,7 @@ class OrtValue:
         """
         expect_cpu(device_type)
         array = np.asarray(numpy_obj)
-        element_type(array.dtype)  # must exist
+        element_type(array.dtype)  # raises an error for an unsupported dtype
         return cls(plain_array(array))
 
     @classmethod
@@ -312,7 +312,7 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
         elif element == "string":
             array = _texts(array)
         if shape is not None:
-            if not shape and array.size == 1:  # a scalar may be given as an array of one element
+            if not shape and array.size == 1:  # an array of one element is accepted as a scalar
                 array = array.reshape(())
             _expect_shape(info, array.shape, shape)
         return array

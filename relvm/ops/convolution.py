@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
@@ -157,7 +158,7 @@ def fill_from_windows(
     return PackOnTheFly(fill_plane if x.dtype.name == "f32" and padding == 0 and is_plane else fill)
 
 
-@dataclass(frozen=True)
+@value_record
 class ColumnRun:
     """A run of columns [low, high) of a panel: consecutive output positions on one line of the output.
 

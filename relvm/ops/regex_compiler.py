@@ -10,11 +10,11 @@ Source: https://github.com/google/re2/wiki/Syntax.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError, shortened
 from relvm.ops.string_reference import JUMP, MATCH, PLACE, RANGE, SET, SPLIT
 from relvm.tables import LETTERS
@@ -30,7 +30,7 @@ _START, _END, _LINE_START, _LINE_END, _EDGE, _NO_EDGE = range(6)
 Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class CharacterClass:
     """A pattern for one character: a code point in `ranges` or, if `other` is set, a code point outside `ranges`."""
 
@@ -38,7 +38,7 @@ class CharacterClass:
     other: bool = False
 
 
-@dataclass(frozen=True)
+@value_record
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
@@ -48,17 +48,17 @@ class Anchor:
     what: int
 
 
-@dataclass(frozen=True)
+@value_record
 class Concatenation:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class Alternation:
     ways: tuple[Part, ...]
 
 
-@dataclass(frozen=True)
+@value_record
 class Quantifier:
     """A repetition of `part`, at least `least` times and at most `most` times.  If `most` is None, there is no
     limit."""

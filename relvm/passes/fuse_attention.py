@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from relvm import ops
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Var, constant
 from relvm.ir.types import TensorType
@@ -59,7 +60,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
     return with_bindings(block, [binding for binding in bindings if binding.var not in taken])
 
 
-@dataclass(frozen=True)
+@value_record
 class _Scores:
     """The computation of the scores: the product of q and k, times `scale`, plus `bias` if there is one.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from relvm.data_classes import value_record
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     Binding,
@@ -52,7 +53,7 @@ def lambda_lifting(module: Module) -> Module:
     return module.with_functions((*outer, *lifter.lifted))
 
 
-@dataclass(frozen=True)
+@value_record
 class _Lifted:
     """A lifted local function.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import resources
 from relvm.ir.expr import Function, Module
 from relvm.ir.verifier import Stage, verify
@@ -15,7 +15,7 @@ from relvm.passes.source_locations import Provenance
 Observer = Callable[["Pass", Module, Module, float], None]
 
 
-@dataclass(frozen=True)
+@value_record
 class Pass:
     """A pass over a module.
 

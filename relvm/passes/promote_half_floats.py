@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import relvm.ops as ops
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, DType
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, OpCall, Tuple, TupleItem, Var
 from relvm.ir.types import TensorType, TupleType, Type
@@ -29,7 +30,7 @@ def promote_half_floats(function: Function) -> Function:
     return map_blocks(lambda block: _block(block, _Known({}, {})), function)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Known:
     """The f32 versions of narrow values, in this and enclosing blocks.
 

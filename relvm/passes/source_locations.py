@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from relvm.data_classes import value_record
 from relvm.ir.expr import Binding, Block, Function, KernelCall, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, children
-from relvm.ir.types import VOID
+from relvm.ir.types import VOID, TupleType
 from relvm.ir.visitor import bound_vars, rewrite
 
 MOST = 64  # maximum number of origins of a variable to which origins are added
@@ -27,6 +28,7 @@ class Provenance:
     """
 
     def __init__(self, module: Module) -> None:
+        self.module = module
         self.trails: dict[Node, _Trail] = {}
         self.used: set[str] = set()
         self._follow(module)
@@ -36,12 +38,15 @@ class Provenance:
 
         The next call compares its argument with the module that this call returns.
         """
+        if after is self.module:
+            return after
         before, used = self.trails.values(), self.used
         self._follow(after)
         if lost := used - self.used:
             taken = _taken(before, lost)
             after = after.with_functions(tuple(_with_taken(function, taken) for function in after.functions))
             self._follow(after)
+        self.module = after
         return after
 
     def _follow(self, module: Module) -> None:
@@ -70,7 +75,7 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
     return rewrite(lambda expr: heirs.get(expr) if isinstance(expr, Var) else None, function)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Result:
     """The result of a function of the module.  It counts as a user of the returned variable."""
 
@@ -103,7 +108,8 @@ class _Trail:
                 return
             case Binding(var=var, value=value) | MatchCast(var=var, value=value):
                 self.bound.append(var.origins)
-                if var.type == VOID:  # the value is bound for its effect, which counts as a use
+                if isinstance(var.type, TupleType) and var.type == VOID:
+                    # The value is bound for its effect, which counts as a use.
                     self.used.append(var.origins)
                 self.visit(value, var.origin or user, var.origins)
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relvm._native import ffi, lib
 from relvm.display import Displayed, html_lines, html_table, text_table
@@ -14,9 +14,11 @@ from relvm.quoting import terminal
 from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Invoker, PreparedCall
-from relvm.runtime.kernel_profile import KernelProfile, read_kernel
 from relvm.runtime.status import failure
-from relvm.runtime.timeline import MAX_CALLS, Timeline, recorded_calls
+
+if TYPE_CHECKING:
+    from relvm.runtime.kernel_profile import KernelProfile
+    from relvm.runtime.timeline import Timeline
 
 _BUILTIN = "vm.builtin."
 
@@ -147,6 +149,8 @@ def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = F
         if kernels:
             expect_ok(lib.rvm_profile_kernels(profile[0], error))
         if timeline:
+            from relvm.runtime.timeline import MAX_CALLS  # few programs need it
+
             expect_ok(lib.rvm_profile_record(profile[0], MAX_CALLS, error))
         runner.install("profile", ffi.new("rvm_instrument *", lib.rvm_profile_instrument(profile[0])))
         try:
@@ -167,6 +171,8 @@ def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = F
 
 
 def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tuple[ProfileRow, ...]) -> Timeline:
+    from relvm.runtime.timeline import Timeline, recorded_calls  # few programs need it
+
     executable = prepared.runner.executable
     names = [executable.function_name(i) for i in range(executable.function_count)]
     kinds = [_kind(executable, i) for i in range(executable.function_count)]
@@ -193,6 +199,8 @@ def _rows(runner: Invoker, profile: object, seconds: float) -> tuple[ProfileRow,
 
 
 def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile]:
+    from relvm.runtime.kernel_profile import read_kernel  # few programs need it
+
     programs, names = executable.program.kernels, map(executable.function_name, range(executable.function_count))
     read = [read_kernel(n, i, programs[n], profile) for i, n in enumerate(names) if n in programs]
     found = sorted(filter(None, read), key=lambda kernel: (-kernel.seconds, kernel.name))

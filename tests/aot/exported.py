@@ -1,4 +1,4 @@
-"""Runs what is exported ahead of time: in this process, as a library called through ctypes, or by its Makefile."""
+"""Run exported programs: in this process, as a library called through ctypes, or with the Makefile of the export."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 FLAGS = "-std=c99 -Wall -Wextra -Werror -pedantic -fwrapv -fno-math-errno -fno-trapping-math -ffp-contract=off"
 SIMD = "-fopenmp-simd -DRVM_OPENMP_SIMD"
 _SCALARS = {"i": ctypes.c_int64, "f": ctypes.c_double, "b": ctypes.c_int64}
-_MARGIN, _UNTOUCHED = 256, 0xA5  # bytes on each side of an output, and what is in them
+_MARGIN, _UNTOUCHED = 256, 0xA5  # number of guard bytes on each side of an output, and their value
 _KINDS = {"i": int, "f": float, "b": bool}
 
 
 class Failed(Exception):
-    """A run gave another status than RVM_OK."""
+    """A run returned another status than RVM_OK."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -36,7 +36,7 @@ class Failed(Exception):
 
 
 def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options: str) -> ctypes.CDLL:
-    """A library of programs of different names."""
+    """Compile programs with different names to one library."""
     includes, units = [], []
     for program in programs:
         place = folder / program.config.name
@@ -109,7 +109,7 @@ def run_program(library: ctypes.CDLL, program: aot.AotProgram, *args: Any) -> An
 
 
 def _memory(size_bytes: int) -> np.ndarray:
-    """So many bytes, with as many more on both sides as _MARGIN says."""
+    """Return an array of `size_bytes` bytes with _MARGIN guard bytes on both sides."""
     return np.full(size_bytes + 2 * _MARGIN, _UNTOUCHED, np.uint8)
 
 

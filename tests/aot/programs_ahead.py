@@ -1,4 +1,4 @@
-"""Programs that can be exported, each with arguments to try it on."""
+"""Programs that can be exported, each with arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relvm import vm
 
 @dataclass(frozen=True)
 class Program:
-    """A module's text, and calls of its main."""
+    """The text of a module, and the arguments of several calls of main."""
 
     name: str
     text: str

@@ -1,4 +1,4 @@
-"""Real models that can be exported: small ones out of pip packages, and a classifier of scikit-learn's digits."""
+"""Real models that can be exported: small models from pip packages, and a classifier of scikit-learn's digits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relvm.frontend.onnx import from_onnx
 from relvm.ir.expr import Module
 
 DIGITS = "digits"
-# The sizes of the models' symbolic dimensions: a number, or the least and the greatest.
+# The sizes of the models' symbolic dimensions: a number, or the minimum and the maximum.
 DIMS = {
     "oww_alexa": {},
     "mtcnn_o": {"N": (1, 16)},
@@ -28,12 +28,12 @@ DIMS = {
     "swift_f0": {"samples": 8000},
     DIGITS: {"X_dim0": (1, 8)},
 }
-SMALL = (DIGITS, "oww_alexa")  # those that microcontrollers have room for
+SMALL = (DIGITS, "oww_alexa")  # models that fit into the memory of microcontrollers
 
 
 @dataclass(frozen=True)
 class RealModel:
-    """A model, and arguments to try it on."""
+    """A model, and the arguments of several calls."""
 
     module: Module
     calls: tuple[tuple[np.ndarray, ...], ...]
@@ -41,7 +41,7 @@ class RealModel:
 
 @cache
 def real_model(name: str) -> RealModel:
-    """A model by its name in DIMS; skips the test where its package cannot be had."""
+    """Return the model with a name in DIMS.  Skip the test if the package with the model is not available."""
     if name == DIGITS:
         images, _ = digits()
         return RealModel(from_onnx(digits_model(), dims=DIMS[name]), ((images[:1],), (images[8:11],), (images[-8:],)))
@@ -58,13 +58,13 @@ def _fits(name: str, case: Mapping[str, np.ndarray]) -> bool:
 
 
 def _backwards(call: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Arguments of the same shapes: the first back to front."""
+    """Return other arguments of the same shapes, in which the last axis of the first one is reversed."""
     first, *others = call
     return (np.ascontiguousarray(first[..., ::-1]), *others)
 
 
 def write_with_trial(model: RealModel, folder: Path, target: str = "c") -> None:
-    """An export of a model, with a trial of its first call on what a machine of a target gives."""
+    """Export a model with a self-test: its first call must have the result of a machine built for `target`."""
     args = model.calls[0]
     result = vm.VirtualMachine(vm.build(model.module, "compiled", target))["main"](*args)
     aot.build(model.module).write(folder, (args, [result]))
@@ -72,13 +72,13 @@ def write_with_trial(model: RealModel, folder: Path, target: str = "c") -> None:
 
 @cache
 def digits() -> tuple[np.ndarray, MLPClassifier]:
-    """Images of digits, (1797, 64) in [0, 1], and a network that has learned them."""
+    """Return images of digits, (1797, 64) in [0, 1], and a network trained on them."""
     images, labels = load_digits(return_X_y=True)
     images = (images / 16).astype(np.float32)
     return images, MLPClassifier((32,), tol=1e-2, random_state=0).fit(images, labels)
 
 
 def digits_model(*, zipmap: bool = True) -> onnx.ModelProto:
-    """The network as an ONNX model of one input X.  zipmap: whether probabilities are a map, as skl2onnx makes them."""
+    """Return the network as an ONNX model with one input X.  zipmap: whether skl2onnx adds a ZipMap."""
     images, classifier = digits()
     return to_onnx(classifier, images[:1], options={id(classifier): {"zipmap": zipmap}})

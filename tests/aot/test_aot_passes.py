@@ -1,4 +1,4 @@
-"""The passes of an export on small programs: what each makes, and what is refused."""
+"""Tests of the passes of an export on small programs: their results, and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports on other processors, under emulation: they give what the machine gives here.
+"""Exports run on other processors, under emulation, with the same results as the virtual machine on this machine.
 
 Floating point results may differ in their last bits, as some of these processors round a product and a sum once.
 """
@@ -38,7 +38,7 @@ for word, value in (("FILTERS", numbers(4, 2, 3, 3)), ("WEIGHTS", numbers(144, 5
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The network, and the loops of the language, each with a trial."""
+    """Export the network and some programs of programs_ahead.py, each with a self-test."""
     root = tmp_path_factory.mktemp("boards")
     chosen = [(p.name, p.text, p.calls[-1]) for p in PROGRAMS if p.name in ("loop", "functions_in_turn", "scalars")]
     for name, text, args in [("network", NETWORK, (numbers(1, 2, 12, 12),)), *chosen]:
@@ -61,14 +61,20 @@ def expect_tools(*names: str) -> None:
 
 
 def trial_program(tools: str, options: list[str], place: Path, folder: Path, *linked: str) -> str:
-    """The path of an export's trial, built by the export's Makefile in a copy of it.
+    """Build the self-test of an export with the export's Makefile, in a copy of the export.  Return its path.
 
     Parameters
     ----------
     tools
-        What the names of the compiler and of the archiver begin with.
+        The prefix of the names of the compiler and the archiver.
+    options
+        Options of the compiler.
+    place
+        The folder of the export.
+    folder
+        The folder for the copy and the program.
     linked
-        What else the linker is given.
+        Further arguments of the linker.
     """
     made, program = folder / "made", folder / "program"
     shutil.copytree(place, made)
@@ -80,7 +86,7 @@ def trial_program(tools: str, options: list[str], place: Path, folder: Path, *li
 
 
 def run_on_a_cortex_m(place: Path, folder: Path) -> str:
-    """Run the trial of an export without an operating system, and return its output."""
+    """Run the self-test of an export without an operating system, and return its output."""
     expect_tools("arm-none-eabi-gcc", "qemu-system-arm")
     board = [str(BOARD / "vectors.c"), "--specs=rdimon.specs", "-T", str(BOARD / "mps2.ld")]
     program = trial_program("arm-none-eabi-", ["-mcpu=cortex-m3", "-mthumb"], place, folder, *board)
@@ -89,7 +95,7 @@ def run_on_a_cortex_m(place: Path, folder: Path) -> str:
 
 
 def run_on_linux(processor: str, place: Path, folder: Path) -> str:
-    """Run the trial of an export, and return its output."""
+    """Run the self-test of an export under Linux, and return its output."""
     tools, emulator = f"{processor}-linux-gnu-", f"qemu-{processor}"
     expect_tools(f"{tools}gcc", emulator)
     return run(emulator, trial_program(tools, ["-static"], place, folder))

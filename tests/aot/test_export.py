@@ -1,4 +1,4 @@
-"""Exported programs give the same bits as the machine in compiled mode."""
+"""Exported programs have bit-identical results to the machine in compiled mode."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Library = tuple[ctypes.CDLL, dict[str, aot.AotProgram]]
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
-    """All programs as one library, and them by name."""
+    """Export all programs.  Return a library of all of them, and the programs by name."""
     programs = {
         program.name: aot.build(parse_module(program.text), aot.AotConfig(program.name), verified=True)
         for program in PROGRAMS
@@ -103,7 +103,7 @@ MLP = MLP.replace("WEIGHTS", str(numbers(8, 8).tolist())).replace("MORE", str(nu
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Writes the network as an export with a trial, and gives where."""
+    """Return a function that exports the network with a self-test, and returns the folder."""
 
     def write(**options) -> Path:
         module = parse_module(MLP)
@@ -154,7 +154,7 @@ def test_no_sanitizer_and_no_analyzer_finds_anything(program: Program, tmp_path:
     checks = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
     assert "values" in make(tmp_path, "test", f"CFLAGS={checks}")
     make(tmp_path, "clean")
-    # Of variables that gcc's own vectors of sums make, its analyzer says that they are not set.
+    # gcc's analyzer reports false positives (uninitialized variables) for vectorized sums.
     make(tmp_path, "CFLAGS=-O1 -fanalyzer -URVM_OPENMP_SIMD")
 
 
@@ -164,7 +164,7 @@ def test_sources_need_nothing_but_memcpy_and_mathematics(folder: Callable[..., P
     symbols = subprocess.run(["nm", "-u", "libmodel.a"], cwd=place, capture_output=True, text=True, check=True).stdout
     needed = {line.split()[1] for line in symbols.splitlines() if line.strip().startswith("U ")}
     own = {name for name in needed if name.startswith("model_")}
-    assert needed - own <= {"memcpy", "memset", "memmove"}  # what compilers make of loops, too
+    assert needed - own <= {"memcpy", "memset", "memmove"}  # compilers also create these calls from loops
 
 
 def test_the_command_writes_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

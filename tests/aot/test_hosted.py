@@ -1,4 +1,4 @@
-"""Hosted exports: what an executor gives is, bit for bit, what the machine gives; libraries say what they are."""
+"""Tests of hosted exports: executors have bit-identical results to the machine, and libraries have metadata."""
 
 from __future__ import annotations
 

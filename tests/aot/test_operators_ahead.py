@@ -1,4 +1,4 @@
-"""Samples of every operator and dtype as exports: no compiler has a warning of them."""
+"""Exports of samples of every operator and dtype compile without warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Module
 from relvm.ir.operator import find_operator
 
-# What an export has no form for: strings, lists and optional values.
+# Operators on strings, lists and optional values, which cannot be exported.
 NOT_EXPORTED = ("string_", "list_", "make_list", "sequence_", "is_null", "value_of")
 
 

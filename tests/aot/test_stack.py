@@ -1,4 +1,4 @@
-"""csrc/include/relvm_stack.h: blocks are aligned and apart, freed in order or not at all."""
+"""Tests of csrc/include/relvm_stack.h: blocks are aligned and do not overlap, and are freed in reverse order or not."""
 
 from __future__ import annotations
 

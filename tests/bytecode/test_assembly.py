@@ -1,4 +1,4 @@
-"""The text form of a program."""
+"""Tests of the text form of bytecode programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def assert_round_trips(program: Program) -> str:
 def test_a_program_of_everything_round_trips() -> None:
     text = assert_round_trips(program_of(EVERYTHING))
     for line in EVERYTHING.splitlines():
-        if line and not line.startswith("  1:"):  # that one gets a comment
+        if line and not line.startswith("  1:"):  # a comment is added to this line
             assert line in text.splitlines()
 
 

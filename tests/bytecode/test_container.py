@@ -1,4 +1,4 @@
-"""The bytes of an executable: their layout, and what becomes of damaged ones."""
+"""Tests of the executable file format: its layout, and damaged files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WITH_NATIVE = Program(PROGRAM.functions, PROGRAM.constants, NativeCode(b"\x7fELF
 
 
 def slow_crc32c(content: bytes) -> int:
-    """Castagnoli's polynomial, reflected, a bit at a time."""
+    """Compute CRC-32C bit by bit, with the reflected polynomial."""
     remainder = 0xFFFFFFFF
     for byte in content:
         remainder ^= byte
@@ -44,7 +44,7 @@ def slow_crc32c(content: bytes) -> int:
 
 
 def rewritten(buffer: np.ndarray, offset: int, content: bytes) -> np.ndarray:
-    """The executable with some bytes replaced and every checksum made right again."""
+    """Return the executable with some bytes replaced and all checksums updated."""
     changed = aligned_buffer(len(buffer))
     changed[:] = buffer
     changed[offset : offset + len(content)] = np.frombuffer(content, np.uint8)
@@ -61,9 +61,7 @@ def rewritten(buffer: np.ndarray, offset: int, content: bytes) -> np.ndarray:
 @pytest.mark.parametrize("content", [b"", b"123456789", bytes(range(256)) * 3 + b"odd"])
 def test_checksums_are_castagnolis(content: bytes) -> None:
     assert crc32c(content) == slow_crc32c(content)
-    assert (
-        slow_crc32c(b"123456789") == 0xE3069283
-    )  # RFC 3720, B.4 has the polynomial; the check value is the catalogue's
+    assert slow_crc32c(b"123456789") == 0xE3069283  # polynomial: RFC 3720, B.4; check value: the CRC catalogue
 
 
 def test_the_header_and_the_section_table_are_laid_out_as_documented() -> None:
@@ -124,7 +122,7 @@ def test_a_longer_one_is_refused() -> None:
 
 def test_every_flipped_bit_is_found() -> None:
     content = bytearray(encode(PROGRAM))
-    for bit in range(0, 8 * len(content), 7):  # 7 does not divide 8: each position in a byte has its turn
+    for bit in range(0, 8 * len(content), 7):  # every seventh bit, which covers all bit positions in a byte
         content[bit // 8] ^= 1 << bit % 8
         with pytest.raises((RelvmFormatError, RelvmUnsupportedError)):  # unsupported: another major version
             Executable.from_bytes(content, functions=["*"])

@@ -1,4 +1,4 @@
-"""Programs of kernel bytecode from Python: damaged ones raise RelvmFormatError, or have a listing."""
+"""Python code that reads kernel bytecode raises RelvmFormatError for damaged programs, or lists them."""
 
 from __future__ import annotations
 

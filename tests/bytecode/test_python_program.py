@@ -1,4 +1,4 @@
-"""The Python program that builds an executable again."""
+"""Tests of the printed Python program that builds an executable again."""
 
 from __future__ import annotations
 

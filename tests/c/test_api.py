@@ -8,16 +8,16 @@ import pytest
 from test_c import HERE, ROOT
 
 HEADERS = ("relvm.h", "relvm_values.h", "relvm_views.h", "relvm_metadata.h", "relvm_stack.h")
-# Steps of the inline functions beside them.
+# Helpers of other inline functions.
 HELPERS = {"rvm_view_is_empty", "rvm_stack_tag_of", "rvm_stack_copy"}
-# An exported library has it, and its case: tests/compiler/test_export_library.py.
+# Only exported libraries have this function.  tests/compiler/test_export_library.py tests it.
 ELSEWHERE = {"relvm_module_load"}
 
 
 def parameters_of(text: str) -> dict[str, list[str]]:
-    """The functions that a header declares or defines, each with the names of its parameters."""
+    """Return the names of the parameters of each function that a header declares or defines."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
-    text = re.sub(r"\(\*(\w+)\)\([^()]*\)", r"\1", text)  # a parameter that is a function
+    text = re.sub(r"\(\*(\w+)\)\([^()]*\)", r"\1", text)  # parameters that are function pointers
     found = re.findall(r"^[a-z][\w ]*[ *](r(?:el)?vm_\w+)\(([^()]*)\)(?:;| \{)", text, flags=re.MULTILINE)
     listed = {name: [each.split()[-1].lstrip("*") for each in parameters.split(",")] for name, parameters in found}
     return {name: [each for each in names if each not in ("void", "...")] for name, names in listed.items()}

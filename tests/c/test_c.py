@@ -1,4 +1,4 @@
-"""The C tests: each tests/c/test_*.c is a program, built with the runtime under sanitizers, that must find nothing."""
+"""The C tests: each tests/c/test_*.c is a program that is built with the runtime under sanitizers and must succeed."""
 
 from __future__ import annotations
 
@@ -35,20 +35,22 @@ COMPILER = shutil.which("gcc") or shutil.which("clang")
 WARNINGS = ["-std=gnu11", "-Wall", "-Wextra", "-Werror"]
 INCLUDES = [*include_flags(), f"-I{HERE}"]
 LIBRARIES = ["-lpthread", "-ldl", "-lm"]
-# Threads are watched for races, all else for memory errors, leaks and undefined behaviour.
+# Tests of threads run under the thread sanitizer.  All other tests are checked for memory errors, leaks and undefined
+# behavior.
 SANITIZERS = {"test_threads": "thread", "test_workers": "thread"}
 USUAL_SANITIZERS = "address,undefined"
 
-# What sweep.c goes round.
+# The functions that sweep.c wraps.
 SWEPT = (
     *("tensor_new", "tensor_of_strings", "shape_new", "tuple_new", "list_new", "string_new", "storage_new"),
     *("closure_new", "executable_load", "machine_new", "machine_function_new", "machine_call", "machine_invoke"),
     "profile_new",
     *(f"builtin_{builtin.name}" for builtin in BUILTINS),
 )
-# Their checks count calls, of which a sweep makes more: only what sweep.c and the sanitizers find matters of them.
+# These tests count calls.  A sweep repeats calls, so their checks fail, and only errors that sweep.c or the sanitizers
+# report matter.
 COUNTING = {"test_debugger", "test_instrument", "test_kernel_hooks"}
-# Its runs are many already, and what they allocate is what those of the others do.
+# Tests that are not swept: tests of threads, and tests that take long and allocate nothing that other tests do not.
 NOT_SWEPT = {*SANITIZERS, "test_steps", "test_step_calls"}
 CHECKS_FAILED = 1
 SWEEP_OPTIONS = {"ASAN_OPTIONS": "exitcode=99", "LSAN_OPTIONS": "exitcode=99", "UBSAN_OPTIONS": "exitcode=99"}
@@ -68,7 +70,10 @@ def compile_native_library(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Path]]:
-    """The runtime's objects for given sanitizers, built once; its allocations fail when allocation.c says so."""
+    """Return a function that compiles the runtime with given sanitizers, once, and returns the object files.
+
+    allocation.c can make the allocations of this runtime fail.
+    """
 
     @cache
     def build(sanitizers: str) -> list[Path]:
@@ -89,7 +94,10 @@ def runtime(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Pa
 
 @pytest.fixture(scope="session")
 def linked(tmp_path_factory: pytest.TempPathFactory, runtime: Callable[[str], list[Path]]) -> Callable[..., Path]:
-    """The program of some sources of this folder and the runtime, for given sanitizers; sources are compiled once."""
+    """Return a function that links some sources of this folder with the runtime, for given sanitizers.
+
+    Each source is compiled once.
+    """
 
     @cache
     def compiled(source: Path, sanitizers: str) -> Path:
@@ -108,7 +116,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory, runtime: Callable[[str], li
 
 @pytest.fixture(scope="session")
 def native_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The native library that test_native.c puts into native sections."""
+    """Compile the native library that test_native.c puts into native sections, and return its path."""
     return compile_native_library(tmp_path_factory.mktemp("native"))
 
 
@@ -130,7 +138,7 @@ def test_c_program(test: Path, linked: Callable[..., Path], native_library: Path
 
 @pytest.mark.parametrize("test", [path for path in TESTS if path.stem not in NOT_SWEPT], ids=lambda path: path.stem)
 def test_c_program_out_of_memory(test: Path, linked: Callable[..., Path], native_library: Path) -> None:
-    """The same, each call being made to run out of memory at every allocation first (sweep.c)."""
+    """Run the test with sweep.c, which first repeats each call with a failure of its first, second, ... allocation."""
     wraps = [f"-Wl,--wrap=rvm_{name}" for name in SWEPT]
     program = linked((test, HERE / "allocation.c", HERE / "sweep.c"), USUAL_SANITIZERS, *wraps)
     environment = {**os.environ, **SWEEP_OPTIONS}
@@ -153,7 +161,7 @@ def relvm_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def example_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """echo(x, y): (x, y, the constant [0.5, 1.5], 7, "text")."""
+    """Save an executable with the function echo(x, y), which returns (x, y, [0.5, 1.5], 7, "text")."""
     arguments = (register(0), register(1), constant(0), immediate(7), constant(1))
     echo = FunctionEntry("echo", "bytecode", ("x", "y"), 3, (call(2, 0, *arguments), ret(2)))
     functions = (FunctionEntry("vm.builtin.make_tuple", "packed"), echo)
@@ -211,9 +219,9 @@ def test_example_refuses_what_is_no_executable(relvm_run: Path) -> None:
     assert (result.returncode, result.stderr) == (1, "error: executable: not a relvm executable (wrong magic number)\n")
 
 
-# ---- eight threads over one executable ----
+# ---- eight threads that share one executable ----
 
-# Kernels that share their loops, tensors of strings, closures, lists, tuples, recursion, shapes.
+# The program has parallel kernels, string tensors, closures, lists, tuples, recursion and shapes.
 TEXT = """
 def main(x: f32[n, n]) -> (f32[], i64) {
   scaled = fn (y: f32[m, m], k: i64) -> f32[m, m] { return if k < 1 then y else tanh(matmul(y, y)) }
@@ -234,7 +242,7 @@ def counted(i: i64, done: list[i64]) -> i64 {
 def test_eight_threads_over_one_executable(
     mode: str, runtime: Callable[[str], list[Path]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runtime and native code both watched for races."""
+    """Both the runtime and the native code are compiled with the thread sanitizer."""
     program = tmp_path / "program"
     source = HERE / "threads_over_one_executable.c"
     objects = runtime("thread")
@@ -243,6 +251,7 @@ def test_eight_threads_over_one_executable(
     monkeypatch.setenv("RELVM_CC", f"{COMPILER} -fsanitize=thread")
     lir = lower(run_passes(parse_module(TEXT), build_pipeline("c")))
     compiled = [routine.name for routine in lir.routines] if mode == "compiled" else []
-    (tmp_path / "model.rvm").write_bytes(encode(assemble(lir, compiled)))  # not loaded: Python has no sanitizer
+    # vm.build would load the native code into Python, which runs without the sanitizer.
+    (tmp_path / "model.rvm").write_bytes(encode(assemble(lir, compiled)))
     result = subprocess.run([program, tmp_path / "model.rvm"], capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stdout + result.stderr) == (0, "")

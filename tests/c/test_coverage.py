@@ -1,7 +1,7 @@
-"""Every branch of the loader, the verifier and the interpreter is taken by the C tests, but those that the source says
-are never taken: by a comment `never: ` with the reason, which must be true.
+"""The C tests take every branch of the loader, the verifier and the interpreter, except those marked as unreachable.
 
-What counts is gcov's: each way that each condition may go, in code that is not optimised.
+A comment `never: ` with the reason marks a branch that is never taken, and the test checks that this is true.  Branches
+are those that gcov reports for unoptimized code: both outcomes of each condition.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAMES = [f"{stem}.c" for stem in COVERED]
 NEVER = "never: "
 GCC, GCOV = shutil.which("gcc"), shutil.which("gcov")
 FLAGS = [*WARNINGS, *INCLUDES, "-g", "-O0", "-DRVM_ALLOCATION_FAILS=test_allocation_fails"]
-# Frames that are not optimised take more of the stack than the tests of nesting count on.
+# Unoptimized code has larger stack frames, so the tests of deep nesting need a larger stack.
 STACK_KILOBYTES = 65536
 
 pytestmark = pytest.mark.skipif(GCC is None or GCOV is None, reason="no gcc with gcov")
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(GCC is None or GCOV is None, reason="no gcc with
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of what gcov reads, after all the C tests have run."""
+    """Run all C tests, and return the folder with the data for gcov."""
     folder = tmp_path_factory.mktemp("coverage")
     objects = [folder / f"{source.stem}.o" for source in SOURCES]
     library = compile_native_library(folder)
@@ -51,7 +51,10 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def branches_of(folder: Path) -> dict[tuple[str, int], dict[tuple[str, int], int]]:
-    """For each line of the covered sources: how often each branch was taken, by its function and number."""
+    """Return how often each branch on each line was taken.
+
+    The key of a line is the name of the file and the line number.  The key of a branch is its function and its number.
+    """
     found: dict[tuple[str, int], dict[tuple[str, int], int]] = {}
     for stem in COVERED:
         command = [GCOV, "--json-format", "--stdout", "--branch-probabilities", f"{folder / stem}.o"]

@@ -1,4 +1,4 @@
-"""The size of the runtime in a C program that CMake links: text and data, without those of the program itself."""
+"""Test of the size of the runtime in a C program built with CMake: text and data, without the program itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
 
 CMAKE, GCC = shutil.which("cmake"), shutil.which("gcc")
-# RELVM_STRINGS, RELVM_KERNELS: measured with gcc 12 on x86-64, 495 kB, 181 kB, and 153 kB without both.
+# Limits for each setting of RELVM_STRINGS and RELVM_KERNELS.  With gcc 12 on x86-64, the sizes are 495, 181 and 153 kB.
 MAX_BYTES = {("ON", "ON"): 500_000, ("ON", "OFF"): 190_000, ("OFF", "OFF"): 155_000}
 
 pytestmark = pytest.mark.skipif(CMAKE is None or GCC is None, reason="no CMake or no gcc")
@@ -29,7 +29,7 @@ Built = tuple[str, str, Path]
 
 @pytest.fixture(scope="module", params=MAX_BYTES, ids=" ".join)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """RELVM_STRINGS, RELVM_KERNELS, and the folder in which CMake built the example with them."""
+    """Build the example with CMake.  Return the settings of RELVM_STRINGS and RELVM_KERNELS, and the build folder."""
     folder = tmp_path_factory.mktemp("cmake")
     strings, kernels = request.param
     settings = ["-DCMAKE_C_COMPILER=gcc", f"-DRELVM_STRINGS={strings}", f"-DRELVM_KERNELS={kernels}"]

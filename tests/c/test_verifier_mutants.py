@@ -1,4 +1,4 @@
-"""Each check of the loader and the verifier, taken out or turned round, makes a C test fail."""
+"""If a check of the loader or the verifier is removed or inverted, a C test fails."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from verifier_mutants import Mutant, instrument
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
-TESTS = ("test_verify", "test_loader", "test_portable", "test_native", "test_limits", "test_kernels")  # those that load
+# The tests that load executables.
+TESTS = ("test_verify", "test_loader", "test_portable", "test_native", "test_limits", "test_kernels")
 _LOADED = ("test_loader", "test_portable", "test_native", "test_limits", "test_verify", "test_kernels")
 _KERNELS = ("test_kernels",)
 MUTATED = {"verify": TESTS, "load": _LOADED, "executable": _LOADED, "constants": _LOADED, "kernel_verify": _KERNELS}
 WALKS = frozenset({"check_form", "join", "arrive_at", "pass_operands", "walk"})
-ORDERS = frozenset({"rvm_compare_names", "compare_code_starts"})  # no checks: their results are no truths
+ORDERS = frozenset({"rvm_compare_names", "compare_code_starts"})  # compare functions: no truth values
 
-# Those that no test can find, and why.
+# Mutants that no test can detect, each with the reason.
 EQUIVALENT = {
     "arrive_at: never: status": "the jump back to the loop's head fails in the same way, or is never reached",
     "walk: never: status": "it is the status of arrive_at",
@@ -38,13 +39,13 @@ EQUIVALENT = {
     "check_instruction: always: size": "each instruction with a buffer states the bytes of an element",
 }
 
-SHARE = 10  # one mutant of so many is run, drawn anew when the mutants change
+SHARE = 10  # one of this many mutants is run; another sample is drawn if the mutants change
 RUN_ALL = "RELVM_ALL_MUTANTS"
 
 
 @pytest.fixture(scope="session")
 def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str], Path]:
-    """All mutants and the file that each is in; and a folder with the tests built with them."""
+    """Return all mutants, each with the source file that contains it, and a folder with the tests built with them."""
     folder = tmp_path_factory.mktemp("mutants")
     found: dict[Mutant, str] = {}
     sources = [source for source in SOURCES if source.stem not in MUTATED]
@@ -64,8 +65,8 @@ def mutants(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[Mutant, str]
 
 
 def is_found(number: int, tests: tuple[str, ...], folder: Path) -> bool:
-    """Whether a test fails, crashes or exceeds its CPU time with that mutant."""
-    environment = {**os.environ, "RVM_MUTANT": str(number), "MALLOC_PERTURB_": "165"}  # memory is not 0 by chance
+    """Return whether one of the tests fails, crashes or exceeds its CPU time if mutant `number` is active."""
+    environment = {**os.environ, "RVM_MUTANT": str(number), "MALLOC_PERTURB_": "165"}  # memory is not 0
     for program in (folder / test for test in tests):
         with subprocess.Popen(
             [program, folder / "library.so"], stdout=PIPE, stderr=DEVNULL, env=environment

@@ -1,5 +1,7 @@
-"""The C sources compile without a warning: the runtime, the Python extension, and generated C with the headers that it
-includes; with each compiler that is here."""
+"""The C sources compile without warnings with each installed compiler.
+
+This includes the runtime, the Python extension, and generated C with the headers that it includes.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,15 @@ from relvm.tables import include_flags, runtime_sources
 
 COMPILERS = ("gcc", "clang")
 FLAGS = ["-std=gnu11", "-O2", "-DNDEBUG", "-fPIC", "-Wall", "-Wextra", "-Werror", *include_flags()]
-# Not for the Python extension: slots of Python's types are functions as `void *`, which ISO C does not allow.
+# Not used for the Python extension: Python's type slots store functions as `void *`, which ISO C does not allow.
 PEDANTIC = ["-Wpedantic"]
 PYTHON = ["-isystem", sysconfig.get_path("include")]
-# What no person would write, and a program that prints C does.
+# Warnings about constructs that are normal in generated code.
 QUIET = [
     f"-Wno-{name}"
     for name in ("unused-parameter", "unused-variable", "unused-label", "unused-but-set-variable", "type-limits")
 ]
-# Kernels of each header in csrc/codegen, and a routine of each kind.
+# Programs whose kernels include each header in csrc/codegen, and all kinds of routines.
 TEXT = """
 def product(x: f32[n, 24], y: f32[24, 40]) -> f32[n, 40] = relu(matmul(x, y))
 def bytes(x: u8[n, 24], y: i8[24, 40]) -> i32[n, 40] = matmul_integer(x, y, const(u8[], 3), const(i8[], 0))

@@ -1,15 +1,16 @@
-"""Mutants of C: the same source with one check taken out, turned round or made too strict, chosen at run time.
+"""Mutation testing of C sources: a mutant is the same source with one check removed, inverted or made too strict.
 
-`instrument` rewrites a file once, so that one compilation has all mutants of it.  What is mutated is found by rules on
-the text:
+`instrument` inserts all mutants of a file at once, so that the file is compiled only once.  Which mutant is active is
+chosen at run time.  Textual rules find the places to mutate:
 
-- the condition of an `if` whose statement returns a failure: never so, and turned round; each operand of `||` in it:
-  never so; each operand of `&&` in it: always so;
-- the condition of an `if` that leaves out what follows (`continue`, `return RVM_OK`): always so, turned round,
-  operands;
-- what a predicate (a function of int) returns, and what `ok` and variables called `is_` or `has_` become: the same;
-- the call of a function that returns a status: left out;
-- in the functions that are named as walks: each statement that is an assignment or a call: left out.
+- The condition of an `if` whose statement returns a failure becomes false, or is inverted.  Each operand of `||` in the
+  condition becomes false, and each operand of `&&` becomes true.
+- The condition of an `if` that skips the following code (`continue`, `return RVM_OK`) becomes true, or is inverted.
+  Its operands are mutated as above.
+- The result of a predicate (a function of type int), and the values of `ok` and of variables whose names begin with
+  `is_` or `has_`, become true, or are inverted.  Their operands are mutated as above.
+- The call of a function that returns a status is removed.
+- In the functions named in `walks`, each assignment and each call statement is removed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ CHANGES = {"0": "never", "1": "always", "!": "not", "-": "without"}
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change.  `name` says where and what: the function, the change, the text that it changes."""
+    """A mutant.  name: the function, the kind of change and the changed text."""
 
     number: int
     name: str
@@ -50,16 +51,18 @@ class _Change:
 
 
 def instrument(text: str, first: int, walks: frozenset[str], left_alone: frozenset[str]) -> tuple[str, list[Mutant]]:
-    """The text with all mutants in it, of which the function `rvm_mutant` says which is on, and their list.
+    """Return the text with all mutants inserted, and the list of the mutants.
+
+    The C function `rvm_mutant` returns the number of the active mutant.
 
     Parameters
     ----------
     text
-        C as clang-format leaves it: functions begin in the first column and end with a brace there.
+        C code formatted by clang-format: functions begin in the first column and end with a brace in the first column.
     first
         The number of the first mutant.
     walks
-        The functions in which statements are left out.
+        The functions in which statements are removed.
     left_alone
         The functions that have no mutants.
     """
@@ -83,11 +86,11 @@ def instrument(text: str, first: int, walks: frozenset[str], left_alone: frozens
     return HELPERS + "".join(pieces) + text[at:], mutants
 
 
-# ---- finding things in C ----
+# ---- scanning C code ----
 
 
 def _blank(text: str) -> str:
-    """The text with blanks for comments and the preprocessor's lines and x for strings, of the same length."""
+    """Replace comments and preprocessor lines by spaces, and literals by x.  The length does not change."""
     literals = r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\''
     others = r"/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*"
 
@@ -100,7 +103,7 @@ def _blank(text: str) -> str:
 @dataclass(frozen=True)
 class _Function:
     name: str
-    kind: str  # what it returns
+    kind: str  # the return type
     start: int
     end: int
 
@@ -123,7 +126,10 @@ def _closing(code: str, start: int) -> int:
 
 
 def _operands(code: str, start: int, end: int, operator: str) -> list[tuple[int, int]]:
-    """The operands of `operator` in an expression; one, the whole, where it is not the outermost operator."""
+    """Return the operands of `operator` in the expression from `start` to `end`.
+
+    If `operator` is not the outermost operator, return only the whole expression.
+    """
     parts, depth, begin = [], 0, start
     for at in range(start, end):
         depth += (code[at] in "([{") - (code[at] in ")]}")
@@ -160,7 +166,7 @@ def _value(start: int, end: int, what: str) -> _Change:
 
 
 def _condition(code: str, start: int, end: int, whole: str) -> Iterator[_Change]:
-    """`whole`: what the condition as a whole becomes when it is switched off."""
+    """Yield the changes of a condition.  whole: "0" or "1", the value that replaces the whole condition."""
     for what in (whole, "!"):
         yield _value(start, end, what)
     yield from _parts(code, start, end)
@@ -212,7 +218,7 @@ def _calls(code: str, function: _Function) -> Iterator[_Change]:
 
 
 def _statements(code: str, function: _Function) -> Iterator[_Change]:
-    """Assignments to places and calls that stand alone; declarations have a type before the name."""
+    """Yield the removal of each assignment and each call statement.  Declarations are not removed."""
     pattern = r"(?<=[;{})])\s+(?!return|case|const|else)([*\w][\w.>\-\[\]*]*(?: [|&]?= [^;]*|\([^;]*\)));"
     for found in re.compile(pattern).finditer(code, function.start - 1, function.end):
         yield _Change(*found.span(1), "DONE(#, ", ")", "-")

@@ -1,4 +1,4 @@
-"""The command line, as a user calls it."""
+"""Tests of the command line."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_without_a_compiler_bytecode_runs_on_numpy_and_says_so(folder: Path) -> 
     assert done.returncode == 1 and "no C compiler" in done.stderr
 
 
-# A stage, and what its text contains; tests/test_hostile_names.py prints every stage.
+# Stages, each with a part of its text.  tests/test_hostile_names.py prints every stage.
 SHOWN = {
     "given": "relu(x)",
     "fuse_ops": "relu(x)",
@@ -393,7 +393,7 @@ def test_show_of_an_executable(folder: Path, stage: str, sign: str, file: str) -
 
 
 def test_a_damaged_input_is_named(folder: Path) -> None:
-    (folder / "x.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # of which NumPy says TokenError
+    (folder / "x.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # NumPy raises a TokenError for this header
     done = relvm("run", "model.relvm", "--input", "x=x.npy", cwd=folder)
     assert done.returncode == 1 and "RelvmFormatError: x.npy is not a .npy file" in done.stderr
 

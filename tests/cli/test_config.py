@@ -1,4 +1,4 @@
-"""`relvm config`: C programs that embed the runtime are built with what it prints."""
+"""Tests of `relvm config`: C programs that embed the runtime can be built with the printed options."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*command: str | Path, folder: Path) -> str:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """An executable of bytecode, with a kernel."""
+    """Save a bytecode executable with a kernel."""
     module = parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)")
     vm.build(module, target="bytecode").save(tmp_path / "double.rvm")
     return tmp_path / "double.rvm"

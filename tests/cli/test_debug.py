@@ -1,4 +1,4 @@
-"""`relvm debug`: commands in, stops and values out."""
+"""Tests of `relvm debug`: commands, and the printed stops and values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def debug(folder: Path, commands: str, *options: str) -> subprocess.CompletedPro
     np.save(folder / "x.npy", np.float32([-1, 2]))
     command = [sys.executable, "-m", "relvm", "debug", "model.relvm", "--input", "x=x.npy", "--input", "k=1", *options]
     done = subprocess.run(command, cwd=folder, input=commands, capture_output=True, text=True)
-    done.stderr = re.sub(r"^relvm: (building|built).*\n", "", done.stderr, flags=re.MULTILINE)  # said after a second
+    # Remove messages about progress, which are only printed after a second.
+    done.stderr = re.sub(r"^relvm: (building|built).*\n", "", done.stderr, flags=re.MULTILINE)
     return done
 
 
@@ -70,7 +71,7 @@ quit
     assert "* 0: main:" in shown
     assert "f32[2] [-1.,  2.]\n" in shown
     assert "room for a" in shown
-    assert "\n1\n" in shown  # print k, in the caller
+    assert "\n1\n" in shown  # the output of `print k` in the caller
     assert "f32[2] [-4.,  8.]\n" in shown
     assert "nan: result has 1 NaN, made by main:" in shown
     assert "the run has ended: f32[2] [     nan, " in shown
@@ -128,7 +129,7 @@ def test_help_knows_the_short_names_too(tmp_path: Path) -> None:
     done = debug(tmp_path, "help b\nhelp si\nhelp\n")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("break WHERE [in FUNCTION]: stop there;")
-    assert "\nstepi: go on to the very next instruction.\n" in done.stdout
+    assert "\nstepi: continue to the very next instruction.\n" in done.stdout
     assert {"b", "si", "bt", "break", "stepi", "where"} < set(done.stdout.split())
 
 

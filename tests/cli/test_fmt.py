@@ -1,4 +1,4 @@
-"""`relvm fmt`."""
+"""Tests of `relvm fmt`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UGLY, NICE = "def f( x:i64 )->i64=x\n", "def f(x: i64) -> i64 = x\n"
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A file that is not formatted, and one that is."""
+    """Write an unformatted file and a formatted file."""
     ugly, nice = tmp_path / "ugly.relvm", tmp_path / "nice.relvm"
     ugly.write_text(UGLY)
     nice.write_text(NICE)

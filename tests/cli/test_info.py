@@ -1,4 +1,4 @@
-"""`relvm info`, `bench` and `completion`; JSON, quiet and verbose output, and suggestions for mistyped words."""
+"""Tests of `relvm info`, `bench` and `completion`, of JSON, quiet and verbose output, and of suggestions for typos."""
 
 from __future__ import annotations
 

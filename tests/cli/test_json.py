@@ -1,4 +1,4 @@
-"""`--json` of `run` and `compare`: standard output is one JSON value."""
+"""Tests of `run --json` and `compare --json`: standard output is one JSON value."""
 
 from __future__ import annotations
 

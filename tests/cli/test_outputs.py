@@ -1,4 +1,4 @@
-"""Outputs that cannot be written, and values of options that mean nothing."""
+"""Tests of outputs that cannot be written, and of invalid option values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODEL = "def main(x: f32[n, 200]) -> f32[n, 200] = add(x, relu(x))\n"
 
 
 def relvm(*arguments: str, cwd: Path, max_file: int | None = None) -> subprocess.CompletedProcess:
-    """Run the command; no file that it writes may have more than `max_file` bytes, as on a full disk."""
+    """Run the command.  max_file: a limit on the size of files in bytes, which simulates a full disk."""
 
     def limit() -> None:
         if max_file is not None:
@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_on_a_full_disk_the_file_stays_what_it_was(folder: Path, arguments: str) -> None:
-    if "--target" not in arguments:  # what is compiled is kept now
+    if "--target" not in arguments:  # fill the cache of compiled code
         assert relvm(*arguments.split(), cwd=folder).returncode == 0
     output = folder / f"out.{arguments.rpartition('out.')[2]}"
     output.write_text("earlier")

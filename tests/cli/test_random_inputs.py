@@ -1,4 +1,4 @@
-"""`relvm run --random`: sizes that fit the model, beside inputs that are given."""
+"""Tests of `relvm run --random`: the sizes of random inputs fit the model and the given inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that options accept, and the limits of a run."""
+"""Tests of numeric options and of the limits of a run."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ PROGRAM = "def main(x: f32[n]) -> f32[n] = add(x, x)"
 
 @pytest.fixture
 def error_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """A function that runs a command in a folder with two models, and returns what it prints on standard error."""
+    """Return a function that runs a command in a folder with two models, and returns its standard error."""
     (tmp_path / "model.relvm").write_text(PROGRAM)
     node = onnx.helper.make_node("Relu", ["x"], ["y"])
     onnx.save(make_model([node], [("x", "float32", ["n"])], ["y"]), tmp_path / "model.onnx")

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full or read by nobody, and Ctrl-C."""
+"""Tests of standard streams that are closed, full or without a reader, and of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_full_disk_is_an_error_and_a_reader_that_has_gone_is_none(
     full = shell(f"{RELVM} {arguments} >/dev/full", folder, PYTHONUNBUFFERED=unbuffered)
     assert full.returncode == 1 and "No space left on device\n" in full.stderr, full.stderr
     assert "Exception ignored" not in full.stderr
-    if not (unbuffered and arguments.startswith("run")):  # there the program fails, which cannot print
+    if not (unbuffered and arguments.startswith("run")):  # otherwise the program itself fails to print
         gone = shell(f"{RELVM} {arguments} | true", folder, PYTHONUNBUFFERED=unbuffered)
         assert gone.returncode == 0 and "rror" not in gone.stderr, gone.stderr
 
@@ -83,7 +83,7 @@ def test_debug_without_standard_input_ends(folder: Path) -> None:
 def test_ctrl_c_is_status_130_and_one_line(folder: Path, arguments: str) -> None:
     command = [*RELVM.split(), *arguments.split(), "spin.relvm"]
     with subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(4)  # it is built, and runs, or waits for a command
+        time.sleep(4)  # enough to build the program and start the run or the prompt
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
     assert process.returncode == 130 and said.endswith("relvm: interrupted\n") and "Traceback" not in said, said

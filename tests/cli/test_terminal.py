@@ -1,4 +1,4 @@
-"""Output on a terminal: colors, and the progress line."""
+"""Tests of output on a terminal: colors, and the progress line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def on_terminal(*arguments: str, cwd: Path, **environment: str) -> str:
         try:
             while part := os.read(ours, 4096):
                 printed += part
-        except OSError:  # Linux: the other end is closed
+        except OSError:  # raised on Linux when the other end is closed
             pass
     os.close(ours)
     return printed.decode()
@@ -98,7 +98,7 @@ def test_what_is_colored(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert colors_of(capsys, "run", "missing.relvm")[1] == [f"relvm: {RED}error:{END} missing.relvm does not exist"]
     (folder / "bad.relvm").write_text("def main(\x1b[31m")
     _, [error, *_] = colors_of(capsys, "run", "bad.relvm")
-    assert error.endswith("'\\x1b'") and error.count("\x1b") == 2  # the character of the file is escaped
+    assert error.endswith("'\\x1b'") and error.count("\x1b") == 2  # the control character in the file is escaped
 
 
 def test_json_has_no_colors(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,7 +119,7 @@ def test_a_build_over_a_second_shows_its_step_on_a_terminal(folder: Path) -> Non
 
     shown = printed("first")
     assert "\r\x1b[Krelvm: building: C compilation, 1 s" in shown
-    assert "\r\x1b[Krelvm: " in shown and shown.rpartition("\x1b[K")[2].endswith(" ms\r\n")  # the line is removed
+    assert "\r\x1b[Krelvm: " in shown and shown.rpartition("\x1b[K")[2].endswith(" ms\r\n")  # without the progress line
     assert printed("second", "-q") == ""
 
 

@@ -26,7 +26,7 @@ jax.config.update("jax_enable_x64", True)
 
 SHARED = [row for row in DTYPES if row.bits >= 8 and row.name != "str"]
 WITH_TORCH = [row for row in SHARED if hasattr(torch, row.numpy)]
-WITH_JAX = [row for row in SHARED if row.name != "f8e8m0fnu"]  # which JAX 0.10 does not export
+WITH_JAX = [row for row in SHARED if row.name != "f8e8m0fnu"]  # JAX 0.10 does not export f8e8m0fnu
 MODEL = '<ir_version: 8, opset_import: ["": 17]> g (float[n, m] x) => (float[n, m] z) { z = Add(x, x) }'
 
 
@@ -48,7 +48,7 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def address(array: Any) -> int:
-    """The address of the elements of an array of any library."""
+    """Return the address of the first element of an array of any library."""
     if isinstance(array, torch.Tensor):
         return array.data_ptr()
     if isinstance(array, jax.Array):
@@ -80,7 +80,7 @@ def test_jax_arrays_come_in_without_a_copy(row: Any) -> None:
 def test_tensors_go_to_jax_without_a_copy(row: Any) -> None:
     machine = machine_of(row.name)
     values = np.arange(6).reshape(2, 3).astype(numpy_dtype(row.index))
-    tensor = vm.VirtualMachine(machine.executable)["main"](values)  # in memory of the machine
+    tensor = vm.VirtualMachine(machine.executable)["main"](values)  # the machine owns the memory
     shared = jax.dlpack.from_dlpack(tensor)
     assert shared.dtype == tensor.dtype and np.asarray(shared).tobytes() == values.tobytes()
     assert address(shared) == address(tensor)

@@ -33,7 +33,7 @@ _kept: list[tempfile.TemporaryDirectory[str]] = []  # removed at exit
 
 
 def interpreter(client: Client) -> Path:
-    """Return the Python interpreter of an environment that has the packages of a client; make it at the first call.
+    """Return the Python interpreter of an environment with the packages of a client.  Create it at the first call.
 
     The environment also sees the packages of this process, after its own: relvm, onnx and onnxruntime.
 

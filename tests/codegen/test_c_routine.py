@@ -1,4 +1,4 @@
-"""Routines as C: long ones in parts, so that building stays linear in their length."""
+"""Long routines are printed as several C functions, so that the time of a build is linear in their length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C of an executable: translation units of three kinds in one text, which is taken apart again."""
+"""Tests of the C source in an executable: translation units of three kinds in one text, and splitting the text."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 
 
 def after(name: str, text: str) -> str:
-    """The routines after the pass of that name and those before it."""
+    """Return the routines after the pass `name` and all passes before it, as text."""
     lir = lower_to_routines(run_passes(parse_module(text), build_pipeline("numpy")))
     for step in LIR_PASSES:
         lir = step(lir)

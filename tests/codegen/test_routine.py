@@ -1,4 +1,4 @@
-"""The canonical form of routines, pinned."""
+"""Golden tests of the canonical form of routines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executables whose native code this machine cannot run: compiled here from their source, or their portable program."""
+"""Executables whose native code this machine cannot run are recompiled, or replaced by their portable program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from relvm.tables import CPU_FEATURES
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
 
-# Products, a rounding to whole numbers, which is compiled with other flags, a loop, a closure and a private function.
+# The program has matrix products, rounding to integers (compiled with other flags), a loop, a closure and a private
+# function.
 MODULE = parse_module("""
 def main(x: f32[n, 3], k: i64) -> (f32[n, 2], f32[n, 3], i64) {
   w = const(f32[3, 2], [[1.5, -2], [0.1, 3], [0.7, 1]])
@@ -41,7 +42,7 @@ LACKING = [row.option for row in CPU_FEATURES if not lib.rvm_cpu_features() >> r
 
 
 def foreign(mode: str = "compiled", *, portable: bool = False, **changes: object) -> bytes:
-    """An executable as a machine with a feature of no known name makes it.  changes: of its native section."""
+    """Return an executable for a processor with an unknown feature.  changes: changed fields of its native section."""
     program = vm.build(MODULE, mode, portable=portable).program
     changed = replace(program.native, **{"cpu": "neon9", **changes})
     return Executable.from_program(replace(program, native=changed), elsewhere=True).to_bytes()
@@ -112,7 +113,7 @@ def test_other_architectures_and_versions(
 
 
 def test_native_code_that_needs_another_system(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As where it was compiled with a newer C library than this machine's."""
+    """The native code needs a newer C library than that of this machine."""
     (tmp_path / "newer.c").write_text(NEEDS_MORE)
     run_compiler(find_compiler(), ["-shared", "-fPIC", "newer.c", "-o", "newer.so"], tmp_path)
     content = foreign(cpu="", library=(tmp_path / "newer.so").read_bytes())
@@ -215,7 +216,7 @@ def test_native_code_that_was_not_compiled_here_is_not_run_either(
 
 
 def calling() -> bytes:
-    """An executable that calls a function of the host, for another processor."""
+    """Return an executable for another processor that calls a host function."""
     vm.register_func("test.adapted", lambda x: x, override=True)
     text = 'def main(x: f32[n]) => f32[n] { return packed("test.adapted", relu(x)) : f32[n] }'
     program = vm.build(parse_module(text), portable=True).program
@@ -249,7 +250,7 @@ def test_what_was_only_checked_is_not_adapted(tmp_path: Path) -> None:
 
 
 def carrying(portable: bytes, outer: bytes | None = None) -> Executable:
-    """An executable for another processor, with these bytes as its portable program."""
+    """Return an executable for another processor with the given portable program.  outer: the executable to change."""
     sections = {name: [section] for name, section in unpack_sections(outer or foreign()).items()}
     return loaded(bytes(pack_sections(sections | {"portable": [portable]})))
 
@@ -320,7 +321,7 @@ def test_it_is_used_in_place(tmp_path: Path) -> None:
     path.write_bytes(foreign(portable=True))
     portable = vm.load(path, elsewhere=True).portable
     path.unlink()
-    assert_close(portable)  # of the mapping that its outer executable, which is gone, has made
+    assert_close(portable)  # it uses the memory mapping of its outer executable, which no longer exists
 
 
 def plain() -> bytes:

@@ -1,8 +1,9 @@
-"""Builds of model files are kept: what is found again, and what is not."""
+"""Tests of the build cache for model files: builds that are found in it, and builds that are not."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def write(path: Path, number: int) -> Path:
 
 
 def steps(module: Module, *args: object, **options: object) -> list[str]:
-    """The steps that a build takes: none where it is found."""
+    """Build a module and return the steps of the build.  The list is empty if the build is found in the cache."""
     taken: list[str] = []
     vm.build(module, *args, progress=taken.append, **options)
     return taken
@@ -117,7 +118,30 @@ def test_elements_in_another_file_are_part_of_the_key(tmp_path: Path) -> None:
 
 
 def test_the_sources_of_relvm_are_part_of_the_key() -> None:
-    """However relvm is installed: in an editable one its modules lie elsewhere than its package data."""
+    """The sources are found also in an editable installation, where modules and package data are in other folders."""
     from relvm.compiler.build_cache import _own_sources
 
     assert _own_sources() != hashlib.sha256(b"").hexdigest()
+
+
+def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path) -> None:
+    from relvm.compiler.build_cache import _python_files, _recorded_digest
+
+    package, info = tmp_path / "relvm", tmp_path / "relvm-1.0.dist-info"
+    source, record = package / "compiler" / "build_cache.py", info / "RECORD"
+    source.parent.mkdir(parents=True)
+    info.mkdir()
+    source.write_text("")
+
+    def digest(*lines: str) -> str | None:
+        record.write_text("".join(f"{line}\n" for line in lines))
+        return _recorded_digest(str(package), sorted(_python_files(str(package))))
+
+    own = "relvm/compiler/build_cache.py,sha256=1,0"
+    first = digest("../../bin/relvm,sha256=7,235", own)
+    assert first and first == digest(own), "scripts contain the path of the environment"
+    assert digest(own.replace("=1", "=2")) not in (first, None)
+    assert digest("_editable_relvm.py,sha256=1,0") is None
+    later = record.stat().st_mtime + 1
+    os.utime(source, (later, later))
+    assert digest(own) is None

@@ -1,4 +1,4 @@
-"""The limit of the disk cache, and the order of removal."""
+"""Tests of the size limit of the disk cache, and of the order of removal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("cache")
 def keep(name: str, size: int, used: float) -> Path:
     place = cache_place("compiled", name)
     write(place, bytes(size))
-    with contextlib.suppress(FileNotFoundError):  # it was too much at once, or somebody else cleared
+    with contextlib.suppress(FileNotFoundError):  # the file was too large, or was removed
         os.utime(place, (used, used))
     return place
 

@@ -1,4 +1,4 @@
-"""Executables as shared libraries, used from C and from Python."""
+"""Tests of executables exported as shared libraries, which are used from C and from Python."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def library(executable: vm.Executable, tmp_path_factory: pytest.TempPathFactory)
 
 
 def compile_example(folder: Path, *flags: str) -> Path:
-    """The example, linked to libmodel.so in that folder."""
+    """Compile the C example and link it to libmodel.so in `folder`.  Return the program."""
     program = folder / "relvm_module"
     warnings = ["-std=gnu11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
     places = [f"-I{ROOT / 'csrc' / 'include'}", f"-L{folder}", "-lmodel", f"-Wl,-rpath,{folder}"]
@@ -75,7 +75,7 @@ def test_a_program_in_c_gets_the_results_of_python(executable: vm.Executable, li
     for rows in (3, 1, 0):
         done = run_example(program, rows, 4)
         assert (done.returncode, done.stderr) == (0, "")
-        got = np.array(done.stdout.split(), np.float32)  # nine digits are a float, exactly
+        got = np.array(done.stdout.split(), np.float32)  # nine digits represent a float exactly
         np.testing.assert_array_equal(got, expected(executable, rows).reshape(-1))
 
 
@@ -149,7 +149,7 @@ def test_two_libraries_in_one_process(library: Path, tmp_path: Path) -> None:
 
 
 def test_a_wrong_place_for_the_executable_is_refused(library: Path) -> None:
-    """The case of relvm_module_load that tests/c/test_api.c has for the other functions."""
+    """Invalid arguments of relvm_module_load, which tests/c/test_api.c cannot test."""
     opened = ctypes.CDLL(str(library))
     executable, error = ctypes.c_void_p(), (ctypes.c_int64 * 2)()
     assert opened.relvm_module_load(None, error) == ARGUMENT_ERROR and error[0] == numbers(TAGS)["ERROR"]
@@ -196,7 +196,7 @@ def test_a_damaged_library_is_refused(executable: vm.Executable, library: Path, 
         path.write_bytes(content[:length])
         with pytest.raises(RelvmFormatError, match=r"model\.so: "):
             vm.load(path)
-    for position in (4, 5, *range(44, 48), *range(58, 64)):  # class, byte order, and where the section table is
+    for position in (4, 5, *range(44, 48), *range(58, 64)):  # class, byte order, and position of the section table
         path.write_bytes(content[:position] + b"\xff" + content[position + 1 :])
         with pytest.raises(RelvmFormatError, match=r"model\.so: "):
             vm.load(path)

@@ -1,4 +1,4 @@
-"""Libraries that are made or installed are hardened, and need what docs/security.md says that they need."""
+"""Compiled and installed libraries are hardened, and depend only on the libraries that docs/security.md lists."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relvm.frontend.text import parse_module
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+) \| (.+) \|$", re.MULTILINE)
 
-# System V ABI, chapter 5: kinds of program headers and of entries of the dynamic section; and the flags meant here.
+# System V ABI, chapter 5: types of program headers, tags of dynamic section entries, and the flags checked here.
 DYNAMIC, STACK, RELRO = 2, 0x6474E551, 0x6474E552
 NEEDED, STRING_TABLE, STRING_BYTES, FLAGS, FLAGS_1 = 1, 5, 10, 30, 0x6FFFFFFB
 EXECUTABLE, BIND_NOW, NOW = 1, 8, 1
@@ -36,7 +36,7 @@ class Library:
 
 
 def read(content: bytes) -> Library:
-    """Of a 64-bit little-endian ELF file."""
+    """Read the properties of a 64-bit little-endian ELF file."""
     start, size, count = (struct.unpack_from(form, content, at)[0] for form, at in (("<Q", 32), ("<H", 54), ("<H", 56)))
     headers = [struct.unpack_from("<IIQQQQQQ", content, start + size * k) for k in range(count)]
     by_kind = {header[0]: header for header in headers}
@@ -75,7 +75,7 @@ def native_section(folder: Path) -> bytes:
 
 
 MODULE = parse_module("def main(x: f32[n, 8]) -> f32[n, 8] = softmax(x)")
-# As the table of the document calls them.
+# The names in the table of the document.
 LIBRARIES: dict[str, Callable[[Path], bytes]] = {
     "the Python extension": extension,
     "an exported library": exported,
@@ -84,7 +84,7 @@ LIBRARIES: dict[str, Callable[[Path], bytes]] = {
 
 
 def stated(what: str) -> frozenset[str]:
-    """The libraries that the document says it needs."""
+    """Return the libraries that, according to the document, a kind of library needs.  what: a key of LIBRARIES."""
     (needs,) = (row[2] for row in ROW.findall(DOCUMENT) if row[0] == what)
     return frozenset(re.findall(r"`([^`]+\.so[^`]*)`", needs))
 
@@ -97,7 +97,7 @@ def test_a_library_is_hardened_and_needs_what_the_document_says(what: str, tmp_p
     assert not library.stack_is_executable
     assert library.has_relro and library.binds_now
     assert library.needed <= stated(what)
-    if what != "a native section":  # that of a program may need nothing at all
+    if what != "a native section":  # a native section need not depend on any library
         assert library.needed
         assert b"\0__stack_chk_fail\0" in library.names and b"\0__vsnprintf_chk\0" in library.names
 

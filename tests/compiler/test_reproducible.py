@@ -1,4 +1,4 @@
-"""The same module gives the same bytes, whatever the process, its folders, and the order of its sets."""
+"""Builds of the same module are bit-identical in all processes, independent of folders and of the order of sets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ for target in ("numpy", "c"):
 
 
 def made_in(folder: Path, seed: str, compiles: bool) -> dict[str, str]:
-    """The SHA-256 of each file that the program makes there; nothing is found in a cache."""
+    """Run the program in `folder` with an empty cache, and return the SHA-256 of each file that it writes.
+
+    seed: the hash seed of Python.   compiles: whether C is compiled.
+    """
     work = folder / "work"
     (folder / "temporary").mkdir(parents=True)
     work.mkdir()

@@ -1,4 +1,4 @@
-"""Targets: which processors native code is made for, what the executable says of them, and who may load it."""
+"""Tests of targets: processor levels of native code, their record in the executable, and checks at load time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_features_of_a_level_are_named_by_the_level() -> None:
 
 
 def edited(**changes: str) -> bytes:
-    """An executable whose record of what its native code is for says something else than is true."""
+    """Return an executable with a wrong record of the target of its native code.  changes: fields of the record."""
     program = vm.build(MODULE, "compiled").program
     changed = replace(program, native=replace(program.native, **changes))
     return Executable.from_program(changed, elsewhere=True).to_bytes()
@@ -134,7 +134,7 @@ def test_products_of_bytes_are_the_same_on_every_level(target: str, a: str, b: s
 
 
 def extremes(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Mostly the numbers whose products saturate where something does."""
+    """Return an array of mostly extreme numbers, whose products would reveal saturating arithmetic."""
     low, high = (-128, 127) if dtype == "i8" else (0, 255)
     chosen = random.choice([low, high, high, high - 1, low + 1, 3], shape)
     return chosen.astype(np.int8 if dtype == "i8" else np.uint8)

@@ -1,4 +1,4 @@
-"""The C compiler: found, missing, failing, and not called twice for the same code."""
+"""Tests of the C toolchain: finding the compiler, a missing or failing compiler, and the cache of compiled code."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_tcc_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 
 
 def test_zig_names_processors_in_its_own_way(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cache: Path) -> None:
-    """A program that passes what zig understands on to gcc, and fails at anything else."""
+    """The test's zig is a script that calls gcc, and rejects processor names that zig does not understand."""
     program = tmp_path / "zig"
     program.write_text(
         """#!/bin/sh
@@ -84,7 +84,7 @@ exec gcc $(echo "$@" | sed 's/-march=x86_64_v/-march=x86-64-v/')
 def test_the_zig_of_a_package_compiles(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     monkeypatch.delenv("RELVM_CC", raising=False)
     monkeypatch.delenv("CC", raising=False)
-    monkeypatch.setenv("PATH", str(cache))  # without a compiler
+    monkeypatch.setenv("PATH", str(cache))  # a PATH without a compiler
     found = find_compiler()
     assert found is not None and found.is_zig
     machine = vm.VirtualMachine(vm.build(MODULE, "compiled"))
@@ -114,8 +114,8 @@ def test_the_same_code_is_compiled_once(monkeypatch, cache) -> None:
     monkeypatch.setattr(toolchain, "_compile", lambda *args: calls.append(1) or compile_once(*args))
     for _ in range(2):
         vm.build(MODULE, "compiled")
-    assert len(calls) == 2  # the kernels and the routines
-    assert len(list((cache / "compiled").iterdir())) == 3  # and the library made of them
+    assert len(calls) == 2  # one for the kernels and one for the routines
+    assert len(list((cache / "compiled").iterdir())) == 3  # two object files and the library
     vm.build(MODULE, "bytecode")
     assert len(calls) == 2
 

@@ -1,4 +1,4 @@
-"""Compares random models by their seeds: `PYTHONPATH=tests python -m differential 0 20000`."""
+"""Compare the random models of a range of seeds: `PYTHONPATH=tests python -m differential 0 20000`."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from relvm import vm
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
 
-# Operators behind which NaN and infinities become other numbers.  ONNX Runtime's vector code leaves NaN out of some
-# maxima, and takes the largest finite number for a maximum of -inf.
+# Operators that turn NaN and infinities into ordinary numbers.  Their results can differ, because ONNX Runtime's vector
+# code ignores NaN in some maxima, and returns a finite number for a maximum of -inf.
 _UNLIKE_SPECIAL = {"ArgMax", "ArgMin", "TopK", "Cast", "Less", "Equal", "GreaterOrEqual"}
 _LARGE = 100.0
 
@@ -122,7 +122,7 @@ def difference(ours: Arrays, theirs: Arrays, *, special: bool = False) -> str:
 
 
 def is_special(arrays: Arrays) -> bool:
-    """Whether an input has special numbers: not finite, very large, or smaller than 1e-30 (0 included)."""
+    """Return whether an input has special numbers: not finite, above 100 or below 1e-30 in magnitude (such as 0)."""
     return any(bool((~np.isfinite(a) | (np.abs(a) > _LARGE) | (np.abs(a) < 1e-30)).any()) for a in arrays)
 
 

@@ -1,4 +1,4 @@
-"""Small random ONNX models whose every axis has a symbol, and inputs of sizes that are chosen to be inconvenient."""
+"""Small random ONNX models with symbolic sizes on all axes, and inputs of unusual sizes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Shape = tuple[int, ...]
 
 @dataclass
 class Sketch:
-    """A model under construction: its nodes and constants, and each value so far, computed from the first inputs."""
+    """A model under construction: nodes, constants, and the value of each name for one set of inputs."""
 
     random: np.random.Generator
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
-    inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)  # name -> symbol of each axis
+    inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the symbol of each axis, by input name
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
-    fixed: dict[str, int] = field(default_factory=dict)  # symbols that the model states as numbers
+    fixed: dict[str, int] = field(default_factory=dict)  # sizes of the symbols that the model contains as numbers
 
     def number(self, low: int, high: int) -> int:
         """Draw an integer from low to high, both included."""
@@ -467,7 +467,7 @@ def draw(seed: int, run: Callable[[onnx.ModelProto, list[np.ndarray]], list[np.n
         model = RandomModel(tuple(s.nodes), s.constants, s.inputs, sizes, fixed, tuple(s.nodes[-1].output))
         try:
             results = run(model.proto(sizes), [s.arrays[name] for name in s.inputs])
-        except Exception:  # ONNX Runtime refuses the node: mostly drop it, now and then keep it to be refused
+        except Exception:  # ONNX Runtime rejects the node: usually drop it, sometimes keep it to test the error
             if s.chance(8):
                 outputs += s.nodes[-1].output
                 break

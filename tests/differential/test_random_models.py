@@ -1,6 +1,6 @@
-"""Random ONNX models: sizes as numbers, sizes as symbols and ONNX Runtime give the same, or refuse.
+"""Random ONNX models have the same results with static sizes, with symbolic sizes and in ONNX Runtime.
 
-`PYTHONPATH=tests python -m differential FIRST END` compares others than these.
+A model may also be rejected.  `PYTHONPATH=tests python -m differential FIRST END` compares the models of other seeds.
 """
 
 from __future__ import annotations

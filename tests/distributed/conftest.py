@@ -1,4 +1,4 @@
-"""A cluster of two processes for the tests of this folder."""
+"""A Dask cluster of two processes for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from functions import Functions
 
 @pytest.fixture(scope="session")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which functions on the workers record their calls."""
+    """Create the folder in which functions on the workers record their calls."""
     return tmp_path_factory.mktemp("marks")
 
 
 @pytest.fixture(scope="session")
 def cluster(marks: Path) -> Iterator[distributed.Client]:
-    """A client of two worker processes, of which a task may kill one."""
+    """Start a cluster with two worker processes, which are restarted if a task kills them, and yield a client."""
     levels = [(handler, handler.level) for handler in logging.root.handlers]
     local = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
@@ -32,7 +32,7 @@ def cluster(marks: Path) -> Iterator[distributed.Client]:
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, silence_logs=logging.CRITICAL, **local) as cluster,
         distributed.Client(cluster) as client,
     ):
-        for handler, level in levels:  # silence_logs sets those of pytest's handlers, too, which later tests use
+        for handler, level in levels:  # restore pytest's handlers, which silence_logs changes
             handler.setLevel(level)
         client.register_plugin(Functions(marks))
         yield client
@@ -40,7 +40,7 @@ def cluster(marks: Path) -> Iterator[distributed.Client]:
 
 @pytest.fixture
 def client(cluster: distributed.Client, marks: Path) -> Iterator[distributed.Client]:
-    """The client, with two workers and no marks."""
+    """Return the client after removing all marks and waiting for two workers."""
     for mark in marks.iterdir():
         mark.unlink()
     cluster.wait_for_workers(2, timeout=60)

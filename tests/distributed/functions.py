@@ -1,4 +1,4 @@
-"""Packed functions of the workers.  What they have done stands in files, since a worker that dies tells nothing."""
+"""Packed functions for the workers.  They record their calls in files, called marks, because workers can die."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NAMES = "test.distributed.*"
 
 
 class Functions(WorkerPlugin):
-    """Registers them on each worker that starts.  marks: the folder of what they have done."""
+    """A plugin that registers the functions on each worker that starts.  marks: the folder for marks.
+
+    Each function returns its argument x.
+    """
 
     name = "relvm-test-functions"
 
@@ -30,18 +33,18 @@ class Functions(WorkerPlugin):
             vm.register_func(f"test.distributed.{function.__name__}", function, override=True)
 
     def tried(self, x: vm.Tensor) -> np.ndarray:
-        """x.  Leaves a mark named after its first element."""
+        """Write a mark named after the first element of x."""
         (self.marks / f"{int(x.numpy()[0])}-{os.getpid()}-{uuid.uuid4()}").touch()
         return x.numpy()
 
     def met(self, x: vm.Tensor) -> np.ndarray:
-        """x, once two processes are inside."""
+        """Wait until two processes have called this function."""
         (self.marks / f"inside-{os.getpid()}").touch()
         self._wait_for_two()
         return x.numpy()
 
     def killed_once(self, x: vm.Tensor) -> np.ndarray:
-        """x, but the first time kills the process where the first element is 3."""
+        """Kill the process if the first element of x is 3, but only at the first such call."""
         place = self.marks / "killed"
         if x.numpy()[0] == 3 and not place.exists():
             place.touch()
@@ -49,7 +52,7 @@ class Functions(WorkerPlugin):
         return x.numpy()
 
     def killed_together(self, x: vm.Tensor) -> np.ndarray:
-        """x, but the first two processes that come here kill themselves once both are inside."""
+        """Kill the first two processes that call this function, once both have called it."""
         if len(list(self.marks.iterdir())) < 2:
             (self.marks / f"inside-{os.getpid()}").touch()
             self._wait_for_two()
@@ -57,13 +60,13 @@ class Functions(WorkerPlugin):
         return x.numpy()
 
     def killed(self, x: vm.Tensor) -> np.ndarray:
-        """x, but kills the process where the first element is 3."""
+        """Kill the process if the first element of x is 3."""
         if x.numpy()[0] == 3:
             os.kill(os.getpid(), signal.SIGKILL)
         return x.numpy()
 
     def failed(self, x: vm.Tensor, how: str) -> np.ndarray:
-        """x, but where the first element is 3 an error, of relvm or of Python."""
+        """Raise an error if the first element of x is 3.  how: whether it is an error of relvm or of Python."""
         if x.numpy()[0] != 3:
             return x.numpy()
         raise {"relvm": RelvmAssertionError, "python": OSError}[how]("the third")
@@ -82,5 +85,5 @@ def tries(marks: Path, number: int) -> int:
 
 
 def workers_of(marks: Path) -> set[str]:
-    """The processes that called `tried`."""
+    """Return the process IDs that called `tried`."""
     return {mark.name.split("-")[1] for mark in marks.iterdir()}

@@ -1,4 +1,4 @@
-"""Clusters that change while a run is under way: a worker comes, all go and others come, the scheduler dies."""
+"""Tests of clusters that change during a run: workers join, all workers are replaced, or the scheduler dies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DOUBLE = vm.build(parse_module("def main(x: f32[n]) -> f32[n] = add(x, x)"), tar
 
 
 class Cluster:
-    """A scheduler and workers of one thread that nobody starts again, each a process."""
+    """A scheduler process and worker processes with one thread each, which are not restarted if they die."""
 
     def __init__(self, folder: Path) -> None:
         self.file = folder / "scheduler.json"
@@ -57,7 +57,7 @@ class Cluster:
             str(self.file),
             *options,
         ]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # functions.py
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # for functions.py
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         return subprocess.Popen(command, cwd=self.file.parent, env=environment, **quiet)
 
@@ -86,7 +86,7 @@ def inputs(count: int) -> list[np.ndarray]:
 
 
 def test_a_worker_that_comes_takes_part(cluster: Cluster, client: Client) -> None:
-    """Each batch waits until another process has one, too."""
+    """Each batch waits until another process also runs a batch."""
     results = map_batches(MET, inputs(2), client=client, functions=[NAMES])
     cluster.add_worker()
     assert [int(each[0]) for each in results] == [0, 1]

@@ -1,4 +1,4 @@
-"""map_batches on two processes: what one process gives, in order, whatever fails on the way."""
+"""Tests of map_batches on two processes: same results as in one process, in order, despite failures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build(text: str, target: str = "numpy") -> vm.Executable:
 
 
 def packed(name: str, *more: str) -> vm.Executable:
-    """A program that leaves its work to one of the functions on the workers."""
+    """Return a program that calls a function in functions.py.  more: the texts of further arguments."""
     arguments = ", ".join([f'"test.distributed.{name}"', "x", *more])
     return build(f"def main(x: f32[n]) => f32[n] = packed({arguments}) : f32[n]")
 
@@ -78,14 +78,14 @@ def test_results_are_those_of_one_process_bit_for_bit_and_in_order(client: Clien
 
 
 def test_both_processes_work_and_each_batch_runs_once(client: Client, marks: Path) -> None:
-    found = list(map_batches(packed("tried"), numbered(60), functions=[NAMES]))  # the client that was made last
+    found = list(map_batches(packed("tried"), numbered(60), functions=[NAMES]))  # uses the most recently created client
     assert [int(each[0]) for each in found] == list(range(60))
     assert [tries(marks, number) for number in range(60)] == [1] * 60
     assert len(workers_of(marks)) == 2
 
 
 def test_both_processes_begin_at_once(client: Client, marks: Path) -> None:
-    """Each batch waits for the other one, so that one process alone would not come to an end."""
+    """Each of the two batches waits for the other one, so that a single process would never finish."""
     found = list(map_batches(packed("met"), numbered(2), client=client, functions=[NAMES]))
     assert [int(each[0]) for each in found] == [0, 1]
 
@@ -165,7 +165,7 @@ def test_files_that_do_not_fit_are_named(client: Client, tmp_path: Path) -> None
     np.savez(tmp_path / "d.npz", x=np.ones(2, np.float32), i=1)
     (tmp_path / "e.npz").write_bytes((tmp_path / "d.npz").read_bytes()[:-30])
     executable = build("def main(x: f32[n], i: i64) -> i64 = i")
-    (tmp_path / "f.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # of which NumPy says TokenError
+    (tmp_path / "f.npy").write_bytes(b"\x93NUMPY\x01\x00\x05\x00(((((")  # NumPy raises a TokenError for this header
     with zipfile.ZipFile(tmp_path / "g.npz", "w") as archive:
         archive.writestr("i", "1")
     a, b, c, d, e, f, g = map_batches(executable, tmp_path, client=client, on_error="return")
@@ -179,7 +179,7 @@ def test_files_that_do_not_fit_are_named(client: Client, tmp_path: Path) -> None
     assert str(g).endswith("g.npz is not a .npz file: i is not an array")
 
 
-# ---- what fails ----
+# ---- failures ----
 
 
 @pytest.mark.parametrize(("how", "cause"), [("relvm", RelvmAssertionError), ("python", OSError)])
@@ -301,7 +301,7 @@ def test_no_more_batches_are_on_their_way_than_may_be(client: Client) -> None:
             yield each
 
     executable = build("def main(x: f32[n]) -> f32[n] = relu(x)")
-    for ahead, most in ((1, 1), (5, 5), (None, 4)):  # two threads, two for each
+    for ahead, most in ((1, 1), (5, 5), (None, 4)):  # default: two batches for each of two threads
         taken, seen = 0, []
         for given, _ in enumerate(map_batches(executable, batches(), client=client, ahead=ahead)):
             seen.append(taken - given)
@@ -309,7 +309,7 @@ def test_no_more_batches_are_on_their_way_than_may_be(client: Client) -> None:
 
 
 def test_data_larger_than_the_memory_stream_through(client: Client) -> None:
-    """160 MB of batches, and as much of results; the scheduler is in this process, too."""
+    """The batches have 160 MB, and so do the results.  The scheduler also runs in this process."""
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, x)")
     size, count = 4_000_000, 40
     before, most = resident_bytes(), 0
@@ -394,14 +394,14 @@ def test_a_worker_has_an_executable_once(client: Client) -> None:
     assert set(client.run(count).values()) == {1}
 
 
-# ---- the bar ----
+# ---- the progress bar ----
 
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_bar_is_shown_on_a_terminal_alone(
     client: Client, terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # by which rich takes anything for a terminal
+    monkeypatch.setenv("FORCE_COLOR" if terminal else "NO_COLOR", "1")  # makes rich treat any stream as a terminal
     executable = build("def main(x: f32[n]) -> f32[n] = relu(x)")
     assert len(list(map_batches(executable, numbered(7), client=client, progress=True))) == 7
     assert len(list(map_batches(executable, iter(numbered(7)), client=client, progress=True))) == 7
@@ -413,7 +413,7 @@ def test_a_bar_is_shown_on_a_terminal_alone(
         assert shown.err == ""
 
 
-# ---- what is refused ----
+# ---- invalid arguments ----
 
 
 def test_what_does_not_fit_is_refused_by_the_call(client: Client, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`relvm map`, as a user calls it: files in, files out, and what an interrupted run leaves."""
+"""Tests of `relvm map`: input and output files, and interrupted runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-import psutil  # Dask has it
+import psutil  # a dependency of Dask
 import pytest
 from distributed import Client
 
@@ -21,7 +21,7 @@ from relvm.errors import RelvmArgumentError, RelvmFormatError
 from relvm.frontend.load_model import read_model
 from relvm.frontend.text import parse_module
 
-# Some 30 ms a file.
+# Takes about 30 ms for each file.
 SLOW = """def main(x: f32[n]) -> (f32[n], i64) = (add(x, x), @loop(3000000))
 def loop(i: i64) -> i64 = if i > 0 then @loop(i - 1) else i
 """
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def outputs(folder: Path, out: str = "out") -> dict[str, list]:
-    """Those that are there, each of which has to be complete."""
+    """Read all output files, which must be complete."""
     found = {}
     for path in sorted((folder / out).glob("*.npz")):
         with np.load(path) as arrays:
@@ -59,13 +59,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(folder: Path) -> None:
     while len(list((folder / "out").glob("*.npz"))) < 5:
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+    os.killpg(process.pid, signal.SIGINT)  # like a terminal, also interrupts the workers
     _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, "relvm: interrupted\n")
     earlier = {path: path.stat().st_mtime_ns for path in (folder / "out").glob("*.npz")}
     assert 5 <= len(earlier) < FILES and len(outputs(folder)) == len(earlier)
 
-    # One of these fails, and is tried again by the next run.
+    # A file that fails is processed again by the next run.
     np.save(folder / "in/99.npy", np.ones((2, 2)))
     done = relvm(*arguments, cwd=folder)
     assert done.returncode == 1
@@ -85,7 +85,7 @@ def test_an_interrupt_while_the_cluster_starts_says_no_more_than_that(folder: Pa
         [sys.executable, "-m", "relvm", *command], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     deadline = time.monotonic() + 60
-    while len(psutil.Process(process.pid).children()) < 2:  # a tracker of resources, and the first worker
+    while len(psutil.Process(process.pid).children()) < 2:  # the resource tracker and the first worker
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.001)
     os.killpg(process.pid, signal.SIGINT)
@@ -153,7 +153,7 @@ def test_options_that_have_no_meaning_are_refused(
     assert not outputs(folder)
 
 
-# ---- the folder of the outputs ----
+# ---- the output folder ----
 
 
 def build(text: str = DOUBLE) -> vm.Executable:
@@ -174,7 +174,7 @@ def test_outputs_of_another_executable_are_not_mixed_with_new_ones(folder: Path,
         map_files(triple, inputs, "out", client=client)
     assert outputs(folder)["07"] == [[14]]
     results = map_files(triple, inputs, "out", client=client, overwrite=True)
-    assert not outputs(folder)  # what is there is never of two executables
+    assert not outputs(folder)  # a folder never contains outputs of two executables
     list(results)
     assert outputs(folder)["07"] == [[21]] and len(outputs(folder)) == FILES
 

@@ -1,4 +1,4 @@
-"""A Runner by itself: it pickles, and a process makes what it runs once."""
+"""Tests of Runner without a cluster: pickling, and loading an executable only once in a process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
-    """The executables that were made runnable, one entry for each time."""
+    """Return a list to which each call of `runnable` appends its arguments."""
     found, runnable = [], runner_module.runnable
     monkeypatch.setattr(runner_module, "runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
     return found
@@ -64,7 +64,7 @@ def test_the_executables_used_last_are_kept(made: list) -> None:
     runners = [Runner(build(f"def main(x: i64) -> i64 = x + {k}")) for k in range(runner_module.EXECUTABLES_KEPT + 1)]
     for each in runners[:-1]:
         each(1)
-    assert runners[0](1) == 1  # so that the second is the one used longest ago
+    assert runners[0](1) == 1  # the second runner is then the least recently used one
     runners[-1](1)
     assert len(runner_module._made) == runner_module.EXECUTABLES_KEPT
     count = len(made)
@@ -75,7 +75,7 @@ def test_the_executables_used_last_are_kept(made: list) -> None:
 
 
 def test_threads_have_machines_of_their_own() -> None:
-    """All are inside at the same time, which one machine refuses."""
+    """All threads run at the same time, which a single machine would reject."""
     inside = threading.Barrier(3, timeout=60)
     vm.register_func("test.runner.wait", lambda x: (inside.wait(), x.numpy() * 2)[1], override=True)
     program = build('def main(x: f32[n]) => f32[n] = packed("test.runner.wait", x) : f32[n]')
@@ -100,7 +100,7 @@ def test_it_runs_in_a_pool_of_processes(method: str) -> None:
     with (
         runner_module._lock,
         multiprocessing.get_context(method).Pool(2) as pool,
-    ):  # a child of fork has a lock of its own
+    ):  # a forked child has its own lock
         found = pool.map_async(runner, [np.float32([k]) for k in range(6)]).get(60)
     assert [each.item() for each in found] == [0, 2, 4, 6, 8, 10]
 
@@ -141,13 +141,13 @@ sys.exit(str(found) if found else 0)
 
 @pytest.fixture
 def said(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
-    """The captured log at level WARNING.  Silencing a cluster sets the level of all handlers."""
+    """Return the captured log, with its level reset to WARNING, because silencing a cluster changes all handlers."""
     caplog.set_level(logging.WARNING, "relvm")
     return caplog
 
 
 def foreign(**options: object) -> bytes:
-    """DOUBLE, compiled for a processor with a feature of no known name."""
+    """Return DOUBLE, compiled for a processor with an unknown feature."""
     program = vm.build(parse_module(DOUBLE), "compiled", **options).program
     changed = replace(program, native=replace(program.native, cpu="neon9"))
     return vm.Executable.from_program(changed, elsewhere=True).to_bytes()
@@ -163,7 +163,7 @@ def test_a_process_compiles_for_itself_what_its_processor_cannot_run(said: pytes
     runner = runner_of(foreign(), trust_native=True)
     for _ in range(2):
         assert runner(np.float32([3])).tolist() == [6]
-    (record,) = said.records  # said once, as it is done once
+    (record,) = said.records  # logged once, because it is compiled once
     assert (
         record.name == "relvm"
         and "neon9" in record.message

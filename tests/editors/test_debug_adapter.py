@@ -1,4 +1,4 @@
-"""The debug adapter, as an editor uses it: a client that talks to `relvm dap`."""
+"""Tests of the debug adapter with a client that communicates with `relvm dap` like an editor."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Editor:
         self.wait_for("initialized")
 
     def lines(self) -> list[tuple[str, int]]:
-        """The function and the line of each frame."""
+        """Return the function and the line of each frame."""
         frames = self.ask("stackTrace", threadId=1)["stackFrames"]
         return [(frame["name"].partition(":")[0], frame["line"]) for frame in frames]
 
@@ -183,7 +183,7 @@ def test_a_run_without_end_is_paused_and_ended(editor: Editor, program: Path) ->
         editor.ask("pause", threadId=1)
         assert editor.wait_for("stopped")["reason"] == "pause"
     editor.ask("continue", threadId=1)
-    editor.ask("disconnect")  # while it runs
+    editor.ask("disconnect")  # disconnect while the program runs
 
 
 def test_a_request_that_arrives_before_the_run_begins_waits_for_it(program: Path) -> None:

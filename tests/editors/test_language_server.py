@@ -1,4 +1,4 @@
-"""The language server, as an editor uses it: a client that talks to `relvm lsp`."""
+"""Tests of the language server with a client that communicates with `relvm lsp` like an editor."""
 
 from __future__ import annotations
 

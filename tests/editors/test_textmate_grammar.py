@@ -21,8 +21,11 @@ EXAMPLE = (ROOT / "relvm" / "explore" / "live" / "example.relvm").read_text()
 
 
 def scopes(grammar: dict[str, Any], text: str) -> Iterator[tuple[int, str, str]]:
-    """The offset, text and scope of each token, as an editor finds them: line by line, the first match of any rule,
-    and of two matches at one place that of the earlier rule."""
+    """Yield the offset, text and scope of each token, as an editor would determine them.
+
+    Lines are processed separately.  The first match of any rule counts, and of two matches at the same position that of
+    the earlier rule.
+    """
     rules = [(re.compile(rule["match"]), rule) for rule in grammar["patterns"]]
     start = 0
     for line in text.splitlines(keepends=True):

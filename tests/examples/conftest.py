@@ -1,4 +1,4 @@
-"""Fixtures of a server of examples/serve."""
+"""Fixtures for tests of the server in examples/serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server of examples/serve: in this process, by its application, and as a process on a socket."""
+"""Helpers that run the server of examples/serve: its application in this process, or a process on a socket."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def serving(
     models: Executable | Path | Mapping[str, Executable],
     **options: Any,
 ) -> None:
-    """Run `test` on a client of an application in this process, and its Service.  An executable is called "model"."""
+    """Run the application in this process, and call `test` with a client of it and with its Service.
+
+    models: a file, a folder, executables by name, or one executable, which gets the name "model".   options: settings.
+    """
 
     async def run() -> None:
         async with client_of(models, **options) as (client, service):
@@ -56,18 +59,18 @@ async def client_of(
 
 
 def tensor(name: str, array: np.ndarray, **fields: Any) -> dict[str, Any]:
-    """An input of a request, without its elements."""
+    """Return the JSON of an input of a request, without its elements.  fields: further fields."""
     return {"name": name, "datatype": _DATATYPES[array.dtype], "shape": list(array.shape), **fields}
 
 
 def json_body(inputs: Mapping[str, np.ndarray], **fields: Any) -> bytes:
-    """The body of a request in JSON."""
+    """Return the body of a request in JSON."""
     listed = [tensor(name, array, data=array.tolist()) for name, array in inputs.items()]
     return json.dumps({"inputs": listed, **fields}).encode()
 
 
 def binary_body(inputs: Mapping[str, np.ndarray], **fields: Any) -> tuple[bytes, dict[str, str]]:
-    """The body of a request with binary data for all inputs and outputs, and its headers."""
+    """Return the body and the headers of a request with binary data for all inputs and outputs."""
     parts = {name: write_binary(array, _DATATYPES[array.dtype]) for name, array in inputs.items()}
     listed = [tensor(name, array, parameters={"binary_data_size": len(parts[name])}) for name, array in inputs.items()]
     head = json.dumps({"inputs": listed, "parameters": {"binary_data_output": True}, **fields}).encode()
@@ -75,7 +78,7 @@ def binary_body(inputs: Mapping[str, np.ndarray], **fields: Any) -> tuple[bytes,
 
 
 async def post(client: httpx.AsyncClient, content: np.ndarray | bytes, path: str = PATH) -> httpx.Response:
-    """Send an array as the input x in binary form, or a body of JSON."""
+    """Post a request and return the response.  content: an array, sent as the input x in binary form, or JSON."""
     if isinstance(content, bytes):
         return await client.post(path, content=content)
     body, headers = binary_body({"x": content})
@@ -83,7 +86,7 @@ async def post(client: httpx.AsyncClient, content: np.ndarray | bytes, path: str
 
 
 def outputs(answer: httpx.Response) -> dict[str, np.ndarray]:
-    """The outputs in a response, by name."""
+    """Return the outputs in a response, by name."""
     assert answer.status_code == 200, answer.text
     length = int(answer.headers.get(HEADER_LENGTH, len(answer.content)))
     found, at = {}, length
@@ -101,13 +104,13 @@ def outputs(answer: httpx.Response) -> dict[str, np.ndarray]:
 
 
 def output(answer: httpx.Response) -> np.ndarray:
-    """The only output in a response."""
+    """Return the only output in a response."""
     (array,) = outputs(answer).values()
     return array
 
 
 async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
-    """The value of a metric of model "model" with these labels, and of no other."""
+    """Return the value of a metric of the model "model" with exactly these labels."""
     text = (await client.get("/metrics")).text
     wanted = [f'{key}="{value}"' for key, value in ({"model": "model"} | labels).items()]
     lines = [line for line in text.splitlines() if line.startswith(name) and all(each in line for each in wanted)]

@@ -1,4 +1,4 @@
-"""The example of sentence embeddings, with a real model and its tokenizer."""
+"""Test of examples/embeddings.py with a real model and its tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/serve: requests in batches give what a machine gives, bad ones fail alone, and none is lost at the end."""
+"""Tests of examples/serve: batched requests have correct results, invalid ones fail alone, and none is lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CHECKED = 'def main(x: f32[n, 2]) => f32[n, 2] { return packed("test.serve", x) 
 
 @pytest.fixture
 def packed() -> Iterator[Callable[[Callable], vm.Executable]]:
-    """An executable whose runs call a function."""
+    """Return a function that builds an executable whose runs call a given Python function."""
 
     def calling(function: Callable) -> vm.Executable:
         vm.register_func("test.serve", lambda x: function(x.numpy()), override=True)
@@ -82,7 +82,7 @@ def test_results_in_batches_are_those_of_one_machine_bit_for_bit(layers: vm.Exec
 
 
 def layer(name: str) -> onnx.ModelProto:
-    """A model with one of the layers whose kernels take several rows of the batch at a time."""
+    """Return a model with a layer whose kernel processes several rows of a batch at a time."""
     constants = {"wide": rows(12, 20), "steps": rows(60, 12)[None], "states": rows(60, 15)[None]}
     constants |= {"windows": GENERATOR.standard_normal((5, 3, 3, 3)).astype(np.float32), "axis": np.array([0])}
     make = onnx.helper.make_node
@@ -160,7 +160,7 @@ def test_a_full_batch_does_not_wait(layers: vm.Executable) -> None:
     serving(test, layers, workers=1, max_batch=4, max_wait=50)
 
 
-# ---- requests that get no result ----
+# ---- requests without a result ----
 
 REFUSED = [
     (json_body({"y": rows(1)}), 400, "no input y"),
@@ -241,7 +241,7 @@ def test_a_server_that_makes_no_batches_is_not_alive(layers: vm.Executable) -> N
             health = await client.get(f"/v2/health/{path}")
             assert (health.status_code, health.json()) == (503, said)
 
-    with pytest.raises(asyncio.CancelledError):  # closing it says so, too
+    with pytest.raises(asyncio.CancelledError):  # closing the server raises the error, too
         serving(test, layers)
 
 
@@ -269,11 +269,11 @@ def test_a_body_that_does_not_end_is_given_up(layers: vm.Executable) -> None:
     serving(test, layers, timeout=0.05)
 
 
-# ---- while runs last ----
+# ---- requests during a run ----
 
 
 def test_a_full_queue_a_deadline_and_the_end(packed: Callable) -> None:
-    """All while a run lasts, which does not keep the server from answering."""
+    """All of this happens during a run, while the server still answers requests."""
     inside, go_on = threading.Event(), threading.Event()
 
     def wait(x: np.ndarray) -> np.ndarray:
@@ -300,7 +300,7 @@ def test_a_full_queue_a_deadline_and_the_end(packed: Callable) -> None:
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
             assert refused.json() == {"error": "2 requests are waiting"}
 
-            others.pop().cancel()  # one gives up
+            others.pop().cancel()  # a client disconnects
             await until(lambda: len(batcher.waiting) == 1)
             service.timeout = 0.05
             late = await post(client, rows(1, 2))
@@ -334,7 +334,7 @@ def test_a_run_that_takes_too_long_is_ended() -> None:
     serving(test, vm.build(parse_module(text)), timeout=0.2)
 
 
-# ---- what can be batched ----
+# ---- models that can be batched ----
 
 UNFIT = [
     ("main() -> f32[2] = const(f32[2], [1, 2])", "there are no inputs"),
@@ -400,12 +400,15 @@ def test_settings_out_of_range_are_refused(settings: dict, message: str) -> None
 
 
 def answer(body: bytes, length: int, status: str = "200 OK") -> bytes:
-    """Of HTTP: a body that is said to have so many bytes."""
+    """Return an HTTP response whose header states that the body has `length` bytes."""
     return f"HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n".encode() + body
 
 
 def test_the_load_test_counts_what_goes_wrong() -> None:
-    """One answer each: none, half of one, a refusal, another request's, the right one; then none in all tries."""
+    """The server sends nothing, half of an answer, an error, a wrong answer, and the right one.
+
+    Afterwards it sends no more answers.
+    """
     answers = [b"", answer(b"ri", 5), answer(b"", 0, "503 Unavailable"), answer(b"wrong", 5), answer(b"right", 5)]
     answers += [b""] * TRIES
 
@@ -430,7 +433,7 @@ def test_the_load_test_counts_what_goes_wrong() -> None:
 
 
 def test_no_request_is_lost_over_a_restart(model: Path, listener: socket.socket) -> None:
-    """Each is answered once, with its own result; both servers end with status 0."""
+    """Each request gets its own result exactly once, and both servers exit with status 0."""
     cases = make_cases(model, rows=2)
     report = asyncio.run(
         load_servers(
@@ -460,7 +463,7 @@ def test_a_server_that_ends_says_so_and_goes_on_for_a_while(model: Path, listene
             assert health.json() == {"ready": False} and health.headers["connection"] == "close"
             answer = client.post(PATH, content=json_body({"x": rows(1)}))
             assert (answer.status_code, answer.headers["connection"]) == (200, "close")
-            server.terminate()  # which ends that while
+            server.terminate()  # a second signal skips the rest of the waiting time
             assert server.wait(30) == 0
     finally:
         server.kill()

@@ -1,4 +1,4 @@
-"""examples/serve and an existing client of its protocol: tritonclient.  And the examples of the server's README."""
+"""Tests of examples/serve with tritonclient, an existing client of the protocol, and of the examples in its README."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ECHOED = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of models in bytecode."""
+    """Create a folder of models in bytecode."""
     folder = tmp_path_factory.mktemp("models")
     for name, text in MODELS.items():
         path = folder / name / "model.rvm" if "/" in name else folder / f"{name}.rvm"
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """The address of a server of the folder, which lets clients load and unload models."""
+    """Start a server for the folder, and yield its address.  Clients may load and unload models."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         server = start(listener, folder, ["--allow-control", "--workers", "1"])
         yield f"127.0.0.1:{listener.getsockname()[1]}"
@@ -118,7 +118,7 @@ def test_health_and_metadata(client: triton.InferenceServerClient) -> None:
 @pytest.mark.parametrize("binary", [True, False])
 def test_each_datatype_arrives_and_returns(client: triton.InferenceServerClient, binary: bool) -> None:
     arrays = dict(zip(TYPES, ECHOED, strict=True))
-    bf16 = {} if binary else {"x10": arrays.pop("x10")}  # which this client sends only as binary data
+    bf16 = {} if binary else {"x10": arrays.pop("x10")}  # the client sends bf16 only as binary data
     wanted = [triton.InferRequestedOutput(f"output_{k}", binary) for k in range(len(ECHOED))]
     result = client.infer("echo", inputs(arrays, binary) + inputs(bf16), outputs=wanted, request_id="seven")
     assert result.get_response()["id"] == "seven" and result.get_response()["model_version"] == "1"
@@ -172,7 +172,7 @@ def test_compressed_requests(client: triton.InferenceServerClient, algorithm: st
 
 
 def test_large_tensors(client: triton.InferenceServerClient) -> None:
-    """In parts of a response, and in JSON in the other process."""
+    """Large binary responses are sent in parts, and large JSON is converted in the conversion process."""
     x = np.arange(1 << 20, dtype=np.float32).reshape(2, -1)
     assert np.array_equal(client.infer("wide", inputs({"x": x})).as_numpy("output_0"), x)
     part = x[:, : 1 << 14]
@@ -242,7 +242,7 @@ def test_models_are_loaded_and_unloaded(client: triton.InferenceServerClient, fo
     client.load_model("new")
     assert client.is_model_ready("new") and ask() == [0, 4]
     save("multiply(x, x)")
-    assert ask() == [0, 4]  # a file that is replaced has no effect
+    assert ask() == [0, 4]  # replacing the file alone has no effect
     client.load_model("new")
     assert ask() == [1, 16]
     (folder / "new.rvm").write_bytes(b"no executable")

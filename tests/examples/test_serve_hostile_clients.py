@@ -1,4 +1,4 @@
-"""Clients of examples/serve that are slow, greedy or malicious, on real sockets."""
+"""Tests of examples/serve with slow, greedy or malicious clients, on real sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from relvm.model import Model
 
 @pytest.fixture
 def serve(model: Path, listener: socket.socket) -> Iterator[Callable[..., subprocess.Popen]]:
-    """Starts a server on the listener with options."""
+    """Return a function that starts a server process on the listening socket with the given options."""
     servers: list[subprocess.Popen] = []
 
     def started(*options: str, of: Path = model) -> subprocess.Popen:
@@ -63,12 +63,12 @@ def binary_request(x: np.ndarray) -> bytes:
 
 
 def received(connection: socket.socket) -> bytes:
-    """All that comes until the server closes the connection."""
+    """Receive data until the server closes the connection, and return it."""
     parts = []
     try:
         while part := connection.recv(1 << 16):
             parts.append(part)
-    except ConnectionResetError:  # what was sent had not been read
+    except ConnectionResetError:  # the server had not read all sent data
         pass
     return b"".join(parts)
 
@@ -131,7 +131,7 @@ def is_refused(connection: socket.socket) -> bool:
     try:
         answer = connection.recv(4096)
     except ConnectionResetError:
-        return False  # counted when it was sent to
+        return False  # the rejection was counted when data was sent
     except TimeoutError:
         return False
     return answer.startswith(b"HTTP/1.1 503")
@@ -182,7 +182,7 @@ def test_a_client_that_does_not_read_its_answer_is_left(
     serve("--timeout", "1", of=tmp_path / "model.rvm")
     with connected(listener, binary_request(np.zeros((1, 8 << 20), np.float32))) as connection:
         poller = select.poll()
-        poller.register(connection, 0)  # for a reset alone
+        poller.register(connection, 0)  # reports only a reset
         assert poller.poll(60_000)
     assert is_healthy(listener)
 
@@ -209,7 +209,7 @@ def test_the_process_for_large_json_is_replaced(layers: vm.Executable) -> None:
 
 
 def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable) -> None:
-    """NumPy would make each of the numbers as long as the text."""
+    """NumPy would convert each number to a string as long as the longest text."""
     tensor = {"name": "x", "datatype": "FP32", "shape": [1, 64], "data": ["a" * 30_000, *range(7_000)]}
     body = json.dumps({"inputs": [tensor]}).encode()
     signature = read_signature(Model(layers))
@@ -249,7 +249,7 @@ def test_a_malformed_request_is_answered_once_and_logs_no_failure(
 
 
 def test_requests_on_one_connection_are_answered_in_order(serve: Callable, listener: socket.socket) -> None:
-    """Also those that are sent before the answers, and after one that is wrong."""
+    """This includes pipelined requests, and requests after an invalid one."""
     serve()
     wrong = head(2) + b"{}"
     with connected(listener, binary_request(rows(1)) + wrong + GET + b"\r\n" + binary_request(rows(2))) as connection:

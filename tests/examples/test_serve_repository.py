@@ -1,4 +1,4 @@
-"""The folder of models of examples/serve: what is found, and models that come, go and change while requests run."""
+"""Tests of the model folder of examples/serve: finding models, and loading and unloading them during requests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_files_and_folders_are_found(tmp_path: Path) -> None:
 
 
 def test_a_model_starts_with_bytecode_and_is_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As relvm.load_model does."""
+    """The server loads models in the same way as relvm.load_model."""
     monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "model.relvm").write_text("def main(x: f32[n, 64]) -> f32[n, 64] = tanh(multiply(x, x))")
@@ -102,7 +102,7 @@ def test_a_model_starts_with_bytecode_and_is_cached(tmp_path: Path, monkeypatch:
 
 
 def test_batches_are_of_one_model(tmp_path: Path) -> None:
-    """Those that the operator named, and requests of one model do not wait for those of another."""
+    """Only the model named in the settings is batched.  Requests to other models run without waiting."""
     for name in ("model", "other"):
         save(tmp_path / f"{name}.rvm", "multiply(x, x)", "f32[n, 64]")
 
@@ -120,12 +120,12 @@ def test_batches_are_of_one_model(tmp_path: Path) -> None:
     serving(test, tmp_path, workers=1, model_batches={"model": 4}, max_wait=50)
 
 
-# ---- models that change ----
+# ---- changing models ----
 
 
 @pytest.fixture
 def changing(tmp_path: Path) -> Iterator[tuple[Path, threading.Event, threading.Event]]:
-    """A folder with a model whose runs wait; the events that a run has begun, and that runs may end."""
+    """Yield an executable whose runs wait, an event that a run sets, and an event for which runs wait."""
     inside, go_on = threading.Event(), threading.Event()
 
     def wait(x: Any) -> Any:
@@ -188,7 +188,7 @@ def test_a_slow_model_does_not_stop_another(changing: Any) -> None:
 
 
 def test_no_request_is_lost_when_a_model_is_loaded_again(tmp_path: Path) -> None:
-    """With a new file each time; each request gets the result of the old one or of the new one."""
+    """The model file is replaced each time.  Each request gets the result of the old or the new model."""
     path = save(tmp_path / "model.rvm", "add(x, const(i64[], 0))", "i64[n]")
     x = np.arange(3)
     ends = False
@@ -219,7 +219,7 @@ def test_no_request_is_lost_when_a_model_is_loaded_again(tmp_path: Path) -> None
 
 
 def test_the_memory_of_a_model_is_freed_when_it_is_loaded_again(tmp_path: Path) -> None:
-    """At once, not by Python's cycle collector, which does not know how large a model is."""
+    """Memory is freed at once, not later by Python's cycle collector, which does not consider the size of a model."""
     save(tmp_path / "model.rvm", "x", "f32[n, 2]")
 
     async def test(client: httpx.AsyncClient, service: Any) -> None:
@@ -301,7 +301,7 @@ def test_a_failure_of_our_own_stops_only_its_model(
     assert "ZeroDivisionError" in caplog.text
 
 
-# ---- the start ----
+# ---- startup ----
 
 
 def test_clients_load_nothing_unless_the_operator_allows_it(tmp_path: Path) -> None:

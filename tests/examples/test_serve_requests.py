@@ -1,4 +1,4 @@
-"""Requests to examples/serve that are wrong: each gets a 4xx with a message, and the server lives."""
+"""Invalid requests to examples/serve get a 4xx status with a message, and the server keeps running."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ X = np.float32([[1, 2], [3, 4]])
 
 
 def asked(**changes: Any) -> bytes:
-    """A right request with changes of the fields of its input; a field that becomes None is left out."""
+    """Return the body of a request in which some fields of the input are changed, or removed if they are None."""
     fields = {**tensor("x", X), "data": X.ravel().tolist()} | changes
     return json.dumps({"inputs": [{key: each for key, each in fields.items() if each is not None}]}).encode()
 
@@ -208,7 +208,7 @@ def test_binary_data_that_does_not_add_up_is_refused(executable: vm.Executable) 
         for (body, headers), message in WRONG_BINARY:
             answer = await client.post(PATH, content=body, headers=headers)
             assert answer.status_code == 400 and answer.json()["error"].startswith(message), answer.text
-        for padding in range(16):  # the JSON may end anywhere: arrays are aligned or copied
+        for padding in range(16):  # the JSON can have any length, because arrays are aligned or copied
             body, headers = binary_body({"x": X}, id="a" * padding)
             assert (
                 outputs(await client.post(PATH, content=body, headers=headers))["output_0"].tolist() == (X * X).tolist()
@@ -280,7 +280,7 @@ def test_responses_count_towards_the_bytes_that_are_held(executable: vm.Executab
         answer = await client.post(PATH, content=body)
         assert (answer.status_code, "requests and responses exceed 131072 bytes" in answer.text) == (503, True)
         assert answer.headers["retry-after"] == "1" and service.bodies.held_bytes == 0
-        fields["shape"] = [1 << 12, 0]  # which is longer in JSON
+        fields["shape"] = [1 << 12, 0]  # the JSON is longer
         answer = await client.post(PATH, content=json.dumps({"inputs": [fields]}).encode())
         assert answer.status_code == 200 and service.bodies.held_bytes == 0
         fields["shape"] = [(1 << 15) - 1, 0]

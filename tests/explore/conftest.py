@@ -15,7 +15,7 @@ OPTIONS = (
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator:
-    """Chromium, without a window; what its scripts log is kept."""
+    """Start Chromium without a window.  The messages that scripts log are recorded."""
     webdriver = pytest.importorskip("selenium.webdriver")
     paths = shutil.which("chromium"), shutil.which("chromedriver")
     if None in paths:

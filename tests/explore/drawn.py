@@ -7,13 +7,13 @@ from matplotlib.patches import FancyArrowPatch, Rectangle
 
 
 def boxes(axes: Axes) -> list[tuple[str, float, float, float, float]]:
-    """The bars of draw_boxes: name, first, last, lowest, highest."""
+    """Return the boxes that draw_boxes has drawn: name, first and last point, lower and upper end."""
     drawn = [(collection.get_gid(), collection.get_paths()[0].get_extents()) for collection in axes.collections]
     return [(name, box.x0, box.x1, box.y0, box.y1) for name, box in drawn]
 
 
 def rectangles(axes: Axes) -> dict[str, tuple[float, float, float, float]]:
-    """The items of draw_graph by title: left, right, top, bottom.  They have different titles."""
+    """Return the left, right, top and bottom of the items that draw_graph has drawn, by title.  Titles are distinct."""
     found = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     places = {
         patch.get_gid(): (
@@ -29,7 +29,7 @@ def rectangles(axes: Axes) -> dict[str, tuple[float, float, float, float]]:
 
 
 def arrows(axes: Axes) -> list[str]:
-    """The arrows of draw_graph: `source -> target`, by titles."""
+    """Return the arrows that draw_graph has drawn as `source -> target`, with the titles of the items."""
     return [patch.get_gid() for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
 
 

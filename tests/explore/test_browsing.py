@@ -1,4 +1,4 @@
-"""Pages of graphs: boxes that open and close, zoom, search, the panel, links, and colors."""
+"""Tests of interactive graphs in a browser: opening and closing boxes, zoom, search, the panel, links and colors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Actions = pytest.importorskip("selenium.webdriver.common.action_chains").ActionC
 ScrollOrigin = pytest.importorskip("selenium.webdriver.common.actions.wheel_input").ScrollOrigin
 Wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
-# Values of different titles; edges that pass several layers, from one value and from several.
+# The values have different titles.  Edges from one or several values cross several layers.
 TEXT = """
 def main(x: f32[n, 64], w: f32[64, 64], c: bool) -> f32[n, 64] {
   a = relu(add(matmul(x, w), const(f32[], 1.0)))
@@ -41,7 +41,7 @@ def once(x: f32[n], i: i64) => f32[n] { return if i == 0 then x else @once(packe
 
 @pytest.fixture
 def opened(browser, tmp_path: Path):
-    """Shows a page."""
+    """Return a function that opens a graph in the browser."""
 
     def show(page: GraphPage, fragment: str = ""):
         page.save(tmp_path / "graph.html")
@@ -51,18 +51,18 @@ def opened(browser, tmp_path: Path):
         return browser
 
     yield show
-    assert browser.get_log("browser") == []  # no script has failed
+    assert browser.get_log("browser") == []  # no script has logged an error
 
 
 def shown(browser) -> list[str]:
-    """The titles of the nodes and boxes that have a place."""
+    """Return the titles of the nodes and boxes shown."""
     return browser.execute_script(
         "return [...places.keys()].filter((key) => key !== ROOT).map((key) => titleOf(items[key]))"
     )
 
 
 def element(browser, title: str):
-    """The node or box of that title, which must be drawn."""
+    """Return the element of the node or box with a title, which must be drawn."""
     key = browser.execute_script("return items.find((item) => titleOf(item) === arguments[0]).key", title)
     return browser.find_element(By.CSS_SELECTOR, f'.item[tabindex][data-key="{key}"]')
 
@@ -76,7 +76,7 @@ def panel(browser) -> str:
 
 
 def drawn_arrows(browser) -> set[str]:
-    """The arrows between what is shown."""
+    """Return the arrows drawn between the nodes and boxes shown."""
     return set(
         browser.execute_script(
             "const name = (key) => titleOf(items[seenAs(key)]);"
@@ -87,7 +87,7 @@ def drawn_arrows(browser) -> set[str]:
 
 
 def overlapping(browser) -> list:
-    """Pairs of shown items that overlap although neither contains the other."""
+    """Return the pairs of shown items that overlap although neither contains the other, and items outside their box."""
     return browser.execute_script(
         """const keys = [...places.keys()].filter((key) => key !== ROOT), found = [];
            const box = (key) => places.get(key);
@@ -107,7 +107,7 @@ def overlapping(browser) -> list:
 
 
 def test_boxes_open_and_close(opened) -> None:
-    """By the triangle, a double click, the keyboard, and all at once; the others make room, and nothing overlaps."""
+    """Boxes open by the triangle, a double click, the keyboard, or all at once.  Other items move, and none overlap."""
     browser = opened(browse_dataflow(parse_module(TEXT)))
     closed = shown(browser)
     assert "b = if" in closed and "then" not in closed
@@ -122,7 +122,7 @@ def test_boxes_open_and_close(opened) -> None:
     element(browser, "b = if").send_keys(Keys.ENTER)
     assert shown(browser) == closed
     browser.switch_to.active_element.send_keys(" ")
-    assert "d = exp" in shown(browser)  # as it was left
+    assert "d = exp" in shown(browser)  # inner boxes stay open
     browser.find_element(By.ID, "open").click()
     assert len(shown(browser)) == len(format_dataflow(parse_module(TEXT)).splitlines())
     assert overlapping(browser) == []
@@ -174,10 +174,10 @@ def test_the_panel_describes_the_selected_node(opened) -> None:
     for words in ("value_1", "f32[n, 64]", "matmul_add_relu_f32", "matmul value", "f32[] 1.0", "small.relvm:3:"):
         assert words in text, words
     assert browser.current_url.endswith("#node=value_1")
-    browser.find_element(By.CSS_SELECTOR, "#panel td .go[data-go]").click()  # the box that it is fused into
+    browser.find_element(By.CSS_SELECTOR, "#panel td .go[data-go]").click()  # go to the box of the fused kernel
     assert panel(browser).startswith("matmul add relu\n")
     press(browser, "j")
-    assert panel(browser).startswith("exp\n")  # the first user of the value, inside of two boxes
+    assert panel(browser).startswith("exp\n")  # the first user of the value, inside two boxes
     press(browser, Keys.ESCAPE)
     assert "boxes" in panel(browser) and "#node" not in browser.current_url.rstrip("#")
 

@@ -1,4 +1,4 @@
-"""The call graph of a module."""
+"""Tests of the call graph of a module."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def module() -> Module:
 
 
 def marked(axes: Axes) -> set[str]:
-    """The arrows that are red."""
+    """Return the red arrows."""
     found = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
     return {patch.get_gid() for patch in found if to_hex(patch.get_edgecolor()) == "#cc0000"}
 

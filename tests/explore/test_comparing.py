@@ -1,4 +1,4 @@
-"""The first value that differs between the ways of running."""
+"""Tests of `compare`, which finds the first value that differs between execution modes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def model() -> ModelProto:
 
 @pytest.fixture
 def swap(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable], None]:
-    """Gives an operator another NumPy meaning, until the test is over."""
+    """Return a function that replaces the NumPy implementation of an operator until the end of the test."""
     meanings = []
 
     def exchange(name: str, meaning: Callable) -> None:

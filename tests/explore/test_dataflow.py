@@ -1,4 +1,4 @@
-"""The data-flow graph of a function."""
+"""Tests of the dataflow graph of a function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The debugger: where it stops, what it shows there, in both modes alike."""
+"""Tests of the debugger: where it stops and what it shows, equally in both modes."""
 
 # ruff: noqa: F821 (scripts are not Python)
 
@@ -71,7 +71,7 @@ def steps_of(debugger: Debugger, step: str, *arguments, function: str = "main", 
     return seen
 
 
-# ---- where it stops ----
+# ---- stops ----
 
 
 def test_both_modes_stop_at_the_same_instructions(executables: dict[str, vm.Executable]) -> None:
@@ -144,7 +144,7 @@ def test_breakpoints_that_are_removed_stop_no_more(debugger: Debugger) -> None:
     first, second = debugger.break_at("y"), debugger.break_at("helper:10")
     assert [each.number for each in debugger.breakpoints] == [1, 2]
     debugger.delete(first)
-    assert debugger.run("main", X, 1).reason == "breakpoint"  # the other one is there
+    assert debugger.run("main", X, 1).reason == "breakpoint"  # the second breakpoint remains
     debugger.delete(2)
     assert debugger.resume().reason == "end"
     third = debugger.break_at("y")
@@ -173,7 +173,7 @@ def test_there_is_no_such_place(debugger: Debugger, where: str | int, error: typ
         debugger.break_at(where)
 
 
-# ---- what it shows ----
+# ---- values, registers and listings ----
 
 
 def test_values_by_their_names(debugger: Debugger) -> None:
@@ -185,7 +185,7 @@ def test_values_by_their_names(debugger: Debugger) -> None:
     np.testing.assert_array_equal(debugger.value("r0"), debugger["x"])
     kept = debugger["y"]
     assert debugger.resume().reason == "breakpoint"
-    np.testing.assert_array_equal(kept, X * 4)  # a copy
+    np.testing.assert_array_equal(kept, X * 4)  # the value is a copy
     with pytest.raises(RelvmIndexError, match="no frame 2; the frames are 0 to 1"):
         debugger.value("x", frame=2)
 
@@ -321,12 +321,12 @@ def test_the_first_nan(mode: str) -> None:
         assert np.isnan(debugger.resume().result)
         debugger.watch_nan()
         assert debugger.run("main", np.float32([-1, -4]), 1.0).reason == "end"
-        assert debugger.run("main", np.float32([np.nan]), 1.0).about.startswith("value has 1 NaN")  # x + x
+        assert debugger.run("main", np.float32([np.nan]), 1.0).about.startswith("value has 1 NaN")  # value = x + x
         debugger.close()
         debugger.start("main", np.float32([1]), 1.0)
         debugger.watch_nan(False)
         debugger.break_at("c")
-        debugger.resume()  # b, which is NaN, is there
+        debugger.resume()  # b is computed, and is NaN
         debugger.watch_nan()
         assert debugger.step().about.startswith("c has 1 NaN")
 
@@ -412,7 +412,7 @@ def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
         debugger.run("factorial", 3)
 
 
-# ---- what cannot be done ----
+# ---- errors of the caller ----
 
 
 def test_one_run_at_a_time(debugger: Debugger) -> None:
@@ -491,6 +491,6 @@ def test_modes_may_be_mixed() -> None:
         kinds = [debugger.code.functions[frame.function].kind for frame in debugger.stack()]
         assert kinds == ["native", "bytecode"]
         np.testing.assert_array_equal(debugger.value("a", frame=1), X * 2)
-    with Debugger(vm.build(module, {"helper": "compiled"})) as debugger:  # whose native functions do not stop
+    with Debugger(vm.build(module, {"helper": "compiled"})) as debugger:  # its native functions do not stop
         assert debugger.start("main", X, 2).reason == "step"
         np.testing.assert_array_equal(debugger.step_out().result, X * 4)

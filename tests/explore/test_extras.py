@@ -1,4 +1,4 @@
-"""Functions that work without the libraries of the extra `explore`."""
+"""Tests of functions that work without the libraries of the extra `explore`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = {
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_texts_need_no_library_and_pictures_say_which(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    picture = "relvm.explore.draw.picture"  # needs matplotlib when it is imported
+    picture = "relvm.explore.draw.picture"  # imports matplotlib
     for module in [each for each in sys.modules if each == picture or each.split(".")[0] in ("matplotlib", "rich")]:
         monkeypatch.delitem(sys.modules, module)
     for module in ("matplotlib", "matplotlib.figure", "rich"):
@@ -42,8 +42,8 @@ def test_texts_need_no_library_and_pictures_say_which(name: str, monkeypatch: py
 def test_every_picture_has_a_text() -> None:
     pictures = {name.removeprefix("draw_") for name in explore.__all__ if name.startswith("draw_")}
     texts = {name.removeprefix("format_") for name in explore.__all__ if name.startswith("format_")}
-    assert pictures - {"placement"} == set(SHOWN)  # relvm.aot.lower.place_storage has the text of placements
-    assert pictures - {"placement", "roofline"} == texts  # that of a profile has what a roofline shows
+    assert pictures - {"placement"} == set(SHOWN)  # relvm.aot.lower.place_storage prints placements
+    assert pictures - {"placement", "roofline"} == texts  # format_profile also prints the data of a roofline
 
 
 def small_module() -> Module:

@@ -1,4 +1,4 @@
-"""The data of the pages of graphs: boxes of name scopes, layouts of boxes, and details of nodes."""
+"""Tests of the data in the pages of graphs: boxes of name scopes, layouts of boxes, and details of nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ onnx = pytest.importorskip("onnx")
 
 
 def page_data(page: str) -> dict[str, Any]:
-    """The JSON that a page contains."""
+    """Return the JSON data in a page."""
     (text,) = re.findall(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
     return json.loads(text)
 
@@ -32,7 +32,7 @@ def data_of(text: str, **options: Any) -> dict[str, Any]:
 
 
 def find(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The item of that name, wherever it is."""
+    """Return the item with a name, also if it is inside a box."""
     for item in items:
         if item["name"] == name:
             return item
@@ -42,7 +42,7 @@ def find(items: list[dict[str, Any]], name: str) -> dict[str, Any]:
 
 
 def onnx_module(*nodes: tuple[str, str, str]) -> Module:
-    """A chain of unary nodes: name, operator, output."""
+    """Import a chain of unary nodes.  nodes: the name, the operator and the output of each node."""
     made, before = [], "x"
     for name, op, output in nodes:
         made.append(onnx.helper.make_node(op, [before], [output], name=name))
@@ -63,7 +63,7 @@ SCOPED = (
 
 
 def test_name_scopes_are_boxes() -> None:
-    """The scope of everything, net, has no box; nor has b, which has one node."""
+    """The scope `net`, which contains everything, has no box.  The scope `b`, which has one node, has none, either."""
     page = browse_dataflow(onnx_module(*SCOPED), fused=False)
     assert str(page) == (
         "x: f32[n, 4]\n"
@@ -85,7 +85,7 @@ def test_a_kernel_is_in_the_scope_of_all_its_operators() -> None:
     assert "group" in kinds or "scope" in kinds
     for item in all_items(page.graph.items):
         if item.kind == "scope":
-            assert item.label != "first"  # its operators are fused with sin, which is outside of it
+            assert item.label != "first"  # its operators are fused with sin, which is in another scope
 
 
 def test_edges_enter_and_leave_a_box_through_ports() -> None:

@@ -1,4 +1,4 @@
-"""JupyterLab itself, in a browser: a cell shows a picture as an image."""
+"""Test of JupyterLab in a browser: a cell shows a picture as an image."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 By = pytest.importorskip("selenium.webdriver.common.by").By
 pytest.importorskip("jupyterlab")
 
-SECONDS = 60  # of waiting, for a machine that does other things at the same time
+SECONDS = 60  # generous time limit for a busy machine
 CELLS = (
     "%load_ext relvm",
     "%%relvm --target numpy\ndef main(x: f32[n, 4]) -> f32[n, 4] { return relu(add(x, x)) }",
@@ -48,7 +48,7 @@ def wait(what: Callable[[], Any]) -> Any:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a notebook in JupyterLab, which reads and writes no file of the user."""
+    """Start JupyterLab with a notebook, and yield its address.  It neither reads nor writes files of the user."""
     folder = tmp_path_factory.mktemp("lab")
     cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -68,7 +68,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
         yield f"{wait(address)}lab/tree/shown.ipynb?token=secret"
     finally:
-        server.terminate()  # which also ends the kernel
+        server.terminate()  # also ends the kernel
         server.wait(SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""The debugger inside of kernels in bytecode: where it stops, and what it reads there."""
+"""Tests of the debugger inside bytecode kernels: where it stops, and the values that it reads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def place(stop) -> str:
     return f"{stop.frame.function}:{stop.frame.instruction}"
 
 
-# ---- where it stops ----
+# ---- stops ----
 
 
 def test_a_breakpoint_stops_each_time(debugger: Debugger) -> None:
@@ -112,7 +112,7 @@ def test_stepping_out_of_a_kernel_comes_to_its_caller(debugger: Debugger) -> Non
     debugger.close()
     debugger.break_at("doubled:1")
     debugger.run("main", X[:3])
-    assert place(debugger.step()) == "main:10"  # by value
+    assert place(debugger.step()) == "main:10"  # steps by value do not stop inside the kernel
 
 
 def test_a_parallel_loop_stops_on_the_run_of_the_machine(debugger: Debugger) -> None:
@@ -137,7 +137,7 @@ def test_a_kernel_that_fails(debugger: Debugger) -> None:
     assert debugger.run("pick", X, 3).result.numpy() == 3
 
 
-# ---- what it reads ----
+# ---- values ----
 
 
 def test_registers_and_buffers_have_the_names_of_the_listing(debugger: Debugger) -> None:
@@ -148,7 +148,7 @@ def test_registers_and_buffers_have_the_names_of_the_listing(debugger: Debugger)
     assert np.array_equal(debugger["w0"], X[:512]) and np.array_equal(debugger["w1"], 2 * X[:512])
     assert np.array_equal(debugger["x"], X) and np.array_equal(debugger["b0"], X)
     assert np.array_equal(debugger["out"][:512], 2 * X[:512])
-    assert debugger.value("x", 1).tolist() == X.tolist()  # of the caller
+    assert debugger.value("x", 1).tolist() == X.tolist()  # frame 1 is the caller
     debugger.resume()
     assert np.array_equal(debugger["w0"], X[512:]) and debugger["s3"] == 512
     assert "f32[88]" in str(next(row for row in debugger.registers() if row.label == "w0"))
@@ -194,7 +194,7 @@ def test_unknown_names_are_told(debugger: Debugger, name: str | int) -> None:
         debugger[name]
 
 
-# ---- mistakes ----
+# ---- errors ----
 
 
 def test_unknown_instructions_and_kernels(debugger: Debugger) -> None:
@@ -258,16 +258,19 @@ def test_watching_nan_runs_through_kernels(debugger: Debugger) -> None:
     debugger.break_at("doubled:3")
     debugger.run("main", np.float32([np.nan]))
     debugger.watch_nan()
-    assert debugger.resume().reason == "end"  # its caller has been told of before
+    assert debugger.resume().reason == "end"  # the kernel was called before watching began
     debugger.delete(1)
     assert debugger.run("main", np.float32([np.nan])).reason == "nan"
 
 
-# ---- programs of strangers ----
+# ---- malicious programs ----
 
 
 def kernel_of(code: list[tuple]) -> Executable:
-    """k(x: f32[n], y: f32[n]), with a size, the constants 5 and -1, 4 scalars, a strip, a view and an array."""
+    """Return an executable with the kernel k(x: f32[n], y: f32[n]) and a function `main` that calls it.
+
+    The kernel has a size, the constants 5 and -1, 4 scalars, a strip, a view and an array.
+    """
     opcodes, f32 = numbers(KERNEL_OPCODES), numbers(DTYPES)["f32"]
     program = KernelProgram(
         tensors=(f32, 1, -1, f32, 1, -1),
@@ -284,7 +287,7 @@ def kernel_of(code: list[tuple]) -> Executable:
     )
     functions = (
         FunctionEntry("main", "bytecode", ("x", "y"), 2, (call(-1, 1, register(0), register(1)), ret(0))),
-        FunctionEntry("k", "kernel", ("x", "y"), registers=3, symbol="k"),  # it has no registers of a function
+        FunctionEntry("k", "kernel", ("x", "y"), registers=3, symbol="k"),  # invalid: kernels have no registers
     )
     return Executable.from_program(Program(functions, (), kernels={"k": program}))
 

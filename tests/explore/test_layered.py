@@ -1,4 +1,4 @@
-"""The layout of graphs."""
+"""Tests of the layered layout of graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAP = (0.2, 0.3)
 
 
 def expect_apart(layout: Layout, sizes: dict) -> None:
-    """No two nodes overlap, and all are inside the whole."""
+    """Assert that no two nodes overlap, and that all are inside the layout."""
     for node, (x, y) in layout.centres.items():
         width, height = sizes[node]
         assert width / 2 - 1e-9 <= x <= layout.width - width / 2 + 1e-9
@@ -68,7 +68,7 @@ def test_nothing_needs_no_room() -> None:
 
 
 def test_a_long_chain_stays_narrow() -> None:
-    """A node used along the whole chain has one place beside it, and the chain does not drift away."""
+    """The edges from a node to the whole chain share one lane in each layer, and the chain does not drift sideways."""
     chain = [f"a{i}" for i in range(300)]
     sizes = dict.fromkeys(["x", *chain], (1.0, 0.5))
     edges = [*itertools.pairwise(chain), *zip(chain, chain[2:], strict=False)]

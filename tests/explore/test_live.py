@@ -1,4 +1,4 @@
-"""The server of `relvm explore`, without a browser."""
+"""Tests of the server of `relvm explore`, without a browser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def post(client: TestClient, **changes: Any):
 
 
 def stages(client: TestClient, **changes: Any) -> dict[str, str]:
-    """The texts of the stages, by name."""
+    """Request a build, and return the texts of the stages by name."""
     return {stage["name"]: "\n".join(stage["lines"]) for stage in post(client, **changes).json()["stages"]}
 
 
@@ -82,7 +82,7 @@ def test_requests_of_others_are_rejected(client: TestClient, name: str) -> None:
 def test_a_post_without_an_origin_is_rejected(client: TestClient) -> None:
     with_origin = client.headers.pop("origin")
     try:
-        assert client.get(f"/{TOKEN}/").status_code == 200  # a browser that opens an address sends none
+        assert client.get(f"/{TOKEN}/").status_code == 200  # a browser that opens an address sends no Origin
         assert post(client).status_code == 403
     finally:
         client.headers["origin"] = with_origin
@@ -165,7 +165,7 @@ def test_a_large_program_is_rejected(client: TestClient) -> None:
 
 
 def test_the_text_survives_a_reload(client: TestClient) -> None:
-    """Also control characters and the end of a script, which the text of a program can contain."""
+    """The text can contain control characters and `</script>`."""
     text = f"# </script> \u202e é \x07\n{TEXT}"
     assert "stages" in post(client, text=text).json()
     page = client.get(f"/{TOKEN}/").text
@@ -231,7 +231,7 @@ def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
 
     async def is_abandoned() -> bool:
         asked.append(True)
-        return len(asked) > 1  # not before the build starts
+        return len(asked) > 1  # the first call is before the build starts
 
     async def run() -> None:
         builder = Builder("model.relvm")
@@ -239,7 +239,8 @@ def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
         assert b"stages" in await builder.build(BuildRequest(TEXT), is_wanted)
         assert await builder.build(BuildRequest(long_program(20_000)), is_abandoned) is None
         assert process.returncode == -signal.SIGKILL
-        assert await builder.build(BuildRequest(TEXT), is_abandoned) is None and builder.process is None  # never starts
+        # The client has already gone away, so the build does not start.
+        assert await builder.build(BuildRequest(TEXT), is_abandoned) is None and builder.process is None
         assert b"stages" in await builder.build(BuildRequest(TEXT), is_wanted)
         await builder.close()
         assert await builder.build(BuildRequest(TEXT), is_wanted) is None and builder.process is None
@@ -248,7 +249,7 @@ def test_a_long_build_that_nobody_waits_for_is_ended() -> None:
 
 
 def process_seconds(number: str) -> float:
-    """The processor time of a process."""
+    """Return the CPU time of a process in seconds.  number: its process ID."""
     fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -264,14 +265,14 @@ def test_ctrl_c_ends_the_command_and_its_process(tmp_path: Path) -> None:
         assert len(children) == 1
         page = httpx.get(address[0])
         assert page.status_code == 200 and "return add(a, b)" in page.text
-        with pytest.raises(OSError):  # only the loopback interface has the port
+        with pytest.raises(OSError):  # the server listens only on 127.0.0.1
             socket.create_connection(("127.0.0.2", int(address[1])), timeout=5).close()
-        with ThreadPoolExecutor(2) as pool:  # one build that runs, and one that waits for it
+        with ThreadPoolExecutor(2) as pool:  # one build runs, and the other one waits for it
             origin = {"origin": f"http://127.0.0.1:{address[1]}"}
             body = BuildRequest(long_program(20_000)).to_json()
             send = functools.partial(httpx.post, f"{address[0]}build", content=body, headers=origin, timeout=60)
             builds = [pool.submit(send) for _ in range(2)]
-            while process_seconds(children[0]) < 2:  # its start takes less
+            while process_seconds(children[0]) < 2:  # starting the process takes less than this
                 time.sleep(0.05)
             server.send_signal(signal.SIGINT)
             assert [build.result().status_code for build in builds] == [204, 204]

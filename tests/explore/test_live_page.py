@@ -1,4 +1,4 @@
-"""`relvm explore` in a browser: edit a program, see its stages, errors and options."""
+"""Tests of `relvm explore` in a browser: editing a program, stages, errors and options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main(x: f32[n, 4]) -> f32[n, 4] {
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """The address of a server for model.relvm, which saves to out.relvm."""
+    """Start a server for model.relvm, which saves to out.relvm, and yield its address."""
     (tmp_path / "model.relvm").write_text(TEXT)
     command = [sys.executable, "-P", "-m", "relvm", "explore", "model.relvm", "-o", "out.relvm", "--no-browser"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
@@ -33,12 +33,12 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 def text_of(page, selector: str) -> str:
-    """The text of an element at one moment, while stages may be replaced."""
+    """Return the text of an element, read at once, because a build can replace the element at any time."""
     return page.execute_script("return document.querySelector(arguments[0]).textContent", selector)
 
 
 def row(page, name: str):
-    """The row of a stage in the list."""
+    """Return the row of a stage in the list."""
     found = page.find_elements(By.CSS_SELECTOR, ".row")
     return next(each for each in found if name in each.text.split())
 
@@ -48,7 +48,7 @@ def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_
     status, problem = browser.find_element(By.ID, "status"), browser.find_element(By.ID, "problem")
     wait(browser, lambda: status.text.startswith("Built in "))
     choose(browser, "dce")
-    assert sum("relu(" in line for line in lines(browser, "right")) == 1  # cse has merged the two
+    assert sum("relu(" in line for line in lines(browser, "right")) == 1  # cse has merged two calls
 
     # A new line, and a selected line that stays selected.
     next(
@@ -66,7 +66,7 @@ def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_
     assert titles(browser) == ["cse", "dce"] and lines(browser, "right", ".selected") == [selected]
     assert text.get_property("value").split("\n")[1] == "  c = exp(x)"
 
-    # An error, which keeps the stages.
+    # After an error, the previous stages remain.
     text.send_keys(Keys.BACKSPACE * 2, "add(x, y))")
     wait(browser, problem.is_displayed)
     assert problem.text.startswith("2:18: ") and "y" in problem.text
@@ -79,7 +79,7 @@ def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_
     text.send_keys("x")
     wait(browser, lambda: not problem.is_displayed() and "c: " in text_of(browser, "#left .lines"))
 
-    # A pass is left out, and an option changes.
+    # Omit a pass, and change an option.
     row(browser, "cse").find_element(By.TAG_NAME, "input").click()
     wait(browser, lambda: browser.find_elements(By.CLASS_NAME, "omitted"))
     choose(browser, "dce")
@@ -89,7 +89,7 @@ def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_
     browser.find_element(By.CSS_SELECTOR, "[data-option=fused]").click()
     wait(browser, lambda: "fuse_ops" not in text_of(browser, "#stages"))
 
-    # A reload keeps the text, the options and the stage.  Save writes the text.
+    # The text, the options and the stage survive a reload.  The button "Save" writes the text.
     browser.refresh()
     wait(browser, lambda: browser.find_element(By.ID, "status").text.startswith("Built in "))
     assert titles(browser)[1] == "dce" and sum("relu(" in line for line in lines(browser, "right")) == 2

@@ -1,4 +1,4 @@
-"""The pictures of register liveness."""
+"""Tests of the pictures of register liveness."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def main(x: f32[4], c: bool) -> f32[4] {
 def number(i: i64) -> i64 { return @count(i, 0) }
 """
 
-RESULT = 2  # the register of the result of main
+RESULT = 2  # index of the register with the result of main
 
-# 1, 2: checks; 3: i > 3; 4: if; 5: a copy; 6, 7: both sums, into the parameters; 8: the call of itself.
+# Statements: 1, 2: checks; 3: i > 3; 4: if; 5: a copy; 6, 7: both sums, written to the parameters; 8: recursive call.
 COUNT = """\
 count: 8 statements, 4 registers; at once 4 hold a value, 3 are needed
   r[0]  i       needed 1-4, 6-8  held 1-8
@@ -39,7 +39,7 @@ def module() -> Module:
 
 
 def listing(module: Module, name: str) -> list[str]:
-    """The statements of a routine, from the first."""
+    """Return the statements of a routine in printed order."""
     lines = [line.strip() for line in explore(module)["routine"].text.split("\n\n") for line in line.split("\n")]
     start = next(i for i, line in enumerate(lines) if line.startswith(f"__vmtir__{name}("))
     end = next((i for i, line in enumerate(lines[start + 1 :], start + 1) if line.startswith("__vmtir__")), len(lines))

@@ -1,4 +1,4 @@
-"""The picture of a machine's memory."""
+"""Tests of the picture of a memory plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an exploration in a browser."""
+"""Tests of the page of all stages in a browser."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Wait = pytest.importorskip("selenium.webdriver.support.wait").WebDriverWait
 
 
 def save_page(folder: Path, text: str) -> str:
-    """Writes the page of a module, and returns its address."""
+    """Write the page of a module, and return its address."""
     explore(parse_module(text, "model.relvm"), exec_mode="compiled", title="</script> & <b>").save(folder / "page.html")
     return (folder / "page.html").as_uri()
 
 
 def open_page(browser, address: str) -> None:
-    browser.get("about:blank")  # an address that differs in its fragment only does not load the page again
+    browser.get("about:blank")  # if only the fragment changed, the browser would not reload the page
     browser.get_log("browser")
     browser.get(address)
 
 
 def wait(browser, condition) -> None:
-    """Waits for what the page does in its next frames: it colors lines once they are near the screen."""
+    """Wait until a condition is true.  The page colors lines later, when they are near the visible part."""
     Wait(browser, 10, poll_frequency=0.02).until(lambda _: condition())
 
 
@@ -40,7 +40,7 @@ def press(browser, keys: str) -> None:
 
 
 def choose(browser, name: str) -> None:
-    """Puts a stage on the right, and the one before it on the left."""
+    """Show the stage `name` on the right, and the previous stage on the left."""
     stages = browser.find_elements(By.CSS_SELECTOR, ".stage")
     next(stage for stage in stages if f"\n{name}\n" in f"\n{stage.text}\n").click()
 
@@ -51,7 +51,7 @@ def lines(browser, side: str, kind: str = "") -> list[str]:
 
 
 def badges(browser, kind: str) -> dict[str, str]:
-    """The number beside each stage: `count` of its highlighted lines, `hits` of the search."""
+    """Return the number beside each stage.  kind: "count" for highlighted lines, "hits" for hits of the search."""
     return {
         stage.find_element(By.CLASS_NAME, "name").text: stage.find_element(By.CLASS_NAME, kind).text
         for stage in browser.find_elements(By.CSS_SELECTOR, ".stage")
@@ -59,12 +59,12 @@ def badges(browser, kind: str) -> dict[str, str]:
 
 
 def titles(browser) -> list[str]:
-    """The stages on the left and on the right."""
+    """Return the names of the stages on the left and on the right."""
     return [heading.text.split()[0] for heading in browser.find_elements(By.CSS_SELECTOR, ".pane h2")]
 
 
 def line(browser, side: str, words: str):
-    """The first line that has some words."""
+    """Return the first line on a side that contains `words`.  side: "left" or "right"."""
     found = browser.find_elements(By.CSS_SELECTOR, f"#{side} .line[data-n]")
     return next(element for element in found if words in element.get_property("textContent"))
 
@@ -88,7 +88,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 def page(browser, address: str) -> Iterator:
     open_page(browser, address)
     yield browser
-    assert browser.get_log("browser") == []  # no script has failed
+    assert browser.get_log("browser") == []  # no script has logged an error
     browser.execute_script("localStorage.clear()")
 
 
@@ -129,7 +129,7 @@ def test_a_click_lights_what_a_line_came_from_and_became(page) -> None:
     assert any("multiply_add_relu" in line for line in lines(page, "left", ".pinned"))
     choose(page, "to_anf")
     lit = [line.split(":")[0].strip() for line in lines(page, "right", ".pinned")]
-    assert lit == ["a", "value", "b", "value_1", LONG]  # not the transpositions
+    assert lit == ["a", "value", "b", "value_1", LONG]  # without the transpositions
     page.find_element(By.TAG_NAME, "body").send_keys("\ue00c")  # Escape
     assert lines(page, "right", ".pinned") == []
 
@@ -172,7 +172,7 @@ def test_next_and_previous_hit_cross_stages(page) -> None:
     press(page, "N")
     assert titles(page)[1] == "infer_types" and position.text == f"2 of {total}"
     press(page, "NN")
-    assert position.text == f"{total} of {total}"  # from the first hit to the last
+    assert position.text == f"{total} of {total}"  # N wraps around from the first hit to the last
     press(page, "n")
     assert titles(page)[1] == "given" and position.text == f"1 of {total}"
 
@@ -232,7 +232,7 @@ def test_long_names_are_shortened_in_the_middle(page) -> None:
     name = page.find_element(By.CSS_SELECTOR, "#right .long")
     assert name.get_attribute("title") == name.get_property("textContent") == LONG
     short = name.size["width"]
-    page.find_element(By.ID, "search").send_keys("attention")  # a hit in the hidden part shows it
+    page.find_element(By.ID, "search").send_keys("attention")  # a hit in a hidden part makes this part visible
     wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short)
     page.find_element(By.ID, "search").send_keys(Keys.CONTROL, "a", Keys.NULL, Keys.BACKSPACE, Keys.ESCAPE)
     wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] == short)
@@ -270,7 +270,7 @@ def test_colors_follow_the_system_or_the_setting(page) -> None:
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-# A stage, words of a line, and the kinds of tokens in it.
+# A stage, a part of a line, and the kinds of tokens in the line.
 KINDS = [
     ("given", "b = relu", {"call": ["relu", "add"]}),
     (
@@ -347,7 +347,7 @@ def test_the_keyboard_moves_between_lines_stages_and_panes(page) -> None:
     assert not lines(page, "left", ".selected") and not lines(page, "left", ".pinned")
     press(page, "/")
     assert page.switch_to.active_element.get_attribute("id") == "search"
-    page.switch_to.active_element.send_keys("j?", Keys.ESCAPE)  # letters of the search, not commands
+    page.switch_to.active_element.send_keys("j?", Keys.ESCAPE)  # part of the search text, not keyboard commands
     assert not page.find_element(By.ID, "help").is_displayed()
     press(page, "?")
     assert "next stage" in page.find_element(By.ID, "help").text
@@ -356,7 +356,7 @@ def test_the_keyboard_moves_between_lines_stages_and_panes(page) -> None:
 
 
 def test_a_notebook_runs_the_page_in_a_frame(browser, tmp_path: Path) -> None:
-    """The address of a frame without a file of its own has a fragment, too, and its storage may be forbidden."""
+    """An inline frame has no address with a usable fragment, and the browser may forbid access to its storage."""
     framed = explore(parse_module(SMALL, "model.relvm"))._repr_html_()
     framed = framed.replace("<iframe ", '<iframe sandbox="allow-scripts" ')
     (tmp_path / "notebook.html").write_text(f"<!doctype html>{framed}", encoding="utf-8")
@@ -372,7 +372,7 @@ def test_a_notebook_runs_the_page_in_a_frame(browser, tmp_path: Path) -> None:
 
 
 def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -> None:
-    """Two seconds are what is promised; a machine that does other things at the same time gets longer."""
+    """The documentation promises two seconds.  The test allows more, because the machine may be busy."""
     steps = "\n".join(f"  a{i + 1} = {'relu' if i % 3 else 'exp'}(add(a{i}, y))" for i in range(1000))
     text = f"def main(a0: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a1000\n}}"
     open_page(browser, save_page(tmp_path, text))
@@ -384,6 +384,6 @@ def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -
     assert count > 1000
     wait(browser, lambda: browser.find_elements(By.CSS_SELECTOR, "#right .call"))
     colored = browser.execute_script("return document.querySelectorAll('#right .line:has(.call)').length")
-    assert colored <= 300  # only the lines near the screen
+    assert colored <= 300  # only lines near the visible part are in the page
     browser.execute_script("document.querySelector('#right .lines').scrollTop = 1e6")
     wait(browser, lambda: line(browser, "right", "a1000:").find_elements(By.CLASS_NAME, "call"))

@@ -1,4 +1,4 @@
-"""Peak rates of the machine."""
+"""Tests of peak rates of the machine."""
 
 from __future__ import annotations
 

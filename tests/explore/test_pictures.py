@@ -1,4 +1,4 @@
-"""Pictures that show themselves in a notebook."""
+"""Tests of pictures that are displayed in a notebook."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_small_picture_is_svg() -> None:
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(720)
     assert forms["text/plain"] == str(picture) == repr(picture)
     assert re.fullmatch(r"<picture of 10\.0 x [0-9.]+ inches; .*savefig writes it to a file>", repr(picture))
-    assert picture._repr_mimebundle_()[0]["image/svg+xml"].count("<svg") == 1  # it can be shown again
+    assert picture._repr_mimebundle_()[0]["image/svg+xml"].count("<svg") == 1  # the picture can be displayed again
 
 
 def test_a_large_picture_is_png_of_twice_the_resolution() -> None:
@@ -84,7 +84,7 @@ print("matplotlib.pyplot" in sys.modules)
 
 
 def test_ipython_shows_the_picture_with_and_without_its_own_form() -> None:
-    """After an import of pyplot, IPython has a form of its own for figures."""
+    """After pyplot is imported, IPython has its own display format for figures."""
     formatters = pytest.importorskip("IPython.core.formatters")
     formatter = formatters.DisplayFormatter()
     picture = draw_dataflow(parse_module(SMALL))

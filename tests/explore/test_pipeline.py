@@ -1,4 +1,4 @@
-"""Every stage of a model, and where its lines come from."""
+"""Tests of the stages of a model and the source locations of their lines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def explored(request: pytest.FixtureRequest) -> Exploration:
 
 
 def at(explored: Exploration, stage: str, words: str) -> int:
-    """The number of the line that has some words."""
+    """Return the number of the first line of a stage that contains `words`."""
     return next(number for number, line in enumerate(explored[stage].lines, 1) if words in line.text)
 
 
@@ -50,7 +50,7 @@ def test_there_is_a_stage_for_every_pass_and_what_is_printed(explored: Explorati
     last = "bytecode" if "bytecode" in explored.names else "c"
     passes = [step.name for step in build_pipeline("c")]
     assert list(explored.names[: len(passes) + 2]) == ["given", *passes, "routine"]
-    assert [name for name in STAGES if name in explored.names] == list(explored.names)  # those of `relvm show --stage`
+    assert [name for name in STAGES if name in explored.names] == list(explored.names)  # as in `relvm show`
     assert set(STAGES) - set(explored.names) <= {"bytecode"}
     assert last in explored.names and "c" in explored.names
     assert explored["given"].text == print_module(parse_module(TEXT))
@@ -186,7 +186,7 @@ def test_the_command_writes_a_page(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "stages" in capsys.readouterr().err
     page = (tmp_path / "out.html").read_text()
     assert "<title>model.relvm</title>" in page
-    assert "http" not in page  # nothing comes from a network
+    assert "http" not in page  # the page loads nothing from the network
 
 
 def test_a_value_lights_only_its_statements_in_the_code_of_a_kernel() -> None:

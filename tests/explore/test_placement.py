@@ -1,4 +1,4 @@
-"""The picture of an export's memory."""
+"""Tests of the picture of the memory of an export."""
 
 from __future__ import annotations
 

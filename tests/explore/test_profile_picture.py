@@ -1,4 +1,4 @@
-"""The picture of a profile, and the roofline."""
+"""Tests of the picture of a profile, and of the roofline chart."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_run_is_drawn_with_the_peaks_of_this_machine() -> None:
     assert sum(lengths(times)) == pytest.approx(profile.seconds * 1e3, rel=1e-3)
     peak, copied = (axes.lines[0].get_xdata()[0] for axes in (arithmetic, memory))
     assert peak > 0.5 and copied > 0.1
-    assert max(lengths(arithmetic)) < 2 * peak  # twice, as other processes may have taken time from the measurement
+    assert max(lengths(arithmetic)) < 2 * peak  # with a tolerance, because other processes can disturb the measurement
     assert "peaks of 2 threads" in format_profile(profile)
 
 
@@ -154,7 +154,7 @@ def test_numbers_of_points_at_one_place_stand_side_by_side() -> None:
     rows = tuple(ProfileRow(f"kernel_{k}", "kernel", 1, 1e-4, 1e-4, 1000, 500) for k in range(4))
     axes, _ = draw_roofline(Profile("main", 1e-3, rows), Peaks(4e10, 1e10)).axes
     moved = [text.get_position() for text in axes.texts if text.get_text().isdecimal()]
-    assert moved == [(0, 0), (0, 9), (0, 18), (0, 27)]  # points, for letters of 7 points
+    assert moved == [(0, 0), (0, 9), (0, 18), (0, 27)]  # in points; the letters have a size of 7 points
 
 
 def test_labels_of_boxes_fit_in_them() -> None:

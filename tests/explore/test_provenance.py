@@ -1,4 +1,4 @@
-"""Highlighting of removed values in later stages: in their replacements or their users."""
+"""Tests of the highlighting of removed values in later stages, in their replacements or their users."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from relvm.passes.source_locations import MOST
 
 
 def explored(body: str, rest: str = "") -> Exploration:
-    """Of a main of x: f32[n, 4] and c: bool; each line of its body is one statement."""
+    """Explore a function main of x: f32[n, 4] and c: bool.  Each line of `body` is one statement."""
     return explore(parse_module(f"def main(x: f32[n, 4], c: bool) {{\n{body}\n}}\n{rest}", "model.relvm"))
 
 
 def lit(found: Exploration, words: str, stage: str) -> list[str]:
-    """The lines of a stage that come from the line of the given module that has `words`."""
+    """Return the lines of a stage that originate from the first line of the source that contains `words`."""
     line = next(number for number, line in enumerate(found["given"].lines, 1) if words in line.text)
     return [found[stage].lines[number - 1].text.strip() for number in found.trace("given", line)[stage]]
 
 
-# The pass, a body, words of the line that it removes, words of a line that has its origins afterwards.
+# A pass, a body, a part of the line that the pass removes, and a part of a line that has its origins afterwards.
 REMOVED = {
     "a name for a value": ("to_anf", "a = x\nreturn relu(a)", "a = x", "= relu(x)"),
     "a call": ("inline", "a = @f(x)\nreturn exp(a)", "a = @f", "= negative(x)"),
@@ -145,7 +145,7 @@ def test_the_program_is_the_same_without_origins() -> None:
 
 
 def chain(length: int) -> Module:
-    """Constants, each made of the one before, and as many uses of the last."""
+    """Return a chain of `length` constant operators, followed by `length` uses of the last one."""
     builder = Builder()
     with builder.function("main", [("x", TensorType(F32, (4,)))]) as (x,):
         builder.place = "value 0"

@@ -1,4 +1,4 @@
-"""The timeline below the stages, in a browser."""
+"""Tests of the timeline below the stages, in a browser."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_click_on_a_bar_shows_the_kernel(browser, tmp_path: Path) -> None:
     machine = vm.VirtualMachine(vm.build(MODULE, target="bytecode"))
     recorded = machine.profile("main", np.ones((3, 4), np.float32), timeline=True).timeline
     kernels = [call.name for call in recorded.calls if call.kind == "kernel"]
-    # Times that do not depend on this run: kernels beside each other, and below them one builtin, which has no lines.
+    # Replace the times by fixed ones: kernels side by side, and below them one builtin, which has no lines.
     calls = tuple(TimelineCall(name, "kernel", 1e-3 * at, 9e-4, 8, 0) for at, name in enumerate(kernels))
     builtin = TimelineCall("vm.builtin.make_shape", "builtin", 0.0, 1e-3, 0, 0)
     explored = explore(MODULE, target="bytecode").with_timeline(Timeline("main", 0.01, (*calls, builtin), dropped=2))
@@ -42,7 +42,7 @@ def test_a_click_on_a_bar_shows_the_kernel(browser, tmp_path: Path) -> None:
     canvas, shown = section.find_element(By.TAG_NAME, "canvas"), browser.find_element(By.ID, "call")
 
     def point(x: float, row: int) -> Actions:
-        """The pointer at a part of the plot, from 0 to 1, in a row."""
+        """Return actions that move the pointer to a horizontal position in the plot, from 0 to 1, in a row."""
         width, height = canvas.size["width"], canvas.size["height"]
         across = 70 + x * (width - 70) - width / 2
         return Actions(browser).move_to_element_with_offset(canvas, int(across), int(22 * row + 11 - height / 2))
@@ -58,10 +58,10 @@ def test_a_click_on_a_bar_shows_the_kernel(browser, tmp_path: Path) -> None:
     assert lines(browser, "right", ".selected") == [f"kernel {kernels[-1]}"]
     assert shown.text.startswith(f"{kernels[-1]}: 900.0 µs at ")
 
-    # Zoom in at the first kernel, so that it is where the last one was.  0 shows all calls again.
+    # Zoom in on the first kernel, which is then where the last one was.  The key 0 shows all calls again.
     browser.execute_script("document.querySelector('#timeline canvas').focus()")
     canvas.send_keys("+")
-    canvas.send_keys("\ue012" * 9)  # left
+    canvas.send_keys("\ue012" * 9)  # the key "left"
     point(0.5, 1).perform()
     assert shown.text.startswith(f"{kernels[0]}: ") or len(calls) > 2
     canvas.send_keys("0")

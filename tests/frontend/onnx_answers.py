@@ -17,19 +17,19 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Module
 from relvm.runtime.virtual_machine import VirtualMachine
 
-_LAST_PLACES = {"float16": 2**-9, "bfloat16": 2**-6}  # two units in the last place, relative
+_LAST_PLACES = {"float16": 2**-9, "bfloat16": 2**-6}  # relative tolerances: two units in the last place
 
 Machines = Mapping[tuple[str, str], VirtualMachine]
 
 
 def machines_of_models(models: Mapping[str, onnx.ModelProto], ways: Sequence[tuple[str, str]] = FEWER_WAYS) -> Machines:
-    """Machines that have a function for each model, so that there is one build for each way."""
+    """Build one module with a function for each model, and return a machine for each execution mode and target."""
     functions = [replace(from_onnx(model)["main"], name=name) for name, model in models.items()]
     return machines_of_forms(Module(tuple(functions)), ways)
 
 
 def answers(made: Machines, name: str, arrays: Sequence[np.ndarray]) -> dict[str, list[np.ndarray]]:
-    """The outputs of a function for each target, whose modes give the same bits."""
+    """Return the outputs of a function for each target, after checking that all modes have bit-identical results."""
     results: dict[str, Any] = {}
     for (_, target), machine in made.items():
         result = plain(machine[name](*arrays))
@@ -38,22 +38,23 @@ def answers(made: Machines, name: str, arrays: Sequence[np.ndarray]) -> dict[str
 
 
 def outputs(result: Any) -> list[np.ndarray]:
-    """A function's result as ONNX has it: several outputs are a tuple, one is itself; a sequence is a list."""
+    """Return the list of the ONNX outputs in a function's result, which is a tuple if there are several outputs."""
     return list(result) if isinstance(result, tuple) else [result]
 
 
 def c_answers(model: onnx.ModelProto, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The outputs of kernels in C, the same bits in both modes."""
+    """Return the outputs of a model with C kernels, after checking that both modes have bit-identical results."""
     return answers(machines(from_onnx(model), C_WAYS), "main", arrays)["c"]
 
 
 def onnxruntime_answers(
     model: onnx.ModelProto | Path, arrays: Sequence[np.ndarray], exact_bytes: bool = False
 ) -> list[np.ndarray]:
-    """ONNX Runtime's outputs, without its optimisations.
+    """Return ONNX Runtime's outputs, computed without graph optimizations.
 
-    Its products of u8 and i8 saturate at 16 bits on x86 processors without VNNI.  With ``exact_bytes`` a model's
-    constant weights are converted to u8, which needs its optimisations; other tests have weights of 7 bits.
+    On x86 processors without VNNI, ONNX Runtime's products of u8 and i8 saturate at 16 bits.  With `exact_bytes`,
+    constant weights are converted to u8 to avoid this, which requires its graph optimizations.  Tests without
+    `exact_bytes` use weights of 7 bits.
     """
     onnxruntime = pytest.importorskip("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -72,7 +73,7 @@ def onnxruntime_answers(
 def assert_answers(
     got: Sequence[np.ndarray], wanted: Sequence[np.ndarray], rtol: float = 1e-5, atol: float = 1e-6
 ) -> None:
-    """The same dtypes and shapes, and numbers that are as close; integers are equal."""
+    """Assert that dtypes and shapes are equal, integers are equal, and floats are equal up to the tolerances."""
     assert len(got) == len(wanted)
     for ours, theirs in zip(got, wanted, strict=True):
         if isinstance(ours, list) or ours is None:
@@ -89,5 +90,5 @@ def assert_answers(
 
 
 def against_onnxruntime(model: onnx.ModelProto, *arrays: np.ndarray, rtol: float = 1e-5, atol: float = 1e-6) -> None:
-    """Kernels in C give what ONNX Runtime gives."""
+    """Assert that a model with C kernels has the same outputs as in ONNX Runtime."""
     assert_answers(c_answers(model, arrays), onnxruntime_answers(model, arrays), rtol, atol)

@@ -1,10 +1,11 @@
 """ONNX's own backend test suite, in both modes.
 
 tests/frontend/onnx_excluded.py lists the cases that relvm does not pass, each with the reason.  They run and are
-expected to fail.  A refused case must raise a typed error, and a case that begins to pass must leave the list.
+expected to fail.  A case with an unsupported model must raise a typed error.  A case that starts to pass must be
+removed from the list.
 
-Most cases are models of one operator.  They are built together, as functions of a few modules, in less than half of the
-time.  RELVM_ONNX_BATCH=1 builds each alone, as a user of the backend does.
+Most cases are models of one operator.  To save more than half of the time, they are built together, as functions of a
+few modules.  With RELVM_ONNX_BATCH=1, each model is built separately, as by users of the backend.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from onnx.backend.test import BackendTest
 from relvm.errors import RelvmError
 from relvm.onnx_backend import RelvmBackend, RelvmRep
 
-VERSION, CASES, PASSING = "1.23.2", 2033, 2008  # of onnx, of its suite, of these at least
-BATCH = int(os.environ.get("RELVM_ONNX_BATCH", "100"))  # models of a module
+VERSION, CASES, PASSING = "1.23.2", 2033, 2008  # of onnx; cases in its suite; minimum of passing cases
+BATCH = int(os.environ.get("RELVM_ONNX_BATCH", "100"))  # number of models that are built as one module
 
 
 @cache
 def batches() -> list[dict[str, onnx.ModelProto]]:
-    """The models of operators that relvm takes, in the order in which their cases run."""
+    """Return the models of single operators that relvm supports, in batches, in the order in which the cases run."""
     cases = sorted(node_cases().items())
     models = [(name, case.model) for name, case in cases if f"{name}_cpu" not in REFUSED]
     return [dict(models[first : first + BATCH]) for first in range(0, len(models), BATCH)]
@@ -41,7 +42,7 @@ def batches() -> list[dict[str, onnx.ModelProto]]:
 
 @cache
 def places() -> dict[int, tuple[int, str]]:
-    """The place of each built model, by its `id`: the number of its batch, and its name in the batch."""
+    """Return, by the `id` of each model in `batches`, the number of its batch and its name in the batch."""
     return {id(model): (i, name) for i, batch in enumerate(batches()) for name, model in batch.items()}
 
 
@@ -51,7 +52,10 @@ def machines(batch: int) -> Machines:
 
 
 class BatchBackend(RelvmBackend):
-    """Builds models of operators in batches, and others as RelvmBackend does.  The modes must give the same bits."""
+    """A backend that builds models of operators in batches, and compares the modes bit by bit.
+
+    Other models are built as in RelvmBackend.
+    """
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> RelvmRep:
@@ -79,8 +83,8 @@ class CompiledBackend(BatchBackend):
 
 
 def suite(mode: str, backend: type[RelvmBackend]) -> dict[str, type[unittest.TestCase]]:
-    """The suite's classes of cases for the CPU."""
-    with warnings.catch_warnings():  # of NumPy, about overflow that the cases mean
+    """Return the suite's test classes with the cases for the CPU.  mode: part of the names of the classes."""
+    with warnings.catch_warnings():  # NumPy warns about overflow, which is intended in these cases
         warnings.simplefilter("ignore")
         found = BackendTest(backend, __name__).test_cases
     classes = {}
@@ -97,7 +101,7 @@ def suite(mode: str, backend: type[RelvmBackend]) -> dict[str, type[unittest.Tes
 
 @pytest.fixture(autouse=True, scope="session")
 def _models_of_the_suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The suite keeps what its real models are given and give in a folder."""
+    """Set the folder in which the suite stores real models and their test data."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONNX_MODELS", str(tmp_path_factory.mktemp("onnx")))
         yield

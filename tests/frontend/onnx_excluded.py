@@ -1,4 +1,4 @@
-"""The cases of ONNX's suite that relvm does not pass, and why; tests/frontend/onnx_backend.py runs them, too."""
+"""The cases of ONNX's suite that relvm does not pass, with the reasons.  tests/frontend/onnx_backend.py runs them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DECODED = (
 _BERNOULLI = ("", "_expanded", "_double", "_double_expanded", "_seed", "_seed_expanded")
 _TRAINED = ("", "_mask", "_default", "_default_mask")
 
-# Refused, by a typed error.
+# Models that are rejected with a typed error.
 REFUSED: dict[str, str] = {
     **{f"test_image_decoder_decode_{kind}_cpu": "ImageDecoder: formats of images" for kind in _DECODED},
     **{f"test_gradient_of_{what}_cpu": "Gradient: relvm does not train" for what in ("add", "add_and_mul")},
@@ -24,12 +24,12 @@ REFUSED: dict[str, str] = {
     "test_affine_grid_3d_align_corners_expanded_cpu": "an If, inside one whose ways part, of branches of other ranks",
 }
 
-# Right as ONNX has it, but not the numbers that the suite has.
+# Cases whose results are correct but differ from the numbers in the suite.
 OTHERWISE: dict[str, str] = {
     "test_dft_inverse_cpu": "where the result is 0 the suite has 1.9e-7 of rounding, and allows 1e-7",
     "test_dft_inverse_opset19_cpu": "where the result is 0 the suite has 1.9e-7 of rounding, and allows 1e-7",
     "test_loop16_seq_none_cpu": "the suite's comparison takes the length of a tensor of rank 0, which has none",
 }
 
-# Random numbers, other ones than NumPy's; they may be the same by chance.
+# Cases whose random numbers differ from NumPy's, but can be equal by chance.
 RANDOM: dict[str, str] = {f"test_bernoulli{kind}_cpu": "random numbers, other ones than NumPy's" for kind in _BERNOULLI}

@@ -1,4 +1,4 @@
-"""Small ONNX models, of nodes or of a graph's text form."""
+"""Construction of small ONNX models, from nodes or from the text form of a graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ def make_model(
     constants: Mapping[str, np.typing.ArrayLike] | None = None,
     opset: int = 17,
 ) -> onnx.ModelProto:
-    """A model of nodes.  inputs: the name, the dtype, and the shape, sizes or names of sizes."""
+    """Return a model with the given nodes.
+
+    inputs: the name, the dtype and the shape of each input.  A symbolic size is a str.   constants: initializers by
+    name.
+    """
     graph = helper.make_graph(
         nodes,
         "test",
@@ -37,5 +41,5 @@ def make_model(
 
 
 def parse_model(text: str, opset: int = 17) -> onnx.ModelProto:
-    """The model of a graph in ONNX's text form."""
+    """Return a model with a graph in ONNX's text form."""
     return parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}, "com.microsoft" : 1]> {text}')

@@ -1,5 +1,6 @@
-"""The operators of which the ONNX suite's cases are run, by families: a family's cases are functions of one module, so
-that there is one build for each way."""
+"""The operators whose cases in the ONNX suite are run, in families.
+
+All cases of a family are functions of one module, so that there is one build for each execution mode and target."""
 
 from __future__ import annotations
 
@@ -10,9 +11,12 @@ from modes import FEWER_WAYS
 
 @dataclass(frozen=True)
 class Operator:
-    """known: the inputs, by number, that a case is also run with as initializers.  fixed: those that must be such.
-    refused: case -> why relvm refuses it, part of what it says; those of element types that relvm does not have need
-    no row."""
+    """How the cases of an operator are run.
+
+    known: the indices of inputs that are initializers in a second run of each case.  fixed: the indices of inputs that
+    must always be initializers.  refused: the cases that relvm rejects, each with a part of the error message.  Cases
+    with element types that relvm does not have are not listed.
+    """
 
     known: tuple[int, ...] = ()
     fixed: tuple[int, ...] = ()
@@ -86,7 +90,7 @@ _QUANTISED += ("QLinearConv", "QLinearMatMul")
 _FUNCTIONS = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", "LinearAttention", "CausalConvWithState")
 _FUNCTIONS += ("FlexAttention",)
 
-# Of attention, products and softmaxes in C are tested by themselves.
+# Attention runs only with NumPy kernels, because its matrix products and softmaxes are tested in C elsewhere.
 FAMILIES = {
     "neural": Family(_NEURAL),
     "indexing": Family(_INDEXING),
@@ -98,6 +102,6 @@ FAMILIES = {
 }
 OPERATORS = {name: operator for family in FAMILIES.values() for name, operator in family.operators.items()}
 
-# The suite's outputs have four digits.
+# Cases whose expected outputs in the suite have only four digits.
 ROUNDED = {"test_averagepool_2d_ceil_last_window_starts_on_pad", "test_gridsample_bicubic"}
 ROUNDED |= {"test_roialign_aligned_false", "test_roialign_aligned_true"}

@@ -1,4 +1,4 @@
-"""The cases of single operators that the onnx package brings (onnx.backend.test)."""
+"""The onnx package's test cases of single operators (onnx.backend.test)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Case:
         return self.model.graph.node[0].op_type
 
     def with_known(self, places: Iterable[int]) -> tuple[onnx.ModelProto, list[np.ndarray]]:
-        """The model with the node's inputs at these places made initializers, and the values of the other inputs."""
+        """Return the model with the inputs `places` of the node as initializers, and the values of the other inputs."""
         model, values = onnx.ModelProto(), []
         model.CopyFrom(self.model)
         given = model.graph.node[0].input
@@ -41,7 +41,7 @@ class Case:
 
 
 def _element_type(type_: onnx.TypeProto) -> int:
-    """The element type of a tensor, or of the tensors in a sequence or an optional value."""
+    """Return the element type of a tensor, or of the tensors in a sequence or an optional value."""
     match type_.WhichOneof("value"):
         case "sequence_type":
             return _element_type(type_.sequence_type.elem_type)
@@ -52,8 +52,8 @@ def _element_type(type_: onnx.TypeProto) -> int:
 
 @cache
 def node_cases() -> dict[str, Any]:
-    """The suite's cases of operators, by name; those named `_expanded` have the nodes of a function's body."""
-    with warnings.catch_warnings():  # of NumPy, about overflow that the cases mean
+    """Return the suite's cases of operators by name.  Cases named `_expanded` contain the body of an ONNX function."""
+    with warnings.catch_warnings():  # NumPy warns about overflow, which is intended in these cases
         warnings.simplefilter("ignore")
         loaded = load_model_tests(kind="node")
     return {case.name: case for case in loaded if case.model is not None}
@@ -61,17 +61,17 @@ def node_cases() -> dict[str, Any]:
 
 @cache
 def _suite() -> dict[str, Any]:
-    """The suite's cases of one node, by name."""
+    """Return the suite's cases with a single node, by name."""
     return {name: case for name, case in node_cases().items() if len(case.model.graph.node) == 1}
 
 
 def suite_models() -> list[onnx.ModelProto]:
-    """The models of all of them."""
+    """Return the models of all cases with a single node."""
     return [case.model for case in _suite().values()]
 
 
 def suite_cases(operators: Collection[str]) -> dict[str, Case]:
-    """The suite's cases of one node of these operators, by name."""
+    """Return the suite's cases with a single node of one of `operators`, by name."""
     cases = {}
     for name, case in _suite().items():
         if case.model.graph.node[0].op_type in operators:
@@ -81,5 +81,5 @@ def suite_cases(operators: Collection[str]) -> dict[str, Case]:
 
 
 def _array(value: Any) -> Any:
-    """A case's value, which may be a TensorProto; what is no tensor stays."""
+    """Convert a TensorProto to an array.  Return any other value unchanged."""
     return numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value

@@ -1,4 +1,4 @@
-"""Programs that between them use every construct of the text form."""
+"""Programs that together use every construct of the text form."""
 
 from __future__ import annotations
 

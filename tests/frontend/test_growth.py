@@ -1,4 +1,4 @@
-"""Short texts and models whose dimensions or types would have billions of parts: refused, or built in little time."""
+"""Short texts and models whose dimensions or types would have billions of parts are rejected or built quickly."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from relvm.ir.types import (
 from relvm.ops.folding import FoldingBudget
 from relvm.ops.regex_compiler import program_of
 
-SECONDS = 10  # of the processor; the longest takes two
-DOUBLED = 40  # steps of doubling, each of which is one line
+SECONDS = 10  # limit on the CPU time; the slowest test takes two seconds
+DOUBLED = 40  # number of doublings, each in one line of text
 SUM = "(" + " + ".join("abcdefgh") + ")"
 
 
@@ -163,7 +163,11 @@ def model(nodes: list, inputs: dict[str, list], constants: dict[str, list[int]])
 
 
 def repeated(rounds: int, *steps: tuple[str, str, str, dict]) -> list:
-    """Nodes whose last result in a round is `@` in the next, and `x` in the first; `'` stands for the round."""
+    """Return `rounds` copies of a sequence of nodes.
+
+    steps: the operator, the inputs, the output and the attributes of each node.  The input `@` is the last result of
+    the previous copy, or `x` in the first copy.  `'` in an input stands for the number of the copy.
+    """
     nodes, last = [], "x"
     for i in range(rounds):
         for op, inputs, output, attributes in steps:
@@ -224,7 +228,7 @@ def test_sizes_that_a_dimension_cannot_hold_are_computed_at_run_time() -> None:
 
 
 def test_positions_up_to_a_cap() -> None:
-    """A table of positions cut to the length of the input: the two sizes are equal, or they do not broadcast."""
+    """A table of positions is sliced to the length of the input.  The sizes must be equal, and must not broadcast."""
     nodes = [
         onnx.helper.make_node("Shape", ["x"], ["n"]),
         onnx.helper.make_node("Slice", ["table", "zero", "n"], ["positions"]),
@@ -291,7 +295,7 @@ def test_a_constant_string_is_not_doubled_for_ever() -> None:
 
 
 def calls(depth: int, *first: onnx.NodeProto, attribute: str | None = None) -> onnx.ModelProto:
-    """A model whose function f1 calls f0 twice, f2 calls f1 twice..."""
+    """Return a model whose function f1 calls f0 twice, f2 calls f1 twice, and so on.  first: the body of f0."""
     make, opsets = onnx.helper.make_node, [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid("own", 1)]
     functions = [onnx.helper.make_function("own", "f0", ["a"], ["b"], first, opsets)]
     for i in range(1, depth + 1):
@@ -438,11 +442,11 @@ def test_a_tensor_that_cannot_be_names_its_node() -> None:
 def test_work_and_bytes_of_folding_are_limited() -> None:
     square = constant(np.ones((1024, 1024), np.float32))
     product, total = ops.matmul(square, square), ops.add(square, square)
-    assert takes(product) == 2  # of 2^31 operations
+    assert takes(product) == 2  # each product has 2^31 operations
     assert takes(total) == (2 << 26) // (4 << 20)
     assert takes(total, known_bytes=100 << 20) == (2 << 26) // (4 << 20) + 100
     assert takes(ops.broadcast_to(square, Shape((1 << 20, 1024, 1024)))) == 0
-    assert takes(ops.row_echelon(square)) == 0  # nothing counts its operations
+    assert takes(ops.row_echelon(square)) == 0  # its operations are unknown, so it is not folded
 
 
 def takes(call: OpCall, **known: int) -> int:

@@ -1,4 +1,4 @@
-"""Attention of ONNX with symbolic sizes, in every way against NumPy; and what is refused."""
+"""Tests of ONNX's Attention with symbolic sizes, compared with NumPy, and of unsupported nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of domain com.microsoft, against ONNX Runtime."""
+"""Tests of the attention operators of domain com.microsoft, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ def numbers(*shape: int) -> np.ndarray:
 
 
 def model(op: str, arrays: list, outputs: int, constants: dict[int, np.ndarray] | None = None, **attributes: object):
-    """A node whose batch and length are symbolic; arrays: None is left out."""
+    """Return a model of one node, whose inputs have symbolic batch and length.
+
+    arrays: the inputs, with None for an omitted input.   constants: the inputs that are initializers, by number.
+    """
     names = ["" if array is None and i not in (constants or {}) else f"x{i}" for i, array in enumerate(arrays)]
     results = [f"y{i}" for i in range(outputs)]
     node = helper.make_node(op, names, results, domain="com.microsoft", **attributes)
@@ -150,7 +153,7 @@ def test_group_query_attention_of_packed_tensors() -> None:
 
 
 def test_sequences_of_several_lengths() -> None:
-    """Each of the batch has its own places, in a cache with room for more."""
+    """Each sequence of a batch has its own length, and the cache is longer than the sequences."""
     check("GroupQueryAttention", grouped(1, 4, [1, 3, 2], 4), 3, **COUNTS)
 
 

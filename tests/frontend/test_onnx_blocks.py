@@ -1,4 +1,4 @@
-"""MatMulNBits and GatherBlockQuantized, against ONNX Runtime."""
+"""Tests of MatMulNBits and GatherBlockQuantized, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_half_floats() -> None:
 def test_weights_stay_packed() -> None:
     known = weights(512, 512, 4, 32, "none", "float32")
     proto = model(known, 512, 512, "float32", bits=4, block_size=32)
-    assert len(vm.build(from_onnx(proto), "bytecode").to_bytes()) < 300_000  # as floats they are 1 MB
+    assert len(vm.build(from_onnx(proto), "bytecode").to_bytes()) < 300_000  # floats would take 1 MB
 
 
 @pytest.mark.parametrize("attributes", [{"bits": 3, "block_size": 32}, {"bits": 4, "block_size": 12}])

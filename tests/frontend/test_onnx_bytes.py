@@ -1,4 +1,4 @@
-"""The digest of a model covers the files with its external data, also those of subgraphs."""
+"""The digest of a model includes the files with external data, also those that only subgraphs use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = np.float32([1, 2])
 
 
 def external(tensor: onnx.TensorProto, location: str, folder: Path, values: np.ndarray) -> None:
-    """Move the elements of a tensor to a file."""
+    """Write `values` to a file as the external data of a tensor."""
     (folder / location).write_bytes(values.tobytes())
     tensor.ClearField("float_data")
     tensor.ClearField("raw_data")
@@ -30,7 +30,7 @@ def external(tensor: onnx.TensorProto, location: str, folder: Path, values: np.n
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A model with external data in the main graph and in a branch."""
+    """Save a model with external data in the main graph and in a branch of an If."""
     proto = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["": 17]>
         g (float[2] x, bool c) => (float[2] y) <float[2] w = {1, 2}> {
@@ -49,7 +49,7 @@ def model(tmp_path: Path) -> Path:
 def run(model: Path) -> list[float]:
     loaded = relvm.load_model(model, threads=1)
     result = loaded(X, np.array(True)).numpy().tolist()
-    loaded.wait_compiled()  # until then, the build may not be in the cache
+    loaded.wait_compiled()  # the build is then in the cache
     return result
 
 
@@ -65,7 +65,7 @@ def test_a_model_with_external_data_is_cached_until_a_file_changes(
 ) -> None:
     assert run(model) == [111, 222]
     with monkeypatch.context() as patch:
-        patch.setattr("relvm.frontend.onnx.from_onnx", None)  # what is cached is not imported
+        patch.setattr("relvm.frontend.onnx.from_onnx", None)  # a cached model is not imported
         assert run(model) == [111, 222]
     for name, values, result in (("w.bin", [0, 0], [101, 202]), ("k.bin", [5, 5], [6, 7])):
         (model.parent / name).write_bytes(np.float32(values).tobytes())
@@ -78,7 +78,7 @@ def test_models_without_external_data_need_no_folder() -> None:
     )
     content = proto.SerializeToString()
     assert b"\x08location" in content
-    assert model_digest(content, None) == ("", {})  # it may be the key of external data
+    assert model_digest(content, None) == ("", {})  # the string could be the key of external data
     renamed = content.replace(b"location", b"elsewher")
     assert model_digest(renamed, None) == (content_digest(renamed), {})
 

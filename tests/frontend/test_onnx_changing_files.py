@@ -1,4 +1,4 @@
-"""A model's file that changes between its import and its build: what was read is built, and kept under its own name."""
+"""If a model file changes after it was read, the version that was read is built, and cached under its own key."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.onnx import from_onnx
 
-SIZE = 4096  # elements; as many bytes of weights are not parsed by protobuf
+SIZE = 4096  # number of elements; so large weights are not parsed by protobuf
 
 
 def save(path: Path, value: float, *, external: bool = False) -> None:
-    """A model that adds a number to each element, its weights in the file or beside it."""
+    """Save a model that adds `value` to each element.  external: whether the weights are in a separate file."""
     model = make_model(
         [helper.make_node("Add", ["x", "w"], ["y"])],
         [("x", np.float32, [SIZE])],
@@ -58,7 +58,7 @@ def test_a_file_that_is_replaced(tmp_path: Path, cache: None, external: bool) ->
 def test_a_file_that_is_replaced_before_its_native_code_is_compiled(
     tmp_path: Path, cache: None, monkeypatch: pytest.MonkeyPatch, external: bool
 ) -> None:
-    """The model that was loaded runs on, and the cache does not get the code of the other one under its name."""
+    """The loaded model keeps working, and the code of the new model is not cached under the key of the old one."""
     path, x = tmp_path / "model.onnx", np.zeros(SIZE, np.float32)
     save(path, 1.0, external=external)
     with monkeypatch.context() as patch:
@@ -66,7 +66,7 @@ def test_a_file_that_is_replaced_before_its_native_code_is_compiled(
         assert relvm.load_model(path)(x).numpy()[0] == 1.0
     for thread in threading.enumerate():
         if thread.name == "relvm cache":
-            thread.join()  # then the cache has the bytecode
+            thread.join()  # the bytecode is then in the cache
 
     def replace_and_compile(*arguments: object) -> None:
         save(path, 2.0, external=external)

@@ -1,4 +1,4 @@
-"""DequantizeLinear, an operator, QuantizeLinear: products of bytes in the place of products of floats."""
+"""Tests of QDQ fusion: integer products replace DequantizeLinear, a float product and QuantizeLinear."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ RANDOM = np.random.default_rng(5)
 
 
 def check(text: str, *arrays: np.ndarray, expected: str, absent: str) -> None:
-    """The same as ONNX Runtime without its optimisations, of operators that are `expected`, and of none `absent`."""
+    """Assert that a graph has the same results as in ONNX Runtime without optimizations.
+
+    expected, absent: operators that the imported program must and must not contain.
+    """
     proto = parse_model(text, opset=21)
     program = print_module(from_onnx(proto))
     assert f"= {expected}(" in program
@@ -23,7 +26,7 @@ def check(text: str, *arrays: np.ndarray, expected: str, absent: str) -> None:
     for ours, theirs in zip(got, wanted, strict=True):
         if ours.dtype.kind == "f":
             assert_answers([ours], [theirs], rtol=1e-5, atol=1e-4)
-        else:  # by one, where a sum of floats lies half way
+        else:  # results can differ by one if a sum of floats is halfway between two integers
             assert ours.dtype == theirs.dtype
             assert np.abs(ours.astype(int) - theirs.astype(int)).max() <= 1
 

@@ -1,4 +1,4 @@
-"""Models in files: weights are read once, and not copied again; what is inconsistent is refused by a typed error."""
+"""Tests of model files: weights are read once and not copied, and inconsistent files raise typed errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_bytes_and_models_give_what_files_give(tmp_path: Path) -> None:
 
 
 def external(path: Path, **entries: object) -> onnx.ModelProto:
-    """The model with its weights in another file."""
+    """Save a model with external data, and return it.  entries: the entries of external_data."""
     model = large_model()
     tensor = model.graph.initializer[0]
     tensor.ClearField("raw_data")

@@ -1,4 +1,4 @@
-"""Functions of a model and of ONNX: attributes, scopes, opsets, calls of calls, and what is refused."""
+"""Tests of functions of models and of ONNX: attributes, scopes, opsets, nested calls, and unsupported functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ X = np.random.default_rng(3).standard_normal((2, 3)).astype(np.float32)
 
 
 def model_of(graph: str, *functions: str, opset: int = 18) -> onnx.ModelProto:
-    """A graph in ONNX's text form, and functions of the domain `own`."""
+    """Return a model with a graph and functions of the domain `own`, all in ONNX's text form."""
     head = f'<ir_version: 10, opset_import: ["" : {opset}, "own" : 1]>'
     model = parser.parse_model(f"{head} {graph}")
     model.functions.extend(parser.parse_function(function) for function in functions)
@@ -44,7 +44,7 @@ def test_attributes_are_the_calls_or_the_functions_defaults() -> None:
 
 
 def test_names_inside_are_not_those_outside() -> None:
-    """`scaled` and `f` are values of the caller and of the function."""
+    """Both the caller and the function have values named `scaled` and `f`."""
     graph = """g (float[2, 3] x) => (y, z)
     { scaled = Neg(x) f = Abs(x) y = own.scaled <factor = 2.0> (scaled) z = Sub(scaled, f) }"""
     check(model_of(graph, SCALED), X)
@@ -70,7 +70,7 @@ def test_a_function_calls_another_in_its_graphs_too() -> None:
 
 
 def test_a_function_has_opsets_of_its_own() -> None:
-    """Of opset 11 axes are an attribute, and a softmax is of a matrix."""
+    """The function uses opset 11, in which axes are an attribute and Softmax flattens its input to a matrix."""
     function = """<domain: "own", opset_import: ["" : 11]> old (x) => (y)
     { wide = Unsqueeze <axes = [0]> (x) soft = Softmax <axis = 1> (wide) y = Squeeze <axes = [0]> (soft) }"""
     graph = "g (float[2, 3] x) => (y) { a = own.old(x) axes = Constant <value_ints = [0]> () y = Unsqueeze(a, axes) }"
@@ -154,7 +154,7 @@ def test_what_is_wrong_with_a_call_is_said(functions: list[str], call: str, mess
 
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 def test_losses_of_symbolic_size(reduction: str) -> None:
-    """Functions of ONNX; some labels are those that do not count."""
+    """The losses are functions of ONNX.  Some labels are equal to ignore_index."""
     attributes = f'reduction = "{reduction}", ignore_index = 9'
     model = model_of(
         f"""g (float[n, c, h] x, int64[n, h] labels, float[c] weights) => (a, p, b)
@@ -174,7 +174,7 @@ def test_an_error_names_the_call_and_the_node_inside() -> None:
 
 
 def test_an_initializer_without_values_in_a_function_of_the_onnx_package() -> None:
-    """The onnx package builds FlexAttention's body as text, which it cannot parse again here."""
+    """The onnx package creates the body of FlexAttention as text, and cannot parse this text here."""
     shape = [1, 2, 3, 4]
     names = ("q", "k", "v", "y")
     values = {name: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in names}

@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime's optimiser makes of several, against ONNX Runtime."""
+"""Tests of the fused operators that ONNX Runtime's optimizer creates, compared with ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small ONNX files that state huge sizes: they import as a small program, or are rejected by a typed error, at once."""
+"""Small ONNX files with huge sizes are quickly imported as a small program, or rejected with a typed error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from relvm.frontend.onnx import from_onnx
 
 F32, I64 = TensorProto.FLOAT, TensorProto.INT64
 SIZES = (10**5, 10**8, 1 << 40, (1 << 62) + 1)
-MEMORY = 3 << 30  # bytes of address space for all of them
+MEMORY = 3 << 30  # limit on the address space of the process that imports all cases
 SECONDS = 100
 
 _TREE = {
@@ -29,7 +29,10 @@ _CUBE = [1, 1, 4, 4]
 
 
 def cases(n: int) -> dict[str, tuple]:
-    """Nodes by name: operator, inputs, attributes.  An input is a shape of floats (a tuple), a constant, or None."""
+    """Return, by name, the operator, inputs and attributes of nodes whose sizes depend on `n`.
+
+    An input is the shape of a float input (a tuple), a constant, or None.
+    """
     return {
         "BlackmanWindow": ("BlackmanWindow", [n], {}),
         "Bernoulli": ("Bernoulli", [(n,)], {}),
@@ -73,7 +76,7 @@ def cases(n: int) -> dict[str, tuple]:
 
 
 def model(operator: str, inputs: list, attributes: dict) -> ModelProto:
-    """A model of one node."""
+    """Return a model of one node."""
     domain, _, op = operator.rpartition(".")
     names, given, constants = [], [], []
     for i, value in enumerate(inputs):
@@ -93,7 +96,7 @@ def model(operator: str, inputs: list, attributes: dict) -> ModelProto:
 
 
 def main() -> None:
-    """Import each case with little memory; print what was neither imported nor rejected."""
+    """Import each case with limited memory.  Print the cases that were neither imported nor rejected."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -103,7 +106,7 @@ def main() -> None:
                 from_onnx(model(*case))
             except RelvmError as error:
                 assert "the node is malformed" not in str(error), f"{name} of {n}: {error}"
-            except ValueError as error:  # a number that protobuf or NumPy cannot hold: there is no such model
+            except ValueError as error:  # protobuf or NumPy cannot represent the number, so there is no such model
                 assert n > 1 << 61, f"{name} of {n}: {error}"
 
 

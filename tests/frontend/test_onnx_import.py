@@ -1,4 +1,4 @@
-"""The ONNX importer on small graphs: operators, shapes, control flow, and what is refused."""
+"""Tests of the ONNX importer on small graphs: operators, shapes, control flow, and unsupported models."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ F = np.float32
 
 
 def against_onnx(proto, *arrays):
-    """Runs a model everywhere and compares with the onnx package's own evaluator."""
+    """Run a model in every mode and target, and compare the results with the onnx package's reference evaluator."""
     names = [item.name for item in proto.graph.input if item.name not in {i.name for i in proto.graph.initializer}]
     expected = ReferenceEvaluator(proto).run(None, dict(zip(names, arrays, strict=True)))
     assert_answers(outputs(run_everywhere(from_onnx(proto), *arrays)), expected)
@@ -102,7 +102,7 @@ CASES = {
 
 
 def operators_of_suites() -> set[str]:
-    """Those that the other tests/frontend/test_onnx_*.py name, as text or in a graph's text form."""
+    """Return the operators that the other tests/frontend/test_onnx_*.py name in strings or in the text of graphs."""
     here = Path(__file__)
     texts = [path.read_text() for path in here.parent.glob("test_onnx_*.py") if path != here]
     named = re.compile(r'"([A-Z]\w+)"|= (?:[a-z.]+\.)?([A-Z]\w+)[<(]')
@@ -168,7 +168,7 @@ def test_if_sees_the_values_around_it() -> None:
 
 
 def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
-    """The shape of its result is that of the branch, so that a Reshape can be made of it."""
+    """The rank of the If's result is that of the branch, so that operators such as Flatten can use it."""
     then = branch("then", [helper.make_node("Flatten", ["x"], ["a"])], "a")
     orelse = branch("else", [helper.make_node("NotImported", ["x"], ["b"])], "b")
     nodes = [
@@ -180,7 +180,7 @@ def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
 
 
 def test_branches_of_different_ranks() -> None:
-    """Operators that follow an If and must know ranks are imported into each branch."""
+    """Operators after an If that need to know ranks are imported into each branch."""
     reduce = helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)
     then = branch("then", [reduce], "a")
     orelse = branch("else", [helper.make_node("Identity", ["x"], ["b"])], "b")
@@ -291,7 +291,7 @@ def test_a_value_that_is_never_made_is_named() -> None:
 def test_every_converter_is_tried() -> None:
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
     elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
-    # Straight renamings of relvm operators, each of which has samples of its own.
+    # _SAME contains ONNX operators that correspond to relvm operators, which have their own samples.
     from relvm.frontend.onnx.ops.elementwise_matmul_conv import _SAME
 
     names = {name.rpartition(".")[2] for name in supported()}

@@ -1,5 +1,7 @@
-"""Parts, positions and computed sizes of ONNX against ONNX Runtime, where the suite has no case: older opsets, symbolic
-dimensions, sizes that only the machine knows; and what is refused."""
+"""Tests of ONNX operators for slicing, indexing and computed sizes, compared with ONNX Runtime.
+
+The tests cover what ONNX's suite does not: older opsets, symbolic dimensions, sizes known only at run time, and
+unsupported nodes."""
 
 from __future__ import annotations
 

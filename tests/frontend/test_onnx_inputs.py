@@ -1,4 +1,4 @@
-"""Options of from_onnx for a model's inputs: names of dimensions as hints, and initializers as parameters."""
+"""Tests of options of from_onnx for inputs: dimension names as mere hints, and initializers as parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def f(*shape: int) -> np.ndarray:
 
 @pytest.fixture
 def model() -> ModelProto:
-    """z = concat(x * scale, y), where x and y share the name n and scale has an initializer."""
+    """Return a model of z = concat(x * scale, y).  The symbolic size n occurs in x and y.  scale has an initializer."""
     x, y, z = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xyz")
     scale = helper.make_tensor_value_info("scale", TensorProto.FLOAT, ["k"])
     nodes = [helper.make_node("Mul", ["x", "scale"], ["a"]), helper.make_node("Concat", ["a", "y"], ["z"], axis=0)]

@@ -1,4 +1,4 @@
-"""Loop and Scan of ONNX against ONNX Runtime: numbers of rounds, states and rows of every kind; and what is refused."""
+"""Tests of Loop and Scan, compared with ONNX Runtime: iteration counts, states, scan outputs, and unsupported nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def body(nodes: list, inputs: dict[str, tuple], outputs: dict[str, tuple]):
 
 
 def loop_body(nodes: list, states: dict[str, tuple], outputs: dict[str, tuple]):
-    """The body of a Loop: the round's number is i, whether there is one c, and whether another follows c_."""
+    """Return the body of a Loop.
+
+    i is the iteration number, c is the condition of this iteration, and c_ is the condition of the next iteration.
+    """
     return body(nodes, {"i": (I64, []), "c": (BOOL, []), **states}, {"c_": (BOOL, []), **outputs})
 
 
@@ -41,19 +44,22 @@ ROW, NUMBER = (F, ["n", 3]), (F, [])
 def same_as_onnxruntime(
     nodes: list, outputs: list[str], arrays: dict[str, Any], constants: dict[str, Any] | None = None
 ):
-    """arrays: x, whose first size has a name, and others."""
+    """Assert that nodes have the same outputs as in ONNX Runtime.
+
+    arrays: the inputs by name.  The first dimension of each array that has one is symbolic.
+    """
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
     inputs = [(name, a.dtype, ["n", *a.shape[1:]] if a.ndim else []) for name, a in arrays.items()]
     proto = make_model(nodes, inputs, outputs, constants)
     feeds = list(arrays.values())
     got, wanted = c_answers(proto, feeds), onnxruntime_answers(proto, feeds)
-    # Without a round, ONNX Runtime gives rows sizes of 0 where they have names.
+    # If there are no iterations, symbolic sizes of scan outputs are 0 in ONNX Runtime.
     wanted = [w.reshape(g.shape) if not w.size and g.ndim == w.ndim else w for g, w in zip(got, wanted, strict=True)]
     assert_answers(got, wanted)
 
 
 def counted(limit: Any, condition: str = "", nodes: list | None = None):
-    """y = x + x + ..., and the sums on the way."""
+    """Return nodes, outputs and constants of a Loop that computes y = x + x + ..., and collects the partial sums."""
     graph = loop_body([KEEP, *(nodes or SUM)], {"s": ROW}, {"s_": ROW, "r": NUMBER, "s2": ROW})
     graph.node.append(helper.make_node("Add", ["s_", "k"], ["s2"]))
     node = helper.make_node("Loop", ["m", condition, "x"], ["y", "r_all", "s_all"], body=graph)
@@ -85,13 +91,13 @@ def test_a_round_for_each_row() -> None:
     constants = {"k": np.float32(1), "zero": np.array(0, np.int64)}
     same_as_onnxruntime([*before, *nodes], outputs, {"x": X}, constants)
     module = from_onnx(make_model([*before, *nodes], [("x", np.float32, ["n", 3])], outputs, constants))
-    assert str(module["main"].body.type.fields[1]) == "f32[n]"  # as many rows as rounds
+    assert str(module["main"].body.type.fields[1]) == "f32[n]"  # one row for each iteration
     assert str(module["main"].body.type.fields[2]) == "f32[n, n, 3]"
 
 
 @pytest.mark.parametrize("limit", [None, 4, 100])
 def test_while(limit: int | None) -> None:
-    """Doubles until the largest is over 50."""
+    """The loop doubles x until the largest element is at least 50."""
     graph = loop_body(
         [
             helper.make_node("Add", ["s", "s"], ["s_"]),
@@ -108,7 +114,7 @@ def test_while(limit: int | None) -> None:
 
 
 def test_sizes_that_a_round_changes() -> None:
-    """The state grows; the rows are parts of it whose size depends on x."""
+    """The state grows in each iteration, and a row of the scan output is computed from it."""
     graph = loop_body(
         [
             KEEP,

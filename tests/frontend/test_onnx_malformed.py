@@ -1,4 +1,4 @@
-"""Models that are wrong: each is refused by an error that says what, and nothing that comes in does more than that."""
+"""Malformed models are rejected with an error that describes the problem, and have no other effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = ("x", F, [2, 3])
 
 
 def node(op: str, inputs: str = "x", outputs: str = "y", **attributes) -> ModelProto:
-    """A model of one node of x, f32[2, 3], and of constants: i, i64[1]; k, i64[]."""
+    """Return a model of one node.  Its inputs can be x, f32[2, 3], and the constants i, i64[1], and k, i64[]."""
     made = helper.make_node(op, inputs.split(), outputs.split(), **attributes)
     return make_model([made], [X], outputs.split(), {"i": np.array([2], I64), "k": np.array(2, I64)})
 
@@ -35,7 +35,7 @@ def changed(change: Callable[[ModelProto], object], model: ModelProto | None = N
 
 
 def with_functions(count: int, calls: int) -> ModelProto:
-    """Functions each of which calls the next `calls` times."""
+    """Return a model with `count` functions, each of which calls the next one `calls` times."""
     model = make_model([helper.make_node("f0", ["x"], ["y"], domain="own")], [X], ["y"])
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
     for i in range(count):
@@ -47,7 +47,7 @@ def with_functions(count: int, calls: int) -> ModelProto:
 
 
 def nested(depth: int) -> ModelProto:
-    """An If in an If in an If."""
+    """Return a model with nested Ifs."""
     model = make_model([], [X, ("c", bool, [])], ["y"])
     graph = model.graph
     for _ in range(depth):
@@ -66,7 +66,7 @@ BRANCH = "then_branch = t () => (z) { z = Neg (x) }, else_branch = e () => (z) {
 
 GRAMS = {"max_gram_length": 1, "min_gram_length": 1, "mode": "TF", "ngram_counts": [0], "pool_int64s": [1]}
 
-# The model, and what the message has.
+# For each model, a pattern that the error message must match.
 REFUSED = {
     "a value made twice": (
         text("y = Relu (x) y = Neg (x)"),
@@ -210,7 +210,7 @@ def test_what_is_no_model_at_all(model) -> None:
         from_onnx(model)
 
 
-# Sizes that come when the model runs: the operator, sizes, the inputs.
+# Invalid sizes that are only known at run time: the operator, the sizes and the inputs.
 LATE = [
     ("ConstantOfShape", [2**60, 2**60], "s"),
     ("ConstantOfShape", [-5], "s"),
@@ -230,7 +230,7 @@ def test_sizes_without_bound_fail_when_they_come(op: str, sizes: list[int], inpu
             machine["main"](*(given[name][1] for name in names))
 
 
-# What looks odd and is right.
+# Unusual but valid models.
 ACCEPTED = {
     "an input is an output": text("", result="float[2, 3] x"),
     "an output twice": changed(lambda m: m.graph.output.add().CopyFrom(m.graph.output[0])),
@@ -252,7 +252,7 @@ def test_accepted(name: str) -> None:
     assert from_onnx(ACCEPTED[name])["main"].body.type is not None
 
 
-# ONNX wants nodes to stand behind what they use; models that are made by changing others often do not.
+# ONNX requires topological order, but tools that modify models often do not maintain it.
 UNORDERED = {
     "two nodes": "y = Neg (a) a = Relu (x)",
     "three nodes": "b = Neg (a) y = Neg (d) d = Neg (b) a = Relu (x)",

@@ -1,4 +1,4 @@
-"""ai.onnx.ml: trees, linear models, support vectors, features; against ONNX Runtime."""
+"""Tests of the operators of ai.onnx.ml, such as trees and linear models, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS = np.round(RANDOM.standard_normal((40, FEATURES)), 1).astype(np.float32)
 def model(
     op: str, outputs: int, version: int = 3, dtype=np.float32, shape=("n", FEATURES), **attributes
 ) -> onnx.ModelProto:
-    """A model of one operator of x."""
+    """Return a model of one operator with the input x."""
     node = helper.make_node(op, ["x"], [f"y{i}" for i in range(outputs)], domain="ai.onnx.ml", **attributes)
     x = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
     results = [helper.make_empty_tensor_value_info(f"y{i}") for i in range(outputs)]
@@ -36,7 +36,10 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 
 
 def trees(count: int, depth: int, modes=MODES[:1], nan: bool = False) -> tuple[dict, list[tuple[int, int]]]:
-    """The attributes of random trees' nodes, and their leaves."""
+    """Return the node attributes of random trees, and the leaves as pairs of tree number and node number.
+
+    nan: whether nodes specify the branch for missing values.
+    """
     rows: dict[str, list] = {
         name: [] for name in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids")
     }
@@ -115,7 +118,7 @@ def test_classifiers(classes: int, transform: str) -> None:
 
 
 def test_two_scores_for_two_classes() -> None:
-    """Against ONNX's reference: ONNX Runtime does not give the labels of the model here."""
+    """Compare with ONNX's reference evaluator, because ONNX Runtime does not return the labels of the model here."""
     nodes, leaves = trees(8, 4)
     attributes = {**nodes, **says("class", leaves, range(2)), "classlabels_int64s": [7, -1]}
     made = model("TreeEnsembleClassifier", 2, **attributes)
@@ -276,7 +279,7 @@ def test_columns_are_chosen_and_put_together() -> None:
 
 
 def test_trees_with_leaves_in_a_table_of_their_own() -> None:
-    """Against ONNX's reference: two trees, of which one asks whether a feature is in a set."""
+    """Compare two trees, one with a set-membership test, with ONNX's reference evaluator."""
     tables = {
         "nodes_splits": numpy_helper.from_array(np.array([0.5, np.nan], np.float32), "splits"),
         "nodes_featureids": [0, 2],
@@ -297,7 +300,7 @@ def test_trees_with_leaves_in_a_table_of_their_own() -> None:
 
 
 def test_equal_leaves_are_one_and_come_first() -> None:
-    """A root whose ways lead to a leaf of 2 and to a node with leaves of 2 and 3."""
+    """The root has a leaf of weight 2 and a node, which has two leaves of weights 2 and 3."""
     yes, no = np.array([1, 1, 3, 3, 4]), np.array([2, 1, 4, 3, 4])
     features, thresholds, tests = np.array([5, 0, 6, 0, 0]), np.array([0.5, 0, 0.25, 0, 0]), np.array(["<="] * 5)
     weights = np.array([[0], [2], [0], [2], [3]], np.float32)

@@ -1,5 +1,7 @@
-"""Neural operators of ONNX against ONNX Runtime, where the suite has no case: older opsets, attributes together, sizes
-that are symbolic; and what is refused."""
+"""Tests of ONNX operators of neural networks, compared with ONNX Runtime.
+
+The tests cover what ONNX's suite does not: older opsets, combinations of attributes, symbolic sizes, and unsupported
+nodes."""
 
 from __future__ import annotations
 
@@ -27,8 +29,11 @@ def numbers(*shape: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A node on x.  inputs: the other inputs in order, constants; None: left out.  sizes: of x; those in `fixed` are
-    never symbolic."""
+    """A node with the input `x`.
+
+    inputs: the other inputs, which are constants, with None for an omitted input.  outputs: the number of outputs.
+    fixed: the axes of x whose sizes are never symbolic.
+    """
 
     op: str
     x: np.ndarray
@@ -164,7 +169,8 @@ def resize_cases() -> list[Case]:
             attributes = {"coordinate_transformation_mode": how, "mode": mode}
             cases += [Case("Resize", x, attributes, (None, scales), 19) for scales in (larger, odd)]
     roi, sizes = np.float32([0, 0, 0.2, -0.1, 1, 1, 0.8, 1.2]), np.array([1, 2, 9, 4])
-    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}  # between two elements, and on the last one
+    # The positions include ties between two elements, and the last element.
+    crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}
     tie = np.float32([0, 0, 0.1, -0.2, 1, 1, 0.8, 1])
     cases.append(Case("Resize", numbers(1, 2, 6, 5), crop, (tie, None, np.array([1, 2, 3, 7])), 13))
     for mode in ("nearest", "linear", "cubic"):
@@ -231,7 +237,7 @@ CASES = [
 
 @cache
 def machines() -> Machines:
-    """Machines with two functions for each case: sizes known, and symbolic."""
+    """Return machines with two functions for each case, one with known and one with symbolic sizes."""
     models = [(f"f{i}_{int(s)}", case.model(s)) for i, case in enumerate(CASES) for s in (False, True)]
     return machines_of_models(dict(models))
 

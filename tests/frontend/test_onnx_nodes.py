@@ -1,6 +1,7 @@
-"""The ONNX suite's cases of single operators on NumPy kernels, and with known inputs on both kinds and in both modes.
+"""The ONNX suite's cases of single operators.
 
-onnx_backend.py runs the suite's own models natively.
+The unchanged models run with NumPy kernels.  Models in which some inputs are initializers also run with C kernels, in
+both modes.  onnx_backend.py runs the unchanged models with C kernels.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from relvm.frontend.onnx import from_onnx
 
 CASES = suite_cases(OPERATORS)
 REFUSED = {name: reason for operator in OPERATORS.values() for name, reason in operator.refused.items()}
-KNOWN = " with known inputs"  # a second function of a case, where the operator has inputs that may be known
+KNOWN = " with known inputs"  # marks the second function of a case, in which some inputs are initializers
 RUNNING = [
     (family, name + ending)
     for family, row in FAMILIES.items()
@@ -40,7 +41,7 @@ def is_of_the_suite(name: str) -> bool:
 
 @cache
 def machines(family: str, *, changed: bool) -> Machines:
-    """Machines for the models of the suite, or for those that are changed."""
+    """Return machines for the unchanged models of a family or, if `changed`, for the models with initializers."""
     names = [name for of, name in RUNNING if of == family and is_of_the_suite(name) != changed]
     ways = FAMILIES[family].ways if changed else [("bytecode", "numpy")]
     return machines_of_models({name: model_and_inputs(name)[0] for name in names}, ways)

@@ -1,5 +1,6 @@
-"""Random nodes against ONNX Runtime: dtypes, shapes, empty and symbolic sizes, attributes, what is known and what is
-only known when the program runs, versions of the definitions."""
+"""Tests of random ONNX nodes, compared with ONNX Runtime.
+
+The nodes vary in opset, dtypes, shapes, attributes, symbolic sizes, and in which inputs are constants."""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from onnx import defs, helper
 from relvm.frontend.onnx import from_onnx
 
 ROUNDS = 12
-NEWEST = 22  # that ONNX Runtime has all kernels of
+NEWEST = 22  # the newest opset for which ONNX Runtime has all kernels
 DTYPES = ("float32", "float64", "int32", "int64", "float32")
 
 
 @dataclass
 class Draft:
-    """A node in the making.  arrays: its inputs, None being one that is left out."""
+    """A node under construction.  arrays: its inputs, with None for an omitted input."""
 
     random: np.random.Generator
     arrays: list[np.ndarray | None] = field(default_factory=list)
@@ -31,7 +32,7 @@ class Draft:
     outputs: int = 1
 
     def number(self, low: int, high: int) -> int:
-        """From low to high, both included."""
+        """Draw an integer from `low` to `high`, both included."""
         return int(self.random.integers(low, high + 1))
 
     def one_of(self, *choices: Any) -> Any:
@@ -63,7 +64,7 @@ def broadcast(draft: Draft, opset: int) -> None:
 
 
 def reduction(draft: Draft, opset: int) -> None:
-    """Not of nothing, which ONNX Runtime leaves as it is where there are no axes."""
+    """Draw a reduction of a nonempty tensor, because ONNX Runtime does not reduce empty tensors without axes."""
     shape = [size or 1 for size in draft.shape()]
     draft.tensor(shape, draft.one_of(*DTYPES), 1)
     axes = [int(axis) - draft.one_of(0, len(shape)) for axis in draft.random.permutation(len(shape))]
@@ -165,13 +166,13 @@ OPERATORS: dict[str, Callable[[Draft, int], None]] = {
 
 
 def versions(op: str) -> list[int]:
-    """Opsets from 13 on in which the definition is new, and 13."""
+    """Return 13 and all later opsets up to NEWEST that change the definition of the operator."""
     found = {schema.since_version for schema in defs.get_all_schemas_with_history() if schema.name == op}
     return sorted({13} | {version for version in found if 13 < version <= NEWEST})
 
 
 def made(op: str, seed: int) -> tuple[onnx.ModelProto, list[np.ndarray]]:
-    """A model of one node, and its inputs."""
+    """Return a model of one random node, and its inputs.  seed: the seed of all random choices."""
     draft = Draft(np.random.default_rng([seed, *op.encode()]))
     opset = draft.one_of(*versions(op))
     OPERATORS[op](draft, opset)
@@ -195,7 +196,7 @@ def test_as_onnxruntime_has_it(op: str) -> None:
         model, arrays = made(op, seed)
         try:
             wanted = onnxruntime_answers(model, arrays)
-        except Exception:  # has no kernel for the dtype
+        except Exception:  # ONNX Runtime has no kernel for the dtype
             continue
         ((machine),) = machines(from_onnx(model), [("bytecode", "numpy")]).values()
         assert_answers(outputs(plain(machine["main"](*arrays))), wanted, 1e-4, 1e-5)

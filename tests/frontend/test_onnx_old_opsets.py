@@ -1,4 +1,4 @@
-"""Operators of ONNX before opset 7, which ONNX Runtime does not have: what NumPy gives."""
+"""Tests of ONNX operators before opset 7, compared with NumPy, because ONNX Runtime does not support them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FUNCTIONS = {
 
 
 def of_two(op: str, second: tuple[int, ...], **attributes):
-    """A model of |x| where the operator is a power, else x, and a second tensor."""
+    """Return a module that applies `op` to x and a second tensor.  Powers use |x|, to avoid NaN."""
     nodes = [helper.make_node("Abs" if op == "Pow" else "Identity", ["x"], ["z"])]
     nodes.append(helper.make_node(op, ["z", "y"], ["r"], **attributes))
     given = [("x", np.float32, ["n", 3, 4]), ("y", np.float32, list(second))]

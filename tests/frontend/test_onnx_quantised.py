@@ -1,5 +1,6 @@
-"""Quantised operators of ONNX and of ONNX Runtime, against the latter: dtypes, blocks, constant weights; and what is
-refused."""
+"""Tests of the quantized operators of ONNX and ONNX Runtime, compared with ONNX Runtime.
+
+The tests cover dtypes, blocks, constant weights, and unsupported nodes."""
 
 from __future__ import annotations
 
@@ -25,13 +26,18 @@ def numbers(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
 
 
 def weights(dtype: str, *shape: int) -> np.ndarray:
-    """Numbers, of i8 with 7 bits only: ONNX Runtime saturates their products with u8 on some processors."""
+    """Return random weights.  i8 weights have only 7 bits, because ONNX Runtime can saturate products of u8 and i8."""
     return numbers(dtype, *shape) // np.array(2 if dtype == "int8" else 1, dtype)
 
 
 def check(op: str, arrays: list, domain: str = "", outputs: int = 1, opset: int = 17, exact: bool = True, **attributes):
-    """The same as ONNX Runtime, the first axis of the first input, and of others that begin with as many places and
-    are of its rank, being symbolic; arrays: None is left out."""
+    """Assert that a node has the same outputs as in ONNX Runtime.
+
+    The first size of the first input is symbolic, and so is that of each other input with the same rank and first size.
+
+    arrays: the inputs, with None for an omitted input.   outputs: the number of outputs.   exact: whether integers must
+    be equal, or may differ by one.
+    """
     names = ["" if array is None else f"x{i}" for i, array in enumerate(arrays)]
     given = [(name, np.asarray(array)) for name, array in zip(names, arrays, strict=True) if name]
     first = given[0][1]
@@ -49,7 +55,7 @@ def check(op: str, arrays: list, domain: str = "", outputs: int = 1, opset: int 
 
 
 def assert_close_to_integers(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    """They differ by one at most, where a sum of floats lies half way between two integers."""
+    """Assert that integers differ by at most one, as if a sum of floats was halfway between two integers."""
     got, wanted = ([array.astype(np.int32) for array in arrays] for arrays in (got, wanted))
     assert all(np.abs(g - w).max() <= 1 for g, w in zip(got, wanted, strict=True))
 
@@ -112,7 +118,7 @@ def test_matmul_integer(a: tuple, b: tuple, b_dtype: str) -> None:
 
 
 def test_matmul_integer_of_vectors_and_rows() -> None:
-    """ONNX Runtime has no zero point for each row."""
+    """Compare with NumPy, because ONNX Runtime does not support a zero point for each row."""
     a, b, rows = numbers("uint8", 3, 5), numbers("int8", 5, 4), numbers("uint8", 3)
     node = helper.make_node("MatMulInteger", ["a", "b", "z"], ["y"])
     proto = make_model([node], [("a", a.dtype, ["m", 5]), ("b", b.dtype, [5, 4]), ("z", rows.dtype, ["m"])], ["y"])

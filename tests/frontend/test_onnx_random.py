@@ -1,4 +1,4 @@
-"""Random numbers: as they should be distributed, the same in every way for a seed, others in every run."""
+"""Tests of random numbers: their distribution, equal numbers in all modes for a seed, and new numbers in every run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_run_and_every_node_has_numbers_of_its_own(made) -> None:
     for i in (0, 1, 2, 4, 7):
         assert (one[i] == other[i]).mean() < 0.01
     assert (one[1] == one[2]).mean() < 0.01
-    np.testing.assert_array_equal(one[5], other[5])  # of a seed of its own
+    np.testing.assert_array_equal(one[5], other[5])  # the node has a seed
 
 
 def test_numbers_are_distributed_as_asked_for(made) -> None:

@@ -1,4 +1,4 @@
-"""GRU, LSTM and RNN of ONNX against ONNX Runtime: attributes together, sizes that are symbolic; and what is refused."""
+"""Tests of GRU, LSTM and RNN, compared with ONNX Runtime: attributes, symbolic sizes, and unsupported nodes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ NAMES = {"RNN": 1, "GRU": 2, "LSTM": 3}
 def cell(
     op: str, given: str, steps: int = 5, batch: int = 3, hidden: int = 6, constant: bool = True, **attributes: Any
 ):
-    """A model of one node and its inputs.  given: which optional inputs there are, of B, L(engths), H, C, P.  The
-    sizes of x have names; the others' are constants, or inputs."""
+    """Return a model of one node, and its inputs.  The sizes of x are symbolic.
+
+    given: the optional inputs: B (biases), L (lengths), H, C (initial states) and P (peepholes).   constant: whether
+    inputs other than x and L are initializers.
+    """
     random = np.random.default_rng(7)
     directions = 2 if attributes.get("direction") == "bidirectional" else 1
     gates, inputs = GATES[op], 4
@@ -93,7 +96,7 @@ def test_activations(op: str, names: tuple, numbers: dict) -> None:
 
 
 def test_the_batch_may_come_first() -> None:
-    """ONNX Runtime has no layout 1: the same model with transpositions around it is what is compared with."""
+    """ONNX Runtime does not support layout 1, so it runs the model with layout 0 and transpositions around it."""
     for op, given in (("GRU", "BH"), ("LSTM", "BHC"), ("RNN", "H")):
         plain_model, (x,) = cell(op, given, direction="bidirectional")
         wanted = onnxruntime_answers(plain_model, [x])
@@ -119,7 +122,7 @@ def test_a_model_serves_every_length_and_batch() -> None:
 
 
 def test_sizes_of_weights_may_have_names() -> None:
-    """They are checked when the program runs."""
+    """Symbolic sizes of weights are checked at run time."""
     proto, arrays = cell("LSTM", "BHCP", constant=False)
     wanted = onnxruntime_answers(proto, arrays)
     for info in proto.graph.input:

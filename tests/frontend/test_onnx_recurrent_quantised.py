@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM, against ONNX Runtime."""
+"""Tests of DynamicQuantizeLSTM, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def case(ways: int, dtype: str, per_column: bool, lengths: bool, states: bool) -
     ],
 )
 def test_directions(direction: str, dtype: str, per_column: bool, lengths: bool, states: bool) -> None:
-    """Values half way between two bytes may be rounded differently, hence the absolute tolerance."""
+    """Values halfway between two bytes can be rounded differently, hence the absolute tolerance."""
     weights, feeds = case(2 if direction == "bidirectional" else 1, dtype, per_column, lengths, states)
     proto = model(weights, feeds, ORDER, direction=direction)
     against_onnxruntime(proto, *feeds.values(), rtol=0, atol=2e-3)

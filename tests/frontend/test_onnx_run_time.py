@@ -1,4 +1,4 @@
-"""ONNX graphs whose axes, shapes and counts are inputs: known only when the program runs."""
+"""Tests of ONNX graphs whose axes, shapes and counts are inputs, and are known only at run time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def whole(*numbers: int) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
-# A graph, and values of its inputs behind x.
+# For each case, a graph and the values of the inputs after x.
 GRAPHS: dict[str, tuple[str, tuple[np.ndarray, ...]]] = {
     "two axes": (
         "g (float[n, 2, m] x, int64[2] axes) => (float[p] y) { y = ReduceMean<keepdims = 0>(x, axes) }",
@@ -182,7 +182,7 @@ GRAPHS |= {
 
 
 def test_an_axis_that_stays_is_not_resampled() -> None:
-    """Weights of 0 would make NaN of what is infinite."""
+    """An axis that keeps its size is copied, because interpolation with weights of 0 would turn infinities into NaN."""
     x = np.where(X.max() == X, np.inf, X).astype(np.float32)
     against_onnxruntime(parse_model(GRAPHS["a Resize by scales, linear"][0], 18), x, np.ones(3, np.float32))
     against_onnxruntime(parse_model(GRAPHS["a Resize by sizes"][0], 18), x, whole(*x.shape))
@@ -205,7 +205,7 @@ def test_axes_of_what_is_empty() -> None:
     against_onnxruntime(parse_model(text.replace("Mean", "Sum"), 18), X[:0], whole(0, 1))
 
 
-# A graph, values of its inputs behind x, and what the machine says of them.
+# For each case, a graph, the values of the inputs after x, and the error message at run time.
 WRONG: dict[str, tuple[str, tuple[np.ndarray, ...], str]] = {
     "an axis outside": (GRAPHS["two axes"][0], (whole(0, 3),), r"axes outside \[-3, 3\)"),
     "an axis given twice": (GRAPHS["two axes"][0], (whole(0, -3),), "duplicate axes"),
@@ -260,7 +260,7 @@ def test_what_is_wrong_is_told_at_run_time(name: str) -> None:
 
 
 def test_sizes_of_parts_below_0() -> None:
-    """Not even where nothing uses that part."""
+    """A negative size raises an error even if the part is not used."""
     model = parse_model("g (float[n, 2, m] x, int64[2] sizes) => (float[p, q, r] z) { y, z = Split(x, sizes) }", 18)
     for machine in machines(from_onnx(model), WAYS).values():
         with pytest.raises(RelvmShapeError, match="element 0 is -1; a dimension must be at least 0"):

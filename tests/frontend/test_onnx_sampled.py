@@ -1,7 +1,7 @@
 """Tests of less common ONNX operators: image sampling (GridSample), boxes, Unique and others.
 
 Results are compared with ONNX Runtime or the onnx package's evaluator, for symbolic sizes, sizes known only at run
-time, and older opsets.  Unsupported models must be refused.
+time, and older opsets.  Unsupported models must be rejected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def against_onnx(model: onnx.ModelProto, *arrays: np.ndarray) -> None:
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("aligned", [0, 1])
 def test_a_grid_of_symbolic_size(padding: str, aligned: int) -> None:
-    """Of opset 16 the modes have other names."""
+    """In opset 16, the modes have other names than in opset 20."""
     attributes = f'padding_mode = "{padding}", align_corners = {aligned}'
     model = parse_model(
         f"""g (float[n, c, h, w] x, float[n, p, q, 2] grid) => (a, b)
@@ -55,7 +55,7 @@ def test_volumes() -> None:
 
 @pytest.mark.parametrize("aligned", [0, 1])
 def test_a_grid_for_an_image(aligned: int) -> None:
-    """Its size is that of another tensor, or only known when the program runs."""
+    """The size of the grid is that of another tensor, or is known only at run time."""
     call = f"y = AffineGrid <align_corners = {aligned}> (theta, size) }}"
     theta = numbers(2, 2, 3)
     image = parse_model(f"g (float[n, 2, 3] theta, float[n, 1, h, w] x) => (y) {{ size = Shape(x) {call}", 20)
@@ -161,7 +161,7 @@ def test_writing_past_the_end_of_a_cache_is_told() -> None:
 
 @pytest.mark.parametrize("given", [(8, 16, 8192, 0.0, 4096.0), (20, 400, 16000, 20.0, 7600.0)])
 def test_bands_of_a_spectrum(given: tuple) -> None:
-    """The numbers are known, or only when the program runs."""
+    """The inputs are constants, or are known only at run time."""
     arrays = [np.array(value, np.float32 if isinstance(value, float) else np.int64) for value in given]
     node = helper.make_node("MelWeightMatrix", list("abcde"), ["y"])
     against_onnxruntime(make_model([node], [], ["y"], dict(zip("abcde", arrays, strict=True))))
@@ -171,7 +171,7 @@ def test_bands_of_a_spectrum(given: tuple) -> None:
 
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 def test_sequences_are_counted(mode: str) -> None:
-    """The pool is in another order than the result, which has an element for no sequence."""
+    """The result is not in the order of the pool, and has an element that counts no n-gram."""
     attributes = (
         f'mode = "{mode}", min_gram_length = 1, max_gram_length = 2, max_skip_count = 1, ngram_counts = [0, 3], '
         "ngram_indexes = [4, 0, 1, 3], pool_int64s = [5, 6, 7, 5, 6], weights = [1.0, 2.5, 3.5, 4.5]"

@@ -1,4 +1,4 @@
-"""Sequences and optional values of ONNX against ONNX Runtime: made, changed, carried by loops, taken by subgraphs."""
+"""Tests of sequences and optional values, compared with ONNX Runtime: operators, loop states and subgraphs."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def sequence_map() -> Any:
 
 
 def test_a_body_for_each_item() -> None:
-    """A branch and a value from outside in the body; ONNX Runtime has no such function bodies."""
+    """The body contains a branch and uses outer values.  ONNX Runtime does not support such bodies of SequenceMap."""
     w, k = X[0, :2], np.float32(20)
     made, sizes = c_answers(sequence_map(), [[X[0], X[0, :2]], [X[1], X[0, 1:3]], w, k])
     assert_answers(made, [(X[0] + X[1]) * k, np.concatenate([X[0, :2] + X[0, 1:3], w])])
@@ -220,7 +220,7 @@ def test_a_body_for_each_item() -> None:
         c_answers(sequence_map(), [[X[0]], [X[0], X[1]], w, k])
 
 
-# ---- optional values, which ONNX's text form has no attributes for ----
+# ---- optional values, for which ONNX's text form has no attributes ----
 
 VECTOR = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
 SEQUENCE = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
@@ -273,7 +273,7 @@ def test_an_optional_sequence_that_is_an_input() -> None:
         assert_answers(c_answers(model, feed), onnxruntime_answers(model, feed))
 
 
-# ---- what fails ----
+# ---- errors ----
 
 AT = "g (seq(float[N]) s, int64 k) => (float[N] y) { y = SequenceAt(s, k) }"
 CONCAT = "g (seq(float[N]) s) => (float[M] y) { y = ConcatFromSequence<axis=0>(s) }"

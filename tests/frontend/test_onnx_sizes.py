@@ -1,5 +1,4 @@
-"""ONNX graphs whose sizes are computed: from symbolic dimensions, from constants, or only known to be equal at run
-time."""
+"""Tests of ONNX graphs with computed sizes: from symbolic dimensions, from constants, or known only at run time."""
 
 from __future__ import annotations
 
@@ -199,7 +198,7 @@ def test_bounds_of_either_sign(m: int) -> None:
 
 
 def test_sizes_without_a_name_are_different_ones() -> None:
-    """Exporters write -1, and "?", for a size that is not known."""
+    """Exporters write -1 or "?" for an unknown size, and two such sizes can differ."""
     model = parse_model("g (float[n, k] x) => (y) { y = Relu(x) }")
     dims = model.graph.input[0].type.tensor_type.shape.dim
     for one in ({"dim_value": -1}, {"dim_param": "?"}, {}):
@@ -218,5 +217,5 @@ def test_statistics_that_are_known_are_one_scale_and_one_shift() -> None:
     result = evaluate(infer_types(module), "main", x)
     scale = np.float64([2, 3]) / np.sqrt(np.float64([2, 3]) + 1e-5)
     np.testing.assert_allclose(result, (x - [[2], [3]]) * scale[:, None] + [[2], [3]], rtol=1e-5, atol=1e-5)
-    for machine in machines(module).values():  # the product and the sum are rounded once where they are one kernel
+    for machine in machines(module).values():  # a fused product and sum are rounded only once
         np.testing.assert_allclose(plain(machine["main"](x)), result, rtol=1e-5, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Windows and Fourier transforms against ONNX Runtime and NumPy: symbolic sizes, other lengths, and what is refused."""
+"""Tests of windows and Fourier transforms, compared with ONNX Runtime and NumPy: symbolic sizes, lengths, errors."""
 
 from __future__ import annotations
 

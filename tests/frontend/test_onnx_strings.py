@@ -1,4 +1,4 @@
-"""ONNX models of strings: in every mode as ONNX Runtime has them."""
+"""Tests of ONNX models with strings, in every mode, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_numbers_become_strings() -> None:
 
 def test_of_equal_keys_the_last_one_counts() -> None:
     model = node_model("LabelEncoder", [("str", ["n"])], 1, "ai.onnx.ml", keys_strings=["a", "a"], values_int64s=[5, 6])
-    expect(model, [texts("a", "b")], [[6, -1]])  # as the schema says; ONNX Runtime takes the first
+    expect(model, [texts("a", "b")], [[6, -1]])  # as in the schema; ONNX Runtime uses the first key
 
 
 def test_joined_under_broadcasting() -> None:
@@ -113,7 +113,7 @@ def test_split_as_onnxruntime_has_it() -> None:
 
 
 def test_split_as_the_reference_of_onnx_has_it() -> None:
-    """An empty string has one part, and what is behind the last part stays."""
+    """An empty string has one part if there is a delimiter, and the last part is not stripped."""
     one = node_model("StringSplit", [("str", ["n"])], 2, delimiter=",")
     expect(one, [texts("", "a,b")], [[["", ""], ["a", "b"]], [1, 2]])
     rest = node_model("StringSplit", [("str", ["n"])], 2, maxsplit=1)
@@ -177,7 +177,7 @@ g (string[n, m] x, int64[k] i, bool[n, m] c) => (string[a, b] y, string[p] z, bo
 
 
 def test_moved_strings_as_the_reference_of_onnx_has_them() -> None:
-    """ONNX Runtime loses some of the strings that it joins here."""
+    """Compare with ONNX's reference evaluator, because ONNX Runtime loses some of the joined strings here."""
     model = parse_model(MOVES, opset=20)
     feeds = {"x": NAMES, "i": np.array([1, -1, 0]), "c": np.array([[True, False, True], [False, True, False]])}
     expect(model, list(feeds.values()), ReferenceEvaluator(model).run(None, feeds))

@@ -1,4 +1,4 @@
-"""Scripts: each construct of Python that the language has, and what it means."""
+"""Tests of the meaning of each Python construct that scripts support."""
 
 # ruff: noqa: F722, F821, F841, UP037, SIM300 (scripts are not Python)
 from __future__ import annotations

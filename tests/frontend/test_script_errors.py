@@ -15,7 +15,7 @@ from relvm.ir.expr import Module
 
 _numbers = itertools.count()
 
-# The body of a function of x: f32[n], c: bool and i: i64, with a mark, ¦, before the place of the error.
+# Bodies of functions of x: f32[n], c: bool and i: i64, in which the mark ¦ precedes the location of the error.
 BODIES = [
     ("¦while c:\n    i = 1.5\nreturn i", RelvmTypeError, "i is i64 before the loop but f64 after an iteration"),
     (
@@ -141,7 +141,7 @@ BODIES = [
 
 
 def load(tmp_path, text: str):
-    """The module of a new Python file."""
+    """Write `text` to a new Python file, import it, and return the module."""
     name = f"script_{next(_numbers)}"
     path = tmp_path / f"{name}.py"
     path.write_text(text)

@@ -1,4 +1,4 @@
-"""Kernels as Python functions: what they mean, in relvm and in Python, and how their errors read."""
+"""Tests of kernels written as Python functions: their results in relvm and in Python, and their errors."""
 
 # ruff: noqa: F821, UP037 (scripts are not Python)
 from __future__ import annotations
@@ -72,7 +72,7 @@ def test_a_program_with_kernels_gives_what_the_reference_gives() -> None:
 
 
 def test_python_computes_the_same() -> None:
-    """The function of a kernel runs on NumPy arrays."""
+    """The Python function of a kernel has the same results on NumPy arrays."""
     out, count, smoothed = np.zeros(4, np.float32), np.zeros((), np.int64), np.zeros(4, np.float32)
     names = {"n": 4, "m": 9, "f32": np.float32, "exp": np.exp}
     for each in (row_sums, smooth):
@@ -126,7 +126,7 @@ def test_kernels_are_called_by_scripts_only() -> None:
         kernel(3)
 
 
-# The body of a kernel of x: f32[n], at: i64[l] and out: f32[n], with a mark, ¦, before the place of the error.
+# Bodies of kernels of x: f32[n], at: i64[l] and out: f32[n], in which the mark ¦ precedes the location of the error.
 BODIES = [
     ("for i in ¦x:\n    pass", RelvmSyntaxError, "expected a loop over one of grid, range, simd, parallel"),
     ("for ¦out[0] in range(n):\n    pass", RelvmSyntaxError, "a loop target other than names"),
@@ -164,7 +164,7 @@ BODIES = [
 
 
 def load(folder: Path, text: str) -> ModuleType:
-    """A Python module with this source."""
+    """Write `text` to a new Python file, import it, and return the module."""
     path = folder / "kernels_of_a_user.py"
     path.write_text(text)
     module = ModuleType("kernels_of_a_user")

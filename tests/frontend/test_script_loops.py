@@ -1,5 +1,5 @@
 # ruff: noqa: F821, F722
-"""Loops and scalars of the script form: what a function means as Python is what it means as a program."""
+"""Tests of loops and scalars in scripts: a function has the same results as a script and as Python."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E731, F821, F823
-"""Statements that several ways lead to: they mean what Python means, and are translated once."""
+"""Statements reached by several control flow paths have the same meaning as in Python, and are translated once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 
 def read(tmp_path, text: str):
-    """The script f of a new Python file."""
+    """Write `text` to a new Python file, import it, and return the script `f`."""
     name = f"ways_{next(_numbers)}"
     path = tmp_path / f"{name}.py"
     path.write_text(f"from __future__ import annotations\nfrom relvm import script\n\n@script\n{text}")

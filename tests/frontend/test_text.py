@@ -1,4 +1,4 @@
-"""The text form: printing and parsing are each other's inverse."""
+"""Tests of the text form: printing and parsing are inverse operations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from relvm.passes.pipeline import build_pipeline
 
 
 def check_round_trip(module: Module) -> str:
-    """The text, after checking that it reads back as the same module and prints as the same text."""
+    """Return the text of a module, after checking that it parses to an equal module, which prints as the same text."""
     text = print_module(module)
     back = parse_module(text)
     assert structural_equal(back, module), text
@@ -194,7 +194,7 @@ def test_every_type_reads_back(type_):
 
 @st.composite
 def modules(draw) -> Module:
-    """Modules of random expressions over the variables that are bound where they stand, of any name."""
+    """Generate modules of random expressions, which use variables in scope.  Variables can have unusual names."""
     names = st.sampled_from(["x", "x_1", "y", "_", "relu", "add", "fn", "a b", ""])
     annotation = st.one_of(st.none(), types())
 

@@ -1,4 +1,4 @@
-"""docs/language.md: its examples run, and its grammar knows every word of the language."""
+"""The examples of docs/language.md run, and its grammar contains every keyword of the language."""
 
 from __future__ import annotations
 

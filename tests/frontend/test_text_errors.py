@@ -11,7 +11,7 @@ from relvm.ir.printer import print_module
 from relvm.ir.type_inference import infer_types
 from relvm.ir.visitor import structural_equal
 
-# The text with a mark, ¦, right before the place of the error; the error; the message.
+# The text, in which the mark ¦ precedes the location of the error, the error class, and the message.
 CASES = [
     ("¦relu(x)", RelvmSyntaxError, "expected def, got relu"),
     ("def ¦(x: f32[n]) { return x }", RelvmSyntaxError, "expected the name of a function, got ("),

@@ -1,4 +1,4 @@
-"""The text form of kernels: it reads back as it is printed, and what is wrong is said with its place."""
+"""Tests of the text form of kernels: printed kernels parse to the same kernels, and errors have locations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relvm.ir.type_inference import infer_types
 HEAD = "kernel k(x: f32[n, m], at: i64[l]) -> (out: f32[n, m], to: i64[l]) {\n"
 FILL = "\n  out[0, 0] = 1.0\n  to[0] = 1\n}\n"
 
-# Statements as they are printed.
+# Statements in the form in which they are printed.
 BODIES = {
     "a grid": "  for i, j in grid(n, m) {\n    out[i, j] = x[i, j] * 2.0\n  }",
     "loops of each kind": (
@@ -75,7 +75,8 @@ kernel k(s: f16[], x: f32[n]) -> (out: f32[n]) {
     assert print_module(parse_module(printed)) == printed
 
 
-# The kernel with a mark, ¦, right before the place of the error; the error; the message.  A line alone is a statement.
+# The kernel, in which the mark ¦ precedes the location of the error, the error class, and the message.  A single
+# statement stands for a kernel that contains it.
 CASES = [
     ("kernel ¦(x: f32[n]) -> (out: f32[n]) { }", RelvmSyntaxError, "expected the name of a kernel, got ("),
     ("kernel k(x: f32[n]) ¦{ }", RelvmSyntaxError, "expected -> and the outputs of the kernel, got {"),

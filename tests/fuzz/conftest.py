@@ -1,4 +1,4 @@
-"""Puts this folder's own helpers on the path, and those of tests/vm and tests/ops."""
+"""Make the helper modules of this folder, tests/vm and tests/ops importable."""
 
 import sys
 from pathlib import Path

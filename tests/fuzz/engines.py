@@ -31,7 +31,7 @@ FUZZER = [source for source in sorted(HERE.glob("*.c")) if source.name not in ("
 ASAN = (
     "detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=4:malloc_context_size=8:abort_on_error=1:symbolize=0"
 )
-LARGEST = 1 << 14  # bytes of an input
+LARGEST = 1 << 14  # limit on the bytes of an input
 
 
 def main() -> int:
@@ -100,7 +100,7 @@ def _afl(folder: Path, seconds: int) -> None:
 
 
 def flags_of(source: Path) -> list[str]:
-    """Return what CMakeLists.txt compiles a source with: integers of kernels wrap around."""
+    """Return the compiler options that CMakeLists.txt uses for a source.  -fwrapv makes integers wrap around."""
     return ["-fwrapv"] if source.stem in ("element_functions", "strip_moves", "micro_kernels") else []
 
 

@@ -1,4 +1,4 @@
-"""Small programs of kernel bytecode: of operators that between them call every micro-kernel."""
+"""Small programs in kernel bytecode, for operators that together call every micro-kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _invoked(program: KernelProgram) -> frozenset[str]:
 
 
 def kernel_programs() -> dict[str, KernelProgram]:
-    """Return for each operator the shortest program that calls the same micro-kernels as others do."""
+    """Return, by name, the shortest program for each operator and each set of micro-kernels that it calls."""
     calls = []
     for sample in SAMPLES:
         if sample.op in OPERATORS:

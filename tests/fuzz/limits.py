@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
 
-SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "3"))  # each test goes on
-LEAST = 200  # cases of a test, however slow the machine is
+SECONDS = float(os.environ.get("RELVM_FUZZ_SECONDS", "3"))  # duration of each test
+LEAST = 200  # minimum number of cases of a test, even if they take longer
 FIRST = int(os.environ.get("RELVM_FUZZ_SEED", "1"))
 
 
 class TooLong(BaseException):
-    """A case that took more of the processor's time than it may; no error that what is tested would catch."""
+    """A case exceeded its limit on CPU time.  A BaseException, so that the tested code does not catch it."""
 
 
 def rounds() -> Iterator[tuple[int, Random]]:
-    """Yield the seeds FIRST, FIRST + 1, ... and random numbers from them, for one case each.
+    """Yield the seeds FIRST, FIRST + 1, ..., each with a random number generator, for one case each.
 
-    They end when the time is over and there were LEAST of them.
+    Stop after SECONDS, but not before LEAST cases.
     """
     end = time.monotonic() + SECONDS
     seed = FIRST
@@ -36,7 +36,7 @@ def _raise(*_: object) -> None:
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """TooLong after so many seconds of this process's time."""
+    """Raise TooLong in a `with` block after `seconds` seconds of CPU time."""
     before = signal.signal(signal.SIGVTALRM, _raise)
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

@@ -1,4 +1,4 @@
-"""ONNX models changed field by field: by what protobuf knows of their messages, and, rarely, byte by byte."""
+"""Mutation of ONNX models: usually of a field of a protobuf message, rarely of single bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INTEGERS = {
 
 
 def messages(message: Message) -> Iterator[Message]:
-    """The message and all that are inside it."""
+    """Yield a message and all messages inside it, recursively."""
     yield message
     for field, value in message.ListFields():
         if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
@@ -30,7 +30,7 @@ def messages(message: Message) -> Iterator[Message]:
 
 
 def texts(model: onnx.ModelProto) -> list[str]:
-    """The names that the model has, and operators that it may not have."""
+    """Return all strings in the model, and some operator names that need not occur in it."""
     found = {node.op_type for node in model.graph.node} | {"", "é", "Add", "If", "Loop", "Reshape", "Cast", "Concat"}
     for message in messages(model):
         for field, value in message.ListFields():
@@ -40,7 +40,7 @@ def texts(model: onnx.ModelProto) -> list[str]:
 
 
 def scalar(field: FieldDescriptor, value: Any, names: Sequence[str], random: Random) -> Any:
-    """Another value for a field that is no message."""
+    """Return a random new value for a field that is not a message.  value: the old value."""
     if field.cpp_type == FieldDescriptor.CPPTYPE_ENUM:
         return random.choice(field.enum_type.values).number
     if field.cpp_type in INTEGERS:
@@ -76,9 +76,9 @@ def change_repeated(field: FieldDescriptor, values: Any, names: Sequence[str], r
 
 
 def change(model: onnx.ModelProto, random: Random) -> None:
-    """One field of one message: another value, none, one more, one less."""
+    """Mutate one field of one message in place: change or remove a value, or add or remove an element."""
     message, names = random.choice(list(messages(model))), texts(model)
-    if random.random() < 0.15:  # a field that it may not have
+    if random.random() < 0.15:  # set any field, even if it is not present
         field = random.choice(message.DESCRIPTOR.fields)
         if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
             getattr(message, field.name).add() if field.is_repeated else getattr(message, field.name).SetInParent()
@@ -102,7 +102,10 @@ def change(model: onnx.ModelProto, random: Random) -> None:
 
 
 def mutated(models: Sequence[onnx.ModelProto], random: Random) -> onnx.ModelProto | bytes:
-    """One of the models with one to three changes; one in twenty is bytes that may be no model."""
+    """Return a copy of one of the models with one to three changes.
+
+    One result in twenty is instead the bytes of a model with further changes, which are often not a valid model.
+    """
     model = onnx.ModelProto()
     model.CopyFrom(random.choice(models))
     for _ in range(random.randint(1, 3)):

@@ -1,8 +1,8 @@
-"""Programs that once broke something: each is run again in every way."""
+"""Programs that once caused a failure.  The tests run them in every mode."""
 
 from __future__ import annotations
 
-# What it was, and the listing.
+# For each program, a description of the failure and the listing.
 REGRESSIONS = {
     "a check whose last argument is no string passed as a step of its own": """
 c0 = dtype i64

@@ -1,4 +1,4 @@
-"""HTTP requests to the server example, changed a little: their arrays, JSON, binary data, heads, framing and bytes."""
+"""Mutation of HTTP requests to the server example: arrays, JSON, binary data, headers, framing and single bytes."""
 
 from __future__ import annotations
 
@@ -68,14 +68,15 @@ HEADERS = (
     *(("accept", "*/*"), ("range", "bytes=0-"), ("cookie", "a=b" * 1000), ("sec-websocket-key", "x"), ("trailer", "x")),
     *(("x-" + "a" * 3000, "b"), ("x-forwarded-for", "1.2.3.4"), ("forwarded", "for=x"), ("authorization", "Basic =")),
 )
-LARGEST = 1 << 18  # characters of JSON
+LARGEST = 1 << 18  # limit on the characters of JSON
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request before it is written.
+    """An HTTP request.
 
-    framing: "length", "chunked", or "none": neither.   json_bytes: the length of the JSON at the beginning of the body.
+    framing: "length" for a content-length header, "chunked", or "none".   json_bytes: the length of the JSON at the
+    beginning of the body, which binary data can follow.
     """
 
     method: str
@@ -87,7 +88,7 @@ class Request:
 
 
 def right_request(signature: Signature, random: Random) -> Request:
-    """A request that the function takes, or nearly: as many rows, and of each dtype."""
+    """Return a request with inputs of the right dtypes and the same number of rows, which is usually valid."""
     rows, size = random.choice((1, 1, 2, 5)), random.choice((0, 1, 3, 3))
     arrays = [(each, _array(each, rows, size, random)) for each in signature.inputs]
     inputs, parts = [], []
@@ -106,7 +107,7 @@ def right_request(signature: Signature, random: Random) -> Request:
 
 
 def mutated(signature: Signature, random: Random) -> Request:
-    """A right request with some changes."""
+    """Return a request from `right_request` with one to three changes."""
     request = right_request(signature, random)
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         change = random.choices((_changed_body, _changed_head, _changed_framing), (7, 2, 1))[0]
@@ -115,7 +116,7 @@ def mutated(signature: Signature, random: Random) -> Request:
 
 
 def unchanged(request: Request) -> bytes:
-    """The bytes of a request."""
+    """Encode a request."""
     lines = [f"{request.method} {request.target} HTTP/1.1", *(f"{name}: {value}" for name, value in request.headers)]
     if request.framing == "length":
         lines.append(f"content-length: {len(request.body)}")
@@ -125,7 +126,7 @@ def unchanged(request: Request) -> bytes:
 
 
 def written(request: Request, random: Random) -> bytes:
-    """The bytes of a request, sometimes with changes in its head."""
+    """Encode a request, sometimes with changed bytes in the header.  A chunked body is divided into random chunks."""
     if request.framing == "chunked":
         request = replace(request, body=_chunked(request.body, random))
     head, end, body = unchanged(request).partition(b"\r\n\r\n")
@@ -135,7 +136,7 @@ def written(request: Request, random: Random) -> bytes:
 
 
 def pieces(data: bytes, random: Random) -> list[bytes]:
-    """The data as it may come: at once, or cut at some places; sometimes the end is missing."""
+    """Divide data into the pieces in which a server might receive it.  Sometimes the last piece is missing."""
     cuts = sorted(random.randrange(len(data) + 1) for _ in range(random.choice((0, 0, 1, 2, 10)))) if data else []
     ends = [*cuts, len(data)]
     found = [data[start:end] for start, end in zip([0, *cuts], ends, strict=True)]
@@ -154,7 +155,7 @@ def _array(expected: TensorSpec, rows: int, size: int, random: Random) -> np.nda
 
 
 def _changed_body(request: Request, random: Random) -> Request:
-    """Changes of the JSON mostly keep the header right that says how long it is."""
+    """Return the request with a changed body.  The header with the length of the JSON is usually updated."""
     if random.random() < 0.15:
         return replace(request, body=_changed_bytes(request.body, random))
     if random.random() < 0.05:
@@ -174,30 +175,30 @@ def _changed_body(request: Request, random: Random) -> Request:
 def _changed_json(body: bytes, random: Random) -> bytes:
     text = body.decode("utf-8", "surrogateescape")
     match random.randrange(8):
-        case 0:  # an element, or something inside
+        case 0:  # replace an element, or a part of it
             parts = text.split(",")
             at = random.randrange(len(parts))
             inner = parts[at].strip("[]{} \n")
             parts[at] = parts[at].replace(inner, random.choice(VALUES)) if inner else random.choice(VALUES)
             text = ",".join(parts)
-        case 1:  # a name
+        case 1:  # replace a string
             parts = text.split('"')
             at = random.randrange(len(parts))
             parts[at] = json.dumps(random.choice(NAMES))[1:-1]
             text = '"'.join(parts)
-        case 2:  # names more than once, and others
+        case 2:  # insert names, possibly duplicate or unknown ones
             name, value = json.dumps(random.choice(NAMES)), random.choice(VALUES)
             text = text.replace("{", f"{{{name}: {value}, " * random.choice((1, 1, 2, 200)), 1)
         case 3:
             at = random.randrange(len(text) + 1)
             text = text[:at] + random.choice(TOKENS) * random.choice((1, 1, 2, 100)) + text[at + random.randrange(3) :]
-        case 4:  # deep, or deep and wide
+        case 4:  # nest arrays deeply
             depth = random.choice((1, 2, 30, 64, 65, 1000, 30_000)) if text.count("[") + text.count("]") < 40 else 2
             text = text.replace("[", "[" * depth).replace("]", "]" * depth)
         case 5:
             start, end = sorted(random.randrange(len(text) + 1) for _ in range(2))
             text = text[:start] + text[start:end] * random.choice((0, 2, 2, 50)) + text[end:]
-        case 6:  # more than the event loop reads itself
+        case 6:  # append spaces, sometimes more than the event loop reads at once
             text += " " * (1 << 16) if random.random() < 0.02 else " "
         case _:
             text = random.choice(VALUES)

@@ -73,7 +73,7 @@ def main(xs: list[i64], n: i64) -> (list[i64], i64) {
 }
 
 
-# Those whose kernels are bytecode.
+# Programs that are built with kernels in bytecode.
 KERNEL_TEXTS = {
     "softmax": "def main(x: f32[n, 3]) -> f32[n, 3] = softmax(x)",
     "matmul": "def main(x: f32[2, 2], y: f32[2, 2]) -> f32[2, 2] = relu(matmul(x, y))",
@@ -84,7 +84,7 @@ def main(x: f32[n, 2], y: f64[n]) -> (f32[2], i64[n], f64[n]) {
 """,
 }
 
-# What builtins are called with, by the kinds of their signatures: the constants of `of_builtins`, and small numbers.
+# The constants of `of_builtins`, and for each kind of parameter an argument with which builtins are called.
 CONSTANTS = (
     np.arange(4, dtype=np.float32).reshape(2, 2),
     np.array([1, 0], np.int64),
@@ -105,12 +105,15 @@ USUAL = {
     "function": p.function(0),
     "ctx": p.CONTEXT,
 }
-A_FILE = 12  # builtins: the harness calls so many functions of one executable
-A_FILE_BYTES = 2048  # of kernel programs: most files have one, as a changed one is run again and again with all others
+A_FILE = 12  # builtins in a file, because the harness calls a limited number of functions of one executable
+A_FILE_BYTES = 2048  # kernel programs in a file; most files have one, because each mutant runs all kernels of its file
 
 
 def of_builtins(rows: Iterable) -> Executable:
-    """For each builtin a function that calls it with its parameters, and one that calls it with constants."""
+    """Return an executable with two functions for each builtin.
+
+    One calls the builtin with the parameters of the function, the other one with constants.
+    """
     rows = list(rows)
     entries = [p.FunctionEntry(f"vm.builtin.{row.name}", "packed") for row in rows]
     for i, row in enumerate(rows):
@@ -127,7 +130,10 @@ def of_builtins(rows: Iterable) -> Executable:
 
 
 def of_operators() -> Executable:
-    """Scalar operators on parameters whose types are checked, and on what may be anything; with a literal, too."""
+    """Return an executable that applies scalar operators to parameters and literals.
+
+    Some functions check the types of their parameters, and others accept any values.
+    """
     constants = (np.dtype("int64"), np.dtype("float64"), np.dtype("bool"), 2.5, "x")
     literals = {"i": p.immediate(3), "f": p.constant(3), "b": p.boolean(True)}
     entries = [p.FunctionEntry("vm.builtin.check_prim_value_info", "packed")]
@@ -150,7 +156,10 @@ def of_operators() -> Executable:
 
 
 def to_generate() -> Executable:
-    """Functions without a meaning whose code generator.c writes anew, and all that code may name."""
+    """Return an executable with placeholder functions, constants and builtins.
+
+    generator.c replaces the code of the functions by random code, which uses the constants and builtins.
+    """
     constants = (
         *(np.dtype(name) for name in ("float32", "float64", "int64", "bool", "uint8")), np.dtype(object),
         np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 0, 2], np.int64), np.array([True, False]),
@@ -159,7 +168,7 @@ def to_generate() -> Executable:
     )  # fmt: skip
     entries = []
     counts = (0, 1, 2, 2, 3, 4)
-    for i, count in enumerate(counts):  # first, as the harness calls so many functions of one executable
+    for i, count in enumerate(counts):  # at the start of the table, because the harness calls only the first functions
         names = tuple(f"x{j}" for j in range(count))
         code = (p.call(count, len(counts), p.immediate(1)), p.ret(count))
         entries.append(p.FunctionEntry(f"f{i}", "bytecode", names, count + 1, code))
@@ -168,7 +177,7 @@ def to_generate() -> Executable:
 
 
 def of_kernels() -> dict[str, Executable]:
-    """Kernels of several operators as bytecode, which the harness calls with tensors that fit."""
+    """Return executables with bytecode kernels of several operators.  The harness calls them with suitable tensors."""
     files: list[dict] = []
     size = A_FILE_BYTES
     for name, program in kernel_programs().items():
@@ -189,7 +198,7 @@ def of_kernels() -> dict[str, Executable]:
 
 
 def executables() -> dict[str, Executable]:
-    """All of them, by name."""
+    """Return all seed executables by name, except those of `regressions`."""
     made = {name: vm.build(parse_module(text), "bytecode", "numpy") for name, text in TEXTS.items()}
     for seed in range(4):
         made[f"random_{seed}"] = vm.build(Generator(seed, 3, 5).module(), "bytecode", "numpy")
@@ -207,12 +216,12 @@ def executables() -> dict[str, Executable]:
 
 
 def regressions() -> dict[str, Executable]:
-    """Those of regressions.py."""
+    """Return the programs of regressions.py as executables by name."""
     return {f"regression_{i}": Executable.from_program(program_of(text)) for i, text in enumerate(REGRESSIONS.values())}
 
 
 def write(folder: Path) -> list[Path]:
-    """Writes all of both into a folder; their paths."""
+    """Write the executables and the regressions into a folder, and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, executable in (executables() | regressions()).items():

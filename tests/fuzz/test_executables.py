@@ -1,5 +1,7 @@
-"""Executables that are nearly right: the loader refuses them or the machine runs them; none crashes, hangs or leaks.
-The fuzzer is in C (fuzz.h), built with the runtime under the address and undefined-behaviour sanitizers."""
+"""Fuzz tests of executables: the loader rejects a damaged executable, or it runs without a crash, hang or leak.
+
+The fuzzer is in C (fuzz.h).  It is built with the runtime under the address and undefined behavior sanitizers.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +36,11 @@ def compile_c(*arguments: object) -> None:
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program of driver.c.  The runtime is compiled to say where it is; the fuzzer itself is not."""
+    """Build the program of driver.c.  Only the runtime is compiled with coverage instrumentation, not the fuzzer."""
     folder = tmp_path_factory.mktemp("fuzz")
     sources = [*runtime_sources(), *engines.FUZZER, HERE / "driver.c"]
-    objects = [folder / f"{source.parent.name}_{source.stem}.o" for source in sources]  # both have an arguments.c
+    # The names include the folder, because two folders have an arguments.c.
+    objects = [folder / f"{source.parent.name}_{source.stem}.o" for source in sources]
 
     def compile_one(source: Path, made: Path) -> None:
         places = ["-fsanitize-coverage=trace-pc"] if source.parent != HERE else []
@@ -51,12 +54,12 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The executables to begin with; those of regressions.py are among them."""
+    """Write the seed executables, including those of regressions.py, and return their paths."""
     return seeds.write(tmp_path_factory.mktemp("seeds"))
 
 
 def run(driver: Path, failure: Path, *arguments: object) -> dict[str, float]:
-    """Return the counts of the driver.  A failure shows the input in base64."""
+    """Run the driver and return the counts that it prints.  If it fails, show the failing input in base64."""
     result = subprocess.run([driver, f"-failure={failure}", *map(str, arguments)], capture_output=True, text=True)
     if result.returncode != 0:
         shown = base64.b64encode(failure.read_bytes()).decode() if failure.exists() else "none was written"
@@ -67,8 +70,9 @@ def run(driver: Path, failure: Path, *arguments: object) -> dict[str, float]:
 def test_what_broke_once(driver: Path, files: list[Path], tmp_path: Path) -> None:
     counted = run(driver, tmp_path / "failure", *files)
     assert counted["inputs"] == len(files)
-    short = counted.get("refused OUT_OF_MEMORY", 0)  # memory is made to fail while some are loaded
-    assert counted["loaded"] + short >= len(files) - 1 and short < len(files) / 4  # one calls what is not allowed
+    # The driver simulates allocation failures while it loads some files.  One regression calls a forbidden function.
+    short = counted.get("refused OUT_OF_MEMORY", 0)
+    assert counted["loaded"] + short >= len(files) - 1 and short < len(files) / 4
 
 
 def test_changed_executables(driver: Path, files: list[Path], tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_generated_programs(driver: Path, files: list[Path], tmp_path: Path) -> 
     (base,) = (path for path in files if path.stem == "generate")
     counted = run(driver, tmp_path / "failure", "-generate", f"-seconds={SECONDS:.0f}", f"-seed={FIRST}", base)
     print(counted)
-    assert counted["loaded"] + counted.get("refused OUT_OF_MEMORY", 0) == counted["inputs"]  # memory is made to fail
+    assert counted["loaded"] + counted.get("refused OUT_OF_MEMORY", 0) == counted["inputs"]  # simulated failures
     assert counted["ended OK"] > counted["calls"] / 10
     ended = {row.name for row in STATUS if f"ended {row.name}" in counted}
     assert {"OK", "TYPE_ERROR", "SHAPE_ERROR", "ARITHMETIC_ERROR", "TIMEOUT", "ASSERTION_ERROR"} <= ended

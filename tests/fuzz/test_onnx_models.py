@@ -1,4 +1,4 @@
-"""ONNX models that are nearly right: nothing comes of them but a module or an error of relvm's, and soon."""
+"""Fuzz tests of the ONNX importer: a damaged model is imported or raises a RelvmError, within a time limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from relvm.frontend.onnx import from_onnx
 from relvm.ir.type_inference import infer_types
 from relvm.ir.verifier import Stage, verify
 
-LARGEST_BYTES = 2000  # of a model
+LARGEST_BYTES = 2000  # limit on the size of a model
 
 
 def models() -> list[onnx.ModelProto]:
-    """Those of the onnx package's cases of single operators that are small."""
+    """Return the small models among the onnx package's test cases for single operators."""
     return [model for model in suite_models() if model.ByteSize() <= LARGEST_BYTES]
 
 

@@ -1,6 +1,6 @@
-"""Requests to the server example that are nearly right: each gets an answer that its README lists, and soon.
+"""Fuzz tests of the server example: each damaged request soon gets an answer with a status listed in the README.
 
-One test calls the application; the other gives bytes to the protocol that examples/serve listens with.
+One test calls the application.  The other one passes bytes to the HTTP protocol that examples/serve uses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from uvicorn.server import ServerState
 from relvm import vm
 from relvm.frontend.text.parser import parse_module
 
-DOCUMENTED = {200, 400, 404, 405, 413, 415}  # and 503 and 504, which no request alone should get
+DOCUMENTED = {200, 400, 404, 405, 413, 415}  # without 503 and 504, which a single request should not get
 SERVED = {
     "one": "def one(x: f32[n, 3]) -> f32[n, 3] = relu(x)",
     "two": "def two(x: f32[n, m], k: i32[n]) -> (f32[n, m], i32[n]) { return (tanh(x), add(k, k)) }",
@@ -36,11 +36,11 @@ SERVED = {
     "others": "def others(a: f32[], b: i64, c: bool, d: f64, e: str[n], f: bf16[n, m])"
     " -> (i64, bool, str[n], bf16[n, m]) { return (b, c, e, f) }",
 }
-MORE_BYTES = 300 << 20  # that the process may have grown by at its largest
+MORE_BYTES = 300 << 20  # limit on the growth of the process's peak memory
 
 
 class Transport(asyncio.Transport):
-    """A connection in memory: the bytes that the server has sent, and whether it accepts more."""
+    """A connection in memory.  It records the bytes that the server sends and whether the server has paused reading."""
 
     def __init__(self) -> None:
         super().__init__({"peername": ("127.0.0.1", 1), "sockname": ("127.0.0.1", 2)})
@@ -66,7 +66,10 @@ class Transport(asyncio.Transport):
 
 
 async def call(app: Any, request: Request, random: Random) -> list[int]:
-    """The statuses of the answers that the application gives; none if the client is gone before."""
+    """Call the application and return the statuses of its answers.
+
+    The list is empty if the client disconnects before the answer.
+    """
     path, _, query = request.target.partition("?")
     headers = [
         (name.lower().encode("latin-1", "replace"), value.encode("latin-1", "replace"))
@@ -88,7 +91,7 @@ async def call(app: Any, request: Request, random: Random) -> list[int]:
     }
     scope |= {"server": ("here", 80), "client": ("127.0.0.1", 1)}
     parts = pieces(request.body, random)
-    is_left = random.random() < 0.05  # the client closes in the middle
+    is_left = random.random() < 0.05  # the client disconnects before it has sent the whole body
     events = [{"type": "http.request", "body": part, "more_body": is_left or part is not parts[-1]} for part in parts]
     waiting, statuses = iter(events), []
 
@@ -100,7 +103,7 @@ async def call(app: Any, request: Request, random: Random) -> list[int]:
             statuses.append(message["status"])
 
     task = asyncio.create_task(app(scope, receive, send))
-    if random.random() < 0.02:  # as when the server ends
+    if random.random() < 0.02:  # as if the server were shut down
         await asyncio.sleep(random.choice((0, 0.001)))
         task.cancel()
         await asyncio.wait([task])
@@ -110,13 +113,16 @@ async def call(app: Any, request: Request, random: Random) -> list[int]:
 
 
 async def connect(app: Any, request: Request, random: Random) -> list[int]:
-    """The statuses that a connection gives for the bytes of one request, or of several."""
+    """Send one or several requests over a connection, and return the statuses of the answers."""
     data = b"".join(written(request, random) for _ in range(random.choice((1, 1, 1, 2, 5))))
     return await send(app, pieces(data, random), is_lost=random.random() < 0.02)
 
 
 async def send(app: Any, parts: list[bytes], is_lost: bool = False) -> list[int]:
-    """The statuses that a connection gives for its bytes.  is_lost: whether it ends before any answer."""
+    """Send `parts` over a connection, and return the statuses of the answers.
+
+    is_lost: whether the connection is closed without waiting for an answer.
+    """
     state = ServerState()
     protocol = LimitedProtocol(app.state.config, state, {})
     transport = Transport()
@@ -128,7 +134,7 @@ async def send(app: Any, parts: list[bytes], is_lost: bool = False) -> list[int]
             break
         protocol.data_received(part)
     while state.tasks and not is_lost:
-        is_lost = "SEND_BODY" in str(protocol.conn.their_state)  # the rest never comes
+        is_lost = "SEND_BODY" in str(protocol.conn.their_state)  # the request is incomplete
         await asyncio.wait(state.tasks, timeout=0.002 if is_lost else 30)
     protocol.connection_lost(None)
     if state.tasks:
@@ -138,7 +144,7 @@ async def send(app: Any, parts: list[bytes], is_lost: bool = False) -> list[int]
 
 
 class Failures(logging.Handler):
-    """A log handler that keeps what servers log about internal errors."""
+    """A log handler that collects the errors that the server logs."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)

@@ -1,4 +1,4 @@
-"""Texts that are nearly right: nothing comes of them but a program or an error that says where it is, and soon."""
+"""Fuzz tests of the text parsers: a damaged text is parsed or raises an error with a location, within a time limit."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ PROGRAMS = (EVERY_NODE, STAGES, KERNELS, KERNELS, *TEXTS.values(), *map(list_fun
 
 
 def is_same_again(module: Module) -> bool:
-    """Whether the printed module parses to an equal module.
+    """Return whether the printed module parses to an equal module.
 
-    Printing adds parentheses, so the text of a deeply nested module may be refused as too deep.  That counts as equal.
+    Printing adds parentheses, so the parser can reject the text of a deeply nested module as too deep.  Return True in
+    this case.
     """
     try:
         return structural_equal(parse_module(print_module(module)), module)

@@ -1,4 +1,4 @@
-"""Texts changed token by token."""
+"""Mutation of texts token by token."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ SPECIAL = (
 
 
 def tokens(text: str) -> list[str]:
-    """The text in pieces that together are all of it."""
+    """Divide a text into tokens, whose concatenation is the text."""
     return _TOKEN.findall(text)
 
 
 def mutated(texts: Sequence[str], random: Random) -> str:
-    """One of the texts with one to four changes, some with tokens of another one."""
+    """Return one of the texts with one to four changes, which can insert tokens of another text."""
     made, other = tokens(random.choice(texts)), tokens(random.choice(texts))
     for _ in range(random.randint(1, 4)):
         at = random.randrange(len(made) + 1)

@@ -1,4 +1,4 @@
-"""Interval arithmetic on dimensions, and the bounds that functions state."""
+"""Tests of interval arithmetic on dimensions, and of declared bounds of functions."""
 
 from __future__ import annotations
 

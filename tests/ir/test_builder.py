@@ -1,4 +1,4 @@
-"""The Builder: typed at once, good names, blocks that see what is around them, linear."""
+"""Tests of the Builder: immediate type inference, names, scopes of blocks, and linear time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dimensions: arithmetic in canonical form means what Python's integers mean, and proofs are never wrong."""
+"""Dimension arithmetic in canonical form agrees with arithmetic on Python integers, and proofs are correct."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SIZES = st.lists(st.integers(0, 9), min_size=3, max_size=3)
 
 
 def trees(depth: int = 3) -> st.SearchStrategy:
-    """Expressions as (function, left, right), variables and integers."""
+    """Generate expressions: variables, integers, and tuples (function, left, right)."""
     leaf = st.one_of(st.sampled_from(VARS), st.integers(-4, 6))
     inner = lambda part: st.tuples(st.sampled_from(sorted(FUNCTIONS)), part, part)  # noqa: E731
     return st.recursive(leaf, inner, max_leaves=2**depth)

@@ -1,4 +1,4 @@
-"""First attempts of new users of the Builder: clear ones work, and errors for the others say what to write."""
+"""Typical first attempts to use the Builder work if they are unambiguous.  Otherwise the error shows the right form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ X = np.float32([1, 2, 3, 4])
 
 
 def main_of(body, params=None):
-    """A machine's function of what `body` returns, given the builder and the parameters."""
+    """Build a function whose result is `body(builder, *parameters)`, and return it as a callable."""
     b = Builder()
     with b.function("main", params or [("x", TensorType("f32", (4,)))]) as variables:
         b.ret(body(b, *variables))

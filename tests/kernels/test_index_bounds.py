@@ -62,7 +62,7 @@ REFUSED = {
     "for i in simd(l) { let a = if 0 <= x[0] and x[0] < 1.0 then x[i64(x[0])] else 0.0 }": UNPROVEN,
     # An output may change between the condition and the access.
     "for i in range(n) { for j in simd(1) { let a = if i64(out[i]) == 0 then x[i64(out[i])] else 0.0 } }": UNPROVEN,
-    # Conditions that hold only because the computation overflows.
+    # Conditions that would exclude out-of-range indices only without overflow.
     "for i in simd(l) { let q = at[i]\n let a = if 0 <= q and q + 1 < n then x[q + 1] else 0.0 }": UNPROVEN,
     "for i in simd(n) { let a = if i + 9223372036854775807 < n then x[i + 1] else 0.0 }": UNPROVEN,
     "for i in simd(n) { let b = i * 4611686018427387904 * 2\n let a = if b < n then x[b + i + 1] else 0.0 }": UNPROVEN,

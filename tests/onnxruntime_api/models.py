@@ -1,4 +1,4 @@
-"""Models for tests of the session API, and what a call of it does, in a form that compares."""
+"""Models for tests of the session API, and outcomes of calls in a comparable form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEAD = '<ir_version: 8, opset_import: ["": 17]>\n'
 
 
 def model(text: str) -> bytes:
-    """A model of the text form of a graph."""
+    """Return the bytes of a model whose graph is in ONNX's text form."""
     return parser.parse_model(_HEAD + text).SerializeToString()
 
 
@@ -27,7 +27,7 @@ UNDEFINED = model("g (float[2] x) => (float[2] z) { z = Add(x, q) }")
 
 
 def with_initializer(ir_version: int) -> bytes:
-    """A model whose input b has an initializer."""
+    """Return the bytes of a model whose input b has an initializer."""
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xbz"]
     initial = helper.make_tensor("b", TensorProto.FLOAT, [2], [1, 2])
     node = helper.make_node("Add", ["x", "b"], ["z"])
@@ -46,7 +46,7 @@ def with_initializer(ir_version: int) -> bytes:
 
 
 def sequences() -> tuple[bytes, bytes]:
-    """A model that makes a sequence, and one that takes one."""
+    """Return the bytes of a model that outputs a sequence, and of a model with a sequence as input."""
     x, z, at = (helper.make_tensor_value_info(*each) for each in (("x", 1, ["n"]), ("z", 1, None), ("i", 7, [])))
     s = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
     graphs = [

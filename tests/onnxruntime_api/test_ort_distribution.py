@@ -1,4 +1,4 @@
-"""The version of onnxruntime, as `importlib.metadata` tells it to packages."""
+"""Tests of the version of onnxruntime that `importlib.metadata` reports to packages."""
 
 from __future__ import annotations
 

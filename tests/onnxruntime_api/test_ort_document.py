@@ -1,4 +1,4 @@
-"""docs/onnxruntime.md lists every name of the installed onnxruntime, and says truly what relvm does with it."""
+"""docs/onnxruntime.md lists every name of the installed onnxruntime, and correctly states how relvm handles it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTERNAL = {"import_capi_exception"}
 
 
 def listed(part: str) -> dict[str, set[str]]:
-    """The names of a part of the API, by what relvm does with them."""
+    """Return the names in a part of the API by their status: "supported", "no effect" or "rejected"."""
     text = (ROOT / "docs/onnxruntime.md").read_text()
     section = text.split(f"### {part}\n", 1)[1].split("###", 1)[0]
     rows = re.findall(r"^\| (supported|no effect|rejected) \| (.*) \|$", section, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""OrtValue, IOBinding, the options, and the name onnxruntime, beside onnxruntime itself."""
+"""Tests of OrtValue, IOBinding, options and `install`, compared with onnxruntime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
 def described(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The results of the methods of an OrtValue, to compare."""
+    """Return a function that creates an OrtValue with either library, and returns the results of its methods."""
 
     def describe(ort: Any) -> Any:
         value = make(ort)
@@ -158,7 +158,7 @@ def test_a_call_does_what_it_does_in_onnxruntime(case: str) -> None:
     assert outcome(lambda: CASES[case](ours)) == outcome(lambda: CASES[case](theirs))
 
 
-def test_strings_and_sequences_as_ort_values() -> None:  # which onnxruntime describes in part only
+def test_strings_and_sequences_as_ort_values() -> None:  # onnxruntime does not support all of these methods
     value = ours.OrtValue.ortvalue_from_numpy(np.array(["a"], object))
     (strings,) = ours.InferenceSession(STRINGS).run_with_ort_values(None, {"x": value})
     assert (strings.data_type(), strings.shape(), strings.element_type()) == ("tensor(string)", [1], 8)

@@ -1,4 +1,4 @@
-"""relvm.onnxruntime beside onnxruntime: the same calls have the same results, or raise the same exceptions."""
+"""Tests of relvm.onnxruntime: calls have the same results as in onnxruntime, or raise the same exceptions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SEQUENCE, ITEM = sequences()
 
 
 def run(content: bytes, feed: Any, names: Any = None) -> Callable[[Any], Any]:
-    """A run of a model in either library."""
+    """Return a function that runs a model with either library."""
     return lambda ort: ort.InferenceSession(content).run(names, feed(ort) if callable(feed) else feed)
 
 
@@ -205,7 +205,7 @@ def test_errors_that_differ_from_onnxruntime(case: str) -> None:
     assert outcome(lambda: action(ours)) == in_ours
 
 
-def test_a_malformed_provider() -> None:  # which onnxruntime prints, and ignores
+def test_a_malformed_provider() -> None:  # onnxruntime only prints a message
     with pytest.raises(ValueError, match="must be either strings or"):
         ours.InferenceSession(TWO, providers=[3])
     with pytest.warns(UserWarning, match="'CUDAExecutionProvider' is not in available"):
@@ -217,14 +217,14 @@ def test_options_of_another_type() -> None:
         ours.InferenceSession(TWO, "CPUExecutionProvider")
 
 
-def test_arrays_in_another_byte_order() -> None:  # of which onnxruntime computes wrong results
+def test_arrays_in_another_byte_order() -> None:  # onnxruntime computes wrong results
     (z, _) = ours.InferenceSession(TWO).run(None, {"x": A.astype(">f4"), "y": A})
     np.testing.assert_array_equal(z, 2 * A)
 
 
 def test_outputs_that_nobody_asks_for_are_not_computed() -> None:
     parts = model("g (float[n] x, int64[m] i) => (float[n] z, float[m] w) { z = Exp(x)  w = Gather(x, i) }")
-    (z,) = ours.InferenceSession(parts).run(["z"], {"x": V, "i": np.int64([9])})  # w would fail
+    (z,) = ours.InferenceSession(parts).run(["z"], {"x": V, "i": np.int64([9])})  # computing w would fail
     np.testing.assert_allclose(z, np.exp(V), rtol=1e-6)
 
 
@@ -241,7 +241,7 @@ def test_results_own_their_memory_and_are_writable() -> None:
 
 
 class Pickled(ours.InferenceSession):
-    """As packages define it."""
+    """A session that can be pickled, as some packages define it."""
 
     def __getstate__(self) -> dict[str, bytes]:
         return {"content": TWO}

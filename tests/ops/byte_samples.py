@@ -1,4 +1,4 @@
-"""Calls of products and convolutions of bytes."""
+"""Sample calls of matrix products and convolutions of 8-bit integers."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def integer_samples() -> Iterator[Sample]:
     yield both("i8", "u8", (2, 1, 3, 5), (7, 5, 4), (3, 1), (7, 1, 4))
     for left, right in (((0, 5), (5, 4)), ((3, 0), (0, 4)), ((3, 5), (5, 0)), ((0, 3, 5), (5, 4))):
         yield both("u8", "u8", left, right)
-    for a, b in itertools.product(("i8", "u8"), repeat=2):  # words that are not full, two panels and chunks
+    for a, b in itertools.product(("i8", "u8"), repeat=2):  # partly filled words, two panels and two chunks
         yield both(a, b, (7, 2051), (2051, 70), (7, 1), (1, 70))
     for a, b, b_zero in itertools.product(("i8", "u8"), ("i8", "u8"), ((), (1, 37))):
         for left in ((13, 9), (9,), (2, 3, 9), (0, 9)):
             yield _packed_bytes(_bytes(a, *left), _bytes(b, 9, 37), _bytes(a), _bytes(b, *b_zero))
     for rows, depth, columns in ((6, 64, 64), (1, 2, 16), (5, 7, 129), (8, 9, 60), (3, 1, 48)):
         yield _packed_bytes(_bytes("u8", rows, depth), _bytes("i8", depth, columns), _bytes("u8"), np.int8(0))
-    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # less its zero point it is of signed bytes
+    narrow = array("u8", 9, 37, special=False, low=100, high=140)  # minus the zero point, it fits i8
     yield _packed_bytes(_bytes("i8", 3, 9), narrow, _bytes("i8"), np.uint8(120))
 
 
 def block_samples() -> Iterator[Sample]:
-    """Of several chunks, a last block that is not full, zero points that are bytes or floats."""
+    """Yield calls with several chunks, an incomplete last block, and zero points that are bytes or floats."""
     for left, depth, columns, bits, block in (
         ((3, 32), 32, 5, 4, 16),
         ((32,), 32, 70, 4, 32),

@@ -1,4 +1,4 @@
-"""Kernels run on their own, called through cffi: those of some calls of operators, or of an executable."""
+"""Run kernels without a machine, through cffi: the kernels of operator calls, or those of an executable."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ rvm_status harness_open(rvm_status (*open)(const rvm_native_api *api)) {
 
 @dataclass(frozen=True)
 class Call:
-    """An operator applied to arguments of these types; a shape is given as it is."""
+    """A call of an operator with arguments of given types."""
 
     op: Operator
     types: tuple[Type, ...]
@@ -62,7 +62,7 @@ class Call:
 
 
 class Kernels:
-    """The kernels of some calls, as the pass lower_to_kernels makes them."""
+    """The kernels that the pass lower_to_kernels creates for a list of calls."""
 
     def __init__(self, calls: Sequence[Call]) -> None:
         functions = tuple(function_of(f"case{i}", call) for i, call in enumerate(calls))
@@ -84,7 +84,7 @@ class Kernels:
 
 
 class Library:
-    """The kernels of these names in a native section."""
+    """Compiled kernels in the native section of an executable.  kernels: the names of the kernels."""
 
     def __init__(self, content: bytes, kernels: Iterable[str]) -> None:
         ffi, host = _host()
@@ -93,7 +93,7 @@ class Library:
         assert host.harness_open(self._library.relvm_native_open) == 0
 
     def run(self, kernel: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-        """Calls the kernel; where it fails, raises what relvm raises for its status."""
+        """Call a kernel, which writes its results into `outputs`.  If it fails, raise the error of its status."""
         ffi, host = _host()
         arrays = [*map(np.asarray, inputs), *outputs]
         arguments = ffi.new("rvm_value[]", max(1, len(arrays)))
@@ -107,7 +107,7 @@ class Library:
 
 @cache
 def _host() -> tuple[cffi.FFI, Any]:
-    """The part of a machine that kernels use: it keeps the message of a failure."""
+    """Compile a minimal replacement for a machine, which stores the error message of a kernel."""
     ffi = cffi.FFI()
     for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
         header = (csrc_directory() / "include" / name).read_text()
@@ -124,10 +124,13 @@ def _opened(ffi: cffi.FFI, content: bytes) -> Any:
 
 
 def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
-    """Makes `value` a tensor over the array; what is returned must stay alive as long."""
+    """Set `value` to a tensor that shares memory with an array.
+
+    The caller must keep the returned objects alive as long as the tensor is used.
+    """
     assert array.flags.c_contiguous
     tensor, shape = ffi.new("rvm_tensor *"), ffi.new("int64_t[]", list(array.shape) or [0])
-    tensor.base.tag, tensor.base.references = _TENSOR, 1 << 30  # no constant: kernels may write to it
+    tensor.base.tag, tensor.base.references = _TENSOR, 1 << 30  # a reference count, so that kernels may write to it
     tensor.dtype = dtype_of(array.dtype).index
     tensor.dl.data = ffi.cast("void *", array.ctypes.data)
     tensor.dl.ndim, tensor.dl.shape = array.ndim, shape
@@ -137,7 +140,10 @@ def _fill(ffi: cffi.FFI, value: Any, array: np.ndarray) -> tuple:
 
 
 def function_of(name: str, call: Call) -> Function:
-    """Every argument is a parameter; a shape is also written out, its variables being bound by that parameter."""
+    """Return a function that makes the call with its parameters as arguments.
+
+    A shape argument is a shape expression whose variables the parameter binds.
+    """
     params = [Var(f"x{i}", type=type_) for i, type_ in enumerate(call.types)]
     args = [Shape(p.type.dims) if isinstance(p.type, ShapeType) else p for p in params]
     return Function(name, tuple(params), call.op(*args, **call.attributes))

@@ -1,4 +1,4 @@
-"""A call that a type rule refuses, and types to write it with."""
+"""The class of invalid operator calls, and types for writing them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """message: part of what the error says, after the operator's name."""
+    """A call that the type rule of an operator rejects.  message: a part of the error message."""
 
     op: str
     types: tuple[Type, ...]

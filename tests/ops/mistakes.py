@@ -1,4 +1,4 @@
-"""Calls that type rules refuse, and what they say: the rows that test_operators.py walks through."""
+"""Operator calls that type rules reject, with the expected messages.  test_operators.py checks them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of operators that move elements: shapes, indices, slices, orders."""
+"""Sample calls of operators that move elements: views, indexing, slicing and sorting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def shape_samples() -> Iterator[Sample]:
         yield Sample("expand", (counted, target), keep=None)
     for perm in itertools.permutations(range(3)):
         yield Sample("transpose", (array("f32", 2, 3, 4),), {"perm": perm})
-    for dtype in ("f32", "i32", "i64", "bool"):  # tiles, whole ones and parts
+    for dtype in ("f32", "i32", "i64", "bool"):  # complete and incomplete tiles
         for size in ((8, 8), (16, 40), (33, 17), (7, 50)):
             yield Sample("transpose", (array(dtype, *size),))
         yield Sample("transpose", (array(dtype, 3, 20, 2, 37),), {"perm": (3, 0, 2, 1)})
@@ -198,7 +198,7 @@ def ordering_samples() -> Iterator[Sample]:
 
 
 def tree_samples() -> Iterator[Sample]:
-    """Rows that end at leaves; tables that name what there is not."""
+    """Yield calls of tree_leaves, also with tables that contain invalid indices."""
     features, yes, no = (np.array(row, np.int32) for row in ([0, 2, 0, 0, 0], [1, 3, 2, 3, 4], [2, 4, 2, 3, 4]))
     thresholds, conditions = array("f32", 5, special=False), np.array([0, 1, 0, 0, 0], np.uint8)
     for rows, roots in ((9, [0, 1, 0]), (9, [0] * 37), (0, [0]), (3, [])):

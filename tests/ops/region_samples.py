@@ -1,4 +1,4 @@
-"""Samples of what reads images between their elements, orders rows, and of bits."""
+"""Sample calls of operators that interpolate images, sort rows, or operate on bits."""
 
 from __future__ import annotations
 

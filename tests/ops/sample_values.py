@@ -1,4 +1,4 @@
-"""A call of an operator, and numbers for it."""
+"""The class of sample calls of operators, and random arrays as arguments."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ NUMPY_NAMES = {"bool": "bool", "f32": "float32", "f64": "float64"} | {
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A call.  args: arrays, tuples of int for shapes, scalars, lists of these, None for
-    null.  keep: the sizes that cannot be symbolic; None: all
-    of them. fails: what the kernel raises."""
+    """A call of an operator.
+
+    args: arrays, tuples of int for shapes, scalars, lists of these, or None for null.  keep: the sizes that cannot be
+    symbolic, or None if no size can be.  fails: the class of the error that the kernel raises, or None if it succeeds.
+    """
 
     op: str
     args: tuple[Any, ...]
@@ -48,7 +50,10 @@ _seeds = itertools.count()
 
 
 def array(dtype: str, *shape: int, special: bool = True, low: float = -5, high: float = 6) -> np.ndarray:
-    """Numbers in [low, high), and where `special` is set the dtype's extreme ones among them."""
+    """Return an array of random numbers in [low, high).
+
+    If `special` is set and the array is large enough, it also contains extreme numbers of the dtype, such as NaN.
+    """
     random, kind = np.random.default_rng(next(_seeds)), np.dtype(NUMPY_NAMES[dtype])
     if kind.kind == "f":
         made = random.uniform(low, high, shape).astype(kind)

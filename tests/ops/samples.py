@@ -1,4 +1,4 @@
-"""Calls of every operator, good and bad: the rows that test_operators.py walks through."""
+"""Sample calls of every operator, including calls whose kernels fail.  test_operators.py checks them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _SHAPES = [
 ]
 
 
-# channels, filters, height, width, pads, spread: one tile, tiles cut off, several blocks, parts of rows in a block
+# Channels, filters, height, width, pads and spread.  The rows cover one tile, incomplete tiles, several blocks, and
+# blocks with parts of rows.
 _TILED = (
     (1, 1, 3, 3, (0, 0, 0, 0), 1),
     (3, 5, 6, 7, (1, 1, 1, 1), 1),
@@ -186,7 +187,7 @@ def linear_samples() -> Iterator[Sample]:
     shapes += [((0, 3), (3, 2)), ((2, 0), (0, 3)), ((2, 3), (3, 0)), ((2, 3, 4), (4,)), ((1, 3, 4), (2, 4, 2))]
     for a, b in shapes:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)))
-    for rows in range(2, 14):  # every number of rows that is left over, two panels in three chunks
+    for rows in range(2, 14):  # every remainder of rows; two panels in three chunks
         yield Sample("matmul", (numbers("f32", rows, 1030), numbers("f32", 1030, 70)), keep=frozenset((70,)))
     for rows, columns in ((1, 16), (5, 17), (7, 48), (13, 100), (6, 64), (9, 60), (0, 5)):
         packed = pack_columns(numbers("f32", 9, columns))
@@ -212,7 +213,7 @@ def linear_samples() -> Iterator[Sample]:
         yield Sample("matmul", (numbers("f32", *a), numbers("f32", *b)), attributes)
     for dtype in ("f32", "f64", "i32"):
         yield Sample("conv", (numbers(dtype, 2, 3, 8, 9), numbers(dtype, 9, 3, 3, 2)), {"pads": (1, 0, 1, 2)})
-    for strides in ((1, 1), (2, 2), (3, 2), (1, 4)):  # depthwise, wider than a strip, too
+    for strides in ((1, 1), (2, 2), (3, 2), (1, 4)):  # depthwise, also with rows longer than a strip
         for size, dilations in (((3, 3), (1, 1)), ((1, 5), (1, 2)), ((2, 2), (3, 3))):
             x, w = numbers("f32", 2, 4, 8, 150), numbers("f32", 4, 1, *size)
             given = {"strides": strides, "dilations": dilations, "groups": 4, "pads": (1, 2, 0, 3)}
@@ -254,7 +255,7 @@ def attention_samples() -> Iterator[Sample]:
 
     for rows in range(1, 9):
         yield sample((rows, 5), (7, 5), (7, 16), scale=0.25)
-    for transposed in (False, True):  # several blocks of rows and parts of keys, the last of few
+    for transposed in (False, True):  # several blocks of rows and of keys, the last ones incomplete
         keys = (2, 8, 700) if transposed else (2, 700, 8)
         yield sample((2, 200, 8), keys, (2, 700, 20), (200, 700), (2, 1, 700), transposed=transposed)
         yield sample((2, 3, 8), keys, (2, 700, 32), (1, 700), (2, 3, 1), transposed=transposed)
@@ -263,7 +264,7 @@ def attention_samples() -> Iterator[Sample]:
     for q, k, v in (((0, 4), (3, 4), (3, 4)), ((5, 4), (0, 4), (0, 4)), ((0, 5, 4), (0, 3, 4), (0, 3, 4))):
         yield sample(q, k, v, absent="zero")
     for absent in ABSENT:
-        for row in (0, 1):  # none is seen, or one row sees none
+        for row in (0, 1):  # all keys are masked for some queries
             allowed = np.arange(12) >= 6 * (1 - row) + 6
             made = sample((12, 4), (9, 4), (9, 4), (12, 1), absent=absent)
             yield Sample("attention", (*made.args[:3], allowed[:, None], made.args[4]), made.attributes, made.keep)
@@ -337,7 +338,7 @@ _NONE = np.zeros((0,), np.int32)
 
 
 def _cell(op: str, steps: int, batch: int, hidden: int, directions: int = 1, dtype: str = "f32") -> tuple:
-    """The arguments of a recurrent operator, without lengths."""
+    """Return the arguments of a recurrent operator, without the sequence lengths."""
     gates = {"rnn": 1, "gru": 3, "lstm": 4}[op]
 
     def made(*shape: int) -> np.ndarray:
@@ -362,7 +363,7 @@ def quantisation_samples() -> Iterator[Sample]:
 
 
 def recurrent_samples() -> Iterator[Sample]:
-    """The number of units is known, and so are sizes made of it."""
+    """Yield calls of recurrent operators.  The number of units and its multiples are never symbolic."""
     special = {"rnn": ({},), "gru": ({}, {"reset_after": True}), "lstm": ({}, {"coupled": True})}
     for op, given in special.items():
         keep = frozenset(factor * hidden for hidden in (3, 9, 21) for factor in (1, 2, 3, 4, 6, 8)) | {0, 2}
@@ -374,7 +375,7 @@ def recurrent_samples() -> Iterator[Sample]:
             yield Sample(
                 op, (*_cell(op, 5, 4, 3), np.array([5, 2, 0, 1], np.int32)), attributes | {"direction": "reverse"}, keep
             )
-            for batch in (1, 5):  # tiles and what is left of them, in groups of sequences of different sizes
+            for batch in (1, 5):  # incomplete tiles, for batches of different sizes
                 yield Sample(op, (*_cell(op, 2, batch, 21), _NONE), attributes, keep)
             lengths = np.array([1, 4, 0, 2, 4, 3, 4, 2, 1], np.int32)
             yield Sample(op, (*_cell(op, 4, 9, 21, 2), lengths), sizes, keep)

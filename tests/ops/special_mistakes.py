@@ -1,4 +1,4 @@
-"""Calls that the type rules of trees, regions and lists refuse."""
+"""Calls of operators on trees, image regions and lists that type rules reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls with strings that type rules refuse."""
+"""Operator calls with strings that type rules reject."""
 
 from __future__ import annotations
 

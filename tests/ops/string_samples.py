@@ -1,4 +1,4 @@
-"""Sample calls of the operators of strings."""
+"""Sample calls of string operators."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Functions of f32 that csrc/codegen/kernel_math.h has: 2 units in the last place over all floats, and their special
-values."""
+"""The f32 functions of csrc/codegen/kernel_math.h have an error of at most 2 units in the last place.
+
+The tests cover the whole range of floats and the special values.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ FUNCTIONS = {
 }
 UNITS = 2
 
-# x86-64 without more has no fused product: sums are rounded in another way, and some functions are other C.
+# Baseline x86-64 has no fused multiply-add.  Results are rounded differently, and some functions have other C code.
 IS_X86 = any(lib.rvm_cpu_features() >> row.index & 1 for row in CPU_FEATURES)
 PROCESSORS = ["c", *(["x86-64"] if IS_X86 else [])]
 
@@ -42,8 +44,11 @@ def floats_of(bits: np.ndarray) -> np.ndarray:
 
 
 def sampled() -> np.ndarray:
-    """Floats of every exponent and sign, NaN among them; many between 2^-6 and 2^8; all that are next to an integer of
-    eighths, where functions change from one polynomial to another, and to a multiple of pi / 2."""
+    """Return floats of every exponent and sign, NaN, many floats with magnitudes between 2^-6 and 2^8, and floats near
+    critical points.
+
+    These points are the multiples of 1/8, at which functions switch polynomials, and the multiples of pi / 2.
+    """
     everywhere = floats_of(np.arange(0, 2**32, 30011))
     low, high = np.float32([2**-6, 2**8]).view(np.uint32)
     usual = floats_of(np.arange(low, high, 1013))
@@ -105,9 +110,10 @@ def test_powers_of_e_that_are_subnormal(target: str) -> None:
 @pytest.mark.parametrize("target", PROCESSORS)
 @pytest.mark.parametrize("name", ["sin", "cos"])
 def test_angles_whose_rest_is_smallest(name: str, target: str) -> None:
-    """Floats next to a multiple of pi / 2, and the ends of the ranges that are reduced with other bits of 2 / pi.
+    """The argument reduction is accurate in the hardest cases.
 
-    Source: Muller, Elementary functions, 2006: no float is closer to one than 16367173 * 2^72.
+    These are the bounds of the ranges that use different bits of 2 / pi, and the float closest to a multiple of pi / 2,
+    16367173 * 2^72 (source: Muller, Elementary Functions, 2006).
     """
     ends = np.float32([2.0**e for e in (50, 76, 102, 127)])
     x = np.concatenate([ends, np.nextafter(ends, np.float32(0)), np.float32([16367173 * 2.0**72])])

@@ -17,7 +17,7 @@ from relvm.ir.types import TensorType
 @pytest.mark.parametrize("exponent", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint8"])
 def test_constant_powers(dtype: str, exponent: int) -> None:
-    """Of those only squares and cubes take no call."""
+    """Squares and cubes become products.  Other powers call a function."""
     builder = Builder()
     type_ = TensorType(dtype_of(np.dtype(dtype)), (dim_var("n"),))
     with builder.function("main", [("x", type_)]) as (x,):

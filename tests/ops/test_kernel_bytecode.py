@@ -1,4 +1,4 @@
-"""Kernels as bytecode: each sample of each operator gives what NumPy gives, and damaged programs are refused."""
+"""Tests of bytecode kernels: every sample has the same result as in NumPy, and damaged programs are safe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(_GCC is None, reason="no gcc")
 
 @functools.cache
 def runtime() -> tuple[cffi.FFI, Any]:
-    """The runtime and the interpreter of kernel bytecode, as a shared library."""
+    """Compile the runtime with the interpreter of kernel bytecode to a shared library, and open it."""
     ffi = cffi.FFI()
     for name in ("relvm_values.h", "relvm_metadata.h", "relvm.h"):
         header = (csrc_directory() / "include" / name).read_text()
@@ -56,7 +56,7 @@ def runtime() -> tuple[cffi.FFI, Any]:
 
 
 class Program:
-    """A program that the verifier has accepted.  run: as Library.run of harness.py, without a name."""
+    """A program that the verifier has accepted.  `run` works like Library.run in harness.py, but has no kernel name."""
 
     def __init__(self, content: bytes) -> None:
         ffi, library = runtime()
@@ -78,7 +78,7 @@ class Program:
 
 
 class _Library:
-    """A kernel of a known name: what assert_gives_what_numpy_gives runs."""
+    """A library of one kernel, in the form that assert_gives_what_numpy_gives expects."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -88,7 +88,10 @@ class _Library:
 
 
 def kernels_of(name: str) -> tuple[Kernels, list[tuple[Sample, bool]]]:
-    """The kernels of all samples of an operator, with known sizes and with symbolic ones."""
+    """Return the kernels of all samples of an operator.
+
+    Also return, for each kernel, its sample and whether its sizes are symbolic.
+    """
     calls, cases = [], []
     for sample in SAMPLES:
         if sample.op != name:
@@ -119,7 +122,7 @@ def test_bytecode_gives_what_numpy_gives(name: str) -> None:
 
 
 def test_multiply_add_of_scalars_and_strips() -> None:
-    """A chain, whose parts vary along the strip or not; the first sum is used twice."""
+    """Evaluate a chain of fused multiply-adds.  Some operands vary along the strip, and one result is used twice."""
     x, y, out = Buffer("x", F32, (600,)), Buffer("y", F32, (2,)), Buffer("out", F32, (600,))
     k = KernelBuilder()
 
@@ -157,7 +160,7 @@ def test_programs_round_trip_and_have_a_listing() -> None:
 
 
 def test_damaged_programs_fail_or_stay_inside_their_buffers() -> None:
-    """Each word of the code is changed; what the verifier accepts runs between guards that stay as they are."""
+    """Change random words of the code.  Programs that the verifier accepts must not write outside the output buffer."""
     kernels, cases = kernels_of("softmax")
     sample = cases[0][0]
     program = print_kernel_bytecode(dict(kernels.module.kernels)[kernels.what_runs(0).kernel])
@@ -176,7 +179,7 @@ def test_damaged_programs_fail_or_stay_inside_their_buffers() -> None:
             refused += 1
             continue
         if not changes_strips_only(program.code, decode_kernel(bytes(damaged)).code):
-            continue  # it may run for ever, and there is no machine here that would end it
+            continue  # the program may run forever, and without a machine nothing would end it
         room = np.full(x.size + 128, 7, x.dtype)
         out = room[64 : 64 + x.size].reshape(x.shape)
         try:

@@ -1,4 +1,4 @@
-"""Every sample of every operator through the whole system: the reference, both modes, the three forms of kernels."""
+"""Run every operator sample in complete programs: in the reference interpreter, both modes and all kernel targets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SYMBOLIC = [i for i, sample in enumerate(GOOD) if sample.keep is not None]
 
 @cache
 def calls() -> list[Call]:
-    """Of each sample, its sizes symbolic where they can be."""
+    """Return the calls of all samples that succeed, with symbolic sizes where possible."""
     types = [
         tuple(map(static_type, sample.args)) if sample.keep is None else symbolic_types(sample)[0] for sample in GOOD
     ]
@@ -41,17 +41,17 @@ def calls() -> list[Call]:
 
 @cache
 def machines() -> dict[tuple[str, str], vm.VirtualMachine]:
-    """One machine for each way, over a module with a function for each sample."""
+    """Return a machine for each execution mode and target, with one function for each sample."""
     module = Module(tuple(function_of(f"f{i}", call) for i, call in enumerate(calls())))
     return machines_of_forms(module, [*WAYS[:3], WAYS[-1]], verified=False)
 
 
 @cache
 def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
-    """Return, for each sample of symbolic sizes, what it is lowered to and the library that has its kernel.
+    """Return, for each sample with symbolic sizes, the expression to which it is lowered and the library of its kernel.
 
-    The library is that of the machine.  If the passes after lower_to_kernels leave no kernel, it is built from the
-    result of that pass.  It is None if the sample is not lowered to a kernel.
+    The library is that of the machine.  If the passes after lower_to_kernels remove the kernel, the library is built
+    from the result of lower_to_kernels.  It is None if the sample is not lowered to a kernel.
     """
     program = machines()["bytecode", "c"].executable.program
     legal = Kernels([calls()[i] for i in SYMBOLIC])
@@ -71,7 +71,7 @@ def symbolic_kernels() -> dict[int, tuple[Expr, Library | None]]:
 
 
 def kernels_of(program: Program, name: str) -> list[str]:
-    """The kernels that a function in bytecode calls."""
+    """Return the names of the kernels that a bytecode function calls."""
     (code,) = (entry.code for entry in program.functions if entry.name == name)
     called = (program.functions[place] for instruction in code for place in callees(instruction))
     return [entry.name for entry in called if entry.kind == "kernel"]

@@ -1,4 +1,4 @@
-"""Floats of 16 bits and less, integers of less than 8: every code, in NumPy's kernels and in C."""
+"""Tests of floats of at most 16 bits and integers of less than 8 bits: every bit pattern, with NumPy and C kernels."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ MOVES = {
 
 
 def codes(dtype: DType) -> np.ndarray:
-    """Every number of the dtype."""
+    """Return an array of all values of a narrow dtype."""
     bits = np.arange(2**dtype.bits, dtype=f"u{dtype.size_bytes}")
     return bits.view(dtype.numpy)
 
 
 def numbers(dtype: DType, target: DType) -> np.ndarray:
-    """Numbers around every one of the target's."""
+    """Return numbers of `dtype`, most of them equal to or halfway between values of the narrow dtype `target`."""
     if dtype in NARROW:
         return codes(dtype)
     if not dtype.is_float:
@@ -64,7 +64,8 @@ def numbers(dtype: DType, target: DType) -> np.ndarray:
 
 
 CASTS = [(a, b) for a, b in itertools.product(NARROW + WIDE, repeat=2) if a in NARROW or b in NARROW]
-LOST_IN_INTEGERS = {(a, b) for a, b in CASTS if a.is_float and b.is_integer}  # NaN, infinity, what is too large
+# Conversions in which NaN, infinities and large numbers have no defined result.
+LOST_IN_INTEGERS = {(a, b) for a, b in CASTS if a.is_float and b.is_integer}
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_casts_are_those_of_ml_dtypes(cast_machines, source, target) -> None:
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """Codes, all NaNs as one."""
+    """Return the bit patterns of the elements.  All NaNs have the same result."""
     if array.dtype.kind in "biu":
         return array
     is_nan = np.isnan(array.astype(np.float64)) if array.dtype.name[:3] not in ("int", "uin") else False
@@ -172,7 +173,7 @@ def test_arrays_go_in_and_out_in_place(dtype) -> None:
 
 
 def narrowed_samples() -> Iterator[tuple[Sample, str, DType]]:
-    """Calls of every operator with narrow dtypes in the place of others."""
+    """Yield samples of every operator, each with a dtype to replace and the narrow dtype that replaces it."""
     seen = set()
     for sample in SAMPLES:
         for source in ("float32", "int32", "uint8"):

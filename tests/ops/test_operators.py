@@ -1,4 +1,4 @@
-"""Every operator is declared in full; its type rule, NumPy meaning and kernel agree, with known and symbolic sizes."""
+"""Every operator has a complete declaration.  Its type rule, NumPy function and kernel agree for all kinds of sizes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ def static_type(arg) -> Type:
 
 @cache
 def symbolic_types(sample: Sample) -> tuple[tuple[Type, ...], dict]:
-    """The arguments' types with a variable for each size but 1 and those the sample keeps; the variables' values."""
+    """Return the types of a sample's arguments with symbolic sizes, and the values of the dimension variables.
+
+    Sizes of 1 and the sizes in `sample.keep` remain numbers.
+    """
     dims: dict[int, AnyDim] = {}
 
     def symbolic(size: int) -> AnyDim:
@@ -86,9 +89,9 @@ def numpy_result(sample: Sample):
 
 @cache
 def kernels() -> tuple[Kernels, dict]:
-    """All samples' kernels in one library, and the number of each call: (sample, symbolic) -> number.
+    """Return the kernels of all samples, and the number of each call by its sample and whether sizes are symbolic.
 
-    Those of symbolic sizes are in it where they fail; test_modes.py has the others.
+    Symbolic sizes are included only for samples whose kernels fail.  test_modes.py tests the others.
     """
     calls, numbers = [], {}
     for sample in SAMPLES:
@@ -168,7 +171,7 @@ def test_mistakes_are_told(mistake):
     assert mistake.message in str(raised.value)
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES} - {"is_null", "random_bits"}))  # take anything, or nothing
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"is_null", "random_bits"}))  # no argument is invalid for these
 def test_mistakes_are_listed_for_each_operator(name):
     assert any(mistake.op == name for mistake in ALL_MISTAKES)
 
@@ -195,7 +198,11 @@ def test_kernel_gives_what_numpy_gives(sample):
 
 
 def assert_gives_what_numpy_gives(sample: Sample, runs: Expr, library: Library | None, values: dict) -> None:
-    """runs: what the sample became.  library: of its kernel, where it is one.  values: of the dimension variables."""
+    """Run a sample and assert that its results are those of NumPy.
+
+    runs: the expression to which the sample was lowered.  library: the library with its kernel, if it is a kernel call.
+    values: the values of the dimension variables.
+    """
     arrays = [arg for arg in sample.args if isinstance(arg, np.ndarray)]
     expected = numpy_result(sample)
     match runs:

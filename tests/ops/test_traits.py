@@ -1,4 +1,4 @@
-"""Operators have the algebraic properties that they declare, to the bit."""
+"""Operators have the algebraic properties that they declare, bit by bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPERATORS = list(operators().values())
 
 
 def values(operator: Operator) -> Iterator[np.ndarray]:
-    """An array of each dtype that the operator takes, special values among the elements."""
+    """Yield an array of each dtype that the operator accepts, including special values such as NaN."""
     for name in NUMPY_NAMES:
         dtype = ALL_DTYPES[name]
         type_ = TensorType(dtype, (64,))
@@ -34,7 +34,7 @@ def full(like: np.ndarray, number: complex) -> np.ndarray:
 
 
 def assert_same(got: np.ndarray, wanted: np.ndarray) -> None:
-    """Any NaN is the same as any other."""
+    """Assert that two arrays are bit-identical, except that all NaNs count as equal."""
     assert got.dtype == wanted.dtype
     nan = wanted != wanted
     np.testing.assert_array_equal(got != got, nan)
@@ -50,7 +50,7 @@ def test_a_commutative_operator(operator: Operator) -> None:
     for x in values(operator):
         y = x[::-1].copy()
         if dtype_of(x.dtype).is_float and operator.name in ("maximum", "minimum"):
-            y[y == 0] = 1  # either zero may be the larger one
+            y[y == 0] = 1  # the maximum of 0 and -0 may be either
         assert_same(operator.numpy(x, y), operator.numpy(y, x))
 
 

@@ -1,4 +1,4 @@
-"""The number of positions of a window, compared with counting them one by one."""
+"""The number of positions of a sliding window equals the number found by trying every position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KERNELS, STRIDES, DILATIONS, PADS = (1, 2, 3), (1, 2, 3), (1, 2), ((0, 0), (1, 0
 
 
 def places(size: int, kernel: int, stride: int, dilation: int, pads: tuple[int, int]) -> int:
-    """The positions from which all of the window lies in the padded input."""
+    """Count the positions at which the whole window lies inside the padded input."""
     padded = size + sum(pads)
     return sum(all(at + k * dilation < padded for k in range(kernel)) for at in range(0, max(padded, 0), stride))
 

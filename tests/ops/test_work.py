@@ -1,4 +1,4 @@
-"""The operations and bytes of kernels, as profiles count them."""
+"""Tests of the operations and bytes that profiles count for kernels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def zeros(dtype: str, *shape: int) -> str:
 
 
 def profile(text: str, *shapes: tuple[int, ...], fused: bool = True, dtypes: Sequence[str] = ()) -> Profile:
-    """Of a run on zeros.  dtypes: of the inputs; otherwise f32."""
+    """Profile a run of main with inputs of zeros.  dtypes: the dtypes of the first inputs.  All others are f32."""
     machine = vm.VirtualMachine(vm.build(parse_module(text), fused=fused))
     chosen = (*dtypes, *["float32"] * (len(shapes) - len(dtypes)))
     return machine.profile("main", *(np.zeros(shape, dtype) for shape, dtype in zip(shapes, chosen, strict=True)))
@@ -33,12 +33,12 @@ def the_kernel(ran: Profile) -> ProfileRow:
 
 
 def operations(text: str, *shapes: tuple[int, ...], **options) -> int | None:
-    """Of all kernels together; None where one is not counted."""
+    """Return the number of operations of all kernels, or None if the operations of a kernel are not counted."""
     counts = [row.operations for row in profile(text, *shapes, **options).rows if row.kind == "kernel"]
     return None if None in counts else sum(counts)
 
 
-# The function's types and body, shapes of its inputs, the operations of all kernels.
+# For each function, its signature and body, the shapes of its inputs, and the operations of all kernels.
 FLOATS = [
     ("x: f32[m, k], y: f32[k, n]) -> f32[m, n] = matmul(x, y)", [(5, 7), (7, 3)], 2 * 5 * 7 * 3),
     ("x: f32[b, k, m], y: f32[k, n]) -> f32[b, m, n] = matmul(x, y, transpose_a=true)",
@@ -159,7 +159,7 @@ def test_of_a_table_only_what_is_looked_up_is_read() -> None:
     assert the_kernel(ran).bytes == 3 * 8 * 4 + 3 * 8 + 3 * 8 * 4
     assert the_kernel(ran).operations == 3 * 8
     ran = profile(text, (2, 8), (30,), dtypes=["float32", "int64"])
-    assert the_kernel(ran).bytes == 2 * 8 * 4 + 30 * 8 + 30 * 8 * 4  # no more than there is
+    assert the_kernel(ran).bytes == 2 * 8 * 4 + 30 * 8 + 30 * 8 * 4  # at most the bytes of the whole tensor
 
 
 def test_a_loop_counts_every_round() -> None:

@@ -1,4 +1,4 @@
-"""Runs planned functions on paper: which memory is held when, and whether a value is overwritten while it is needed."""
+"""Simulation of planned functions: the memory held at each point, and whether a live value is overwritten."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from relvm.passes.pipeline import build_pipeline
 
 @function_pass("a storage for each", at=Stage.LOWERED, to=Stage.PLANNED)
 def a_storage_for_each(function: Function) -> Function:
-    """Memory without a plan: what plan_memory is held against."""
+    """Allocate a separate storage for each tensor.  The results of plan_memory are compared with this pass."""
     return replace(function, body=_unplanned(function.body))
 
 
@@ -65,21 +65,21 @@ def _unplanned(block: Block) -> Block:
 
 
 def planned(module: Module, planner: Pass | None = None) -> Module:
-    """The module at the end of the pipeline, with `planner` in the place of plan_memory where it is given."""
+    """Run the pass pipeline on a module.  planner: a pass that replaces plan_memory, or None."""
     steps = [planner if planner and step.name == "plan_memory" else step for step in build_pipeline("c", fused=False)]
     return run_passes(module, steps, verified=True)
 
 
 @dataclass(eq=False)
 class Region:
-    """Bytes that were allocated at once."""
+    """A storage: memory that was allocated by one call."""
 
     size_bytes: int
 
 
 @dataclass(eq=False)
 class Array:
-    """A tensor in a region.  overwritten: whether its bytes are no longer its own."""
+    """A tensor in a region.  overwritten: whether another tensor was written over it."""
 
     region: Region
     start: int
@@ -92,8 +92,11 @@ class Array:
 
 @dataclass
 class Trace:
-    """held: the bytes held whenever a kernel runs or something is called.  at_calls: those of the calls.  allocations:
-    how many storages were made."""
+    """The memory use of a simulated run.
+
+    held: the bytes held at each kernel and each call.  at_calls: the bytes held at each call.  allocations: the number
+    of storages allocated.
+    """
 
     held: list[int] = field(default_factory=list)
     at_calls: list[int] = field(default_factory=list)
@@ -101,10 +104,12 @@ class Trace:
 
 
 def trace(module: Module, name: str, sizes: dict[str, int], seed: int) -> Trace:
-    """Runs a function of a module from `planned`, its dimension variables being `sizes` by name.
+    """Simulate a run of a function in a module from `planned`.
 
-    Branches are taken by the seed: two plans of one module take the same.  Fails where a value is used that something
-    else was written over, or a value that left the function is written over.
+    Fail if the run uses an overwritten value, or overwrites a value that is visible outside the function.
+
+    sizes: the values of dimension variables, by name.   seed: determines the branches taken.  Two plans of the same
+    module take the same branches.
     """
     return _Run(module, sizes, seed).function(module[name])
 
@@ -115,7 +120,7 @@ class _Run:
         self.sizes = sizes
         self.random = random.Random(seed)
         self.registers: dict[Var, object] = {}
-        self.left: list[Array] = []  # tensors that someone outside may hold
+        self.left: list[Array] = []  # tensors that may be visible outside the function
         self.trace = Trace()
 
     def function(self, function: Function) -> Trace:
@@ -182,7 +187,7 @@ class _Run:
         return value
 
     def note(self, where: list[int]) -> None:
-        """Notes the bytes held, with what each storage takes besides."""
+        """Append the bytes held to `where`, including the overhead of each storage."""
         regions = {array.region for value in self.registers.values() for array in arrays_in(value)}
         regions |= {value for value in self.registers.values() if isinstance(value, Region)}
         held = sum(region.size_bytes + 96 for region in regions)
@@ -206,7 +211,7 @@ class _Run:
 
 
 def arrays_in(value: object) -> Iterator[Array]:
-    """The tensors in a value."""
+    """Yield the tensors in a value."""
     if isinstance(value, Array):
         yield value
     elif isinstance(value, tuple):

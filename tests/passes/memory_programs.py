@@ -6,11 +6,11 @@ import random
 
 HELPER = "def helper(v: f32[k, l]) -> f32[k, l] = relu(softmax(v, axis=1))\n"
 
-Value = tuple[str, tuple[str, str]]  # a name, and the two dimensions of what it holds
+Value = tuple[str, tuple[str, str]]  # the name of a matrix, and its two dimensions
 
 
 class Writer:
-    """Writes `main(c, x, y)`; x and y are of shapes (n, m) and (4, m)."""
+    """Generates the text of a random function `main(c, x, y)`.  x has the shape (n, m), and y has the shape (4, m)."""
 
     def __init__(self, seed: int, bindings: int) -> None:
         self.random = random.Random(seed)
@@ -42,7 +42,10 @@ class Writer:
         return lines, values
 
     def tuple_lines(self, values: list[Value], depth: int) -> tuple[list[str], Value]:
-        """A tuple that is bound, perhaps by an `if`, used by something else, and taken apart."""
+        """Return lines that bind a tuple and extract an item, and the item.
+
+        The tuple may be the result of an `if`.  There may be a call between the two bindings.
+        """
         (name, shape), (other, _) = self.random.choice(values[-3:]), self.random.choice(values)
         pair, item = self.name(), self.name()
         made = f"(({name}, 1), {other})"
@@ -90,5 +93,5 @@ class Writer:
 
 
 def program(seed: int, bindings: int = 80) -> str:
-    """The text of a module with the function main."""
+    """Return the text of a random module with the function main.  bindings: the number of its bindings."""
     return Writer(seed, bindings).text

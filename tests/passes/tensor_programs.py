@@ -1,4 +1,4 @@
-"""Random modules of functions on tensors, for tests of rewriting: a test says what one more operator may be."""
+"""Random modules of functions on tensors, for tests of rewriting passes.  Each test defines how to draw an operator."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ Shapes = list[tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Programs:
-    """shapes: of a function's parameters.  step: one more operator on some of the values made so far; where it raises
-    an error, or makes a value whose rank is not in `ranks`, another is drawn.  steps: how many a function may have.
-    first: what is applied to the parameters."""
+    """A generator of random modules.
+
+    functions: the number of functions.  shapes: draws the shapes of a function's parameters.  step: draws an operator
+    call on some of the values computed so far.  If it raises an error, or the rank of the result is not in `ranks`, it
+    is called again.  steps: the range of the number of calls in a function.  first: an operator that is applied to each
+    parameter, or None.
+    """
 
     functions: int
     dtype: DType
@@ -36,7 +40,7 @@ class Programs:
     first: Operator | None = None
 
     def module(self, seed: int) -> tuple[Module, list[Shapes]]:
-        """A module of functions, and the shapes of the arguments of each."""
+        """Return a module, and the shapes of the arguments of each function."""
         random, builder = np.random.default_rng(seed), Builder()
         sizes = [self._function(builder, f"f{number}", random) for number in range(self.functions)]
         return builder.module(), sizes
@@ -62,7 +66,7 @@ class Programs:
 
 
 def symbolic(size: int) -> AnyDim:
-    """A dimension of that size when the program runs."""
+    """Return a dimension variable that has the value `size` in all runs."""
     return dim_var(f"n{size}")
 
 

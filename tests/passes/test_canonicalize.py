@@ -1,4 +1,7 @@
-"""The rules of canonicalize: each has a golden case, and what they make computes the same, to the sign of a zero."""
+"""Tests of the rewrite rules of canonicalize: each rule has a golden case, and results do not change.
+
+Even the signs of zeros are the same.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def normal(text: str) -> Module:
 
 
 def rules_that_apply(module: Module) -> set[str]:
-    """The names of the rules that make something of an operator of the module, or of one that they made."""
+    """Return the names of the rules that rewrite an operator of the module, or an operator that other rules created."""
     found = set()
     for _ in range(4):
         calls = {item.var: item.value for item in walk(module) if isinstance(item, Binding)}
@@ -74,7 +77,7 @@ def results_of(module: Module, args: list) -> list[np.ndarray]:
 
 
 def expect_same(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
-    """Equal, NaN and the sign of 0 included; floats may differ by two roundings."""
+    """Assert that arrays are equal, including NaNs and the signs of zeros.  Floats may differ by two roundings."""
     assert len(got) == len(wanted)
     for a, b in zip(got, wanted, strict=True):
         assert a.shape == b.shape
@@ -84,7 +87,8 @@ def expect_same(got: list[np.ndarray], wanted: list[np.ndarray]) -> None:
             np.testing.assert_array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)]))
 
 
-# An index outside on purpose; a function as the result; roots, for which NumPy has not C's special values.
+# These cases have an index out of range, a function as result, or roots, for which NumPy's special values differ from
+# those of C.
 NOT_COMPARED = ("gathering at known places", "a local function", "roots")
 
 
@@ -99,7 +103,7 @@ def test_a_simpler_program_computes_the_same(case) -> None:
 
 
 def test_roots_have_the_special_values_of_c() -> None:
-    """C11 F.10.4.4."""
+    """Roots of special values are those of pow in C (source: C11, F.10.4.4)."""
     text = "def main(x: f64[n]) -> object { return (power(x, const(f64[], 0.5)), power(x, const(f64[], -0.5))) }"
     x = np.array([2, 0.0, -0.0, np.inf, -np.inf, np.nan, -1])
     half, inf, nan = np.sqrt(2), np.inf, np.nan
@@ -117,7 +121,7 @@ def shapes(random: np.random.Generator) -> list[tuple]:
 
 
 def step(made: list[Var], random: np.random.Generator) -> Expr:
-    """An operator on one of the last values."""
+    """Return a random operator call on the last values."""
     x, y = (made[-int(random.integers(1, min(len(made), 4) + 1))] for _ in range(2))
     rank = x.type.rank
     axis = int(random.integers(max(rank, 1)))
@@ -138,7 +142,7 @@ def step(made: list[Var], random: np.random.Generator) -> Expr:
         case 5:
             return ops.concat(x, y, axis=axis)
         case 6:
-            index = int(random.integers(x.type.shape[axis]))  # of a known size: ValueError where it is 0
+            index = int(random.integers(x.type.shape[axis]))  # the size is known; ValueError if it is 0
             return ops.gather(x, constant(index, "i64"), axis=axis)
         case 7:
             return ops.broadcast_to(x, Shape((2, *made[0].type.shape[1:]) if random.random() < 0.5 else (4,)))

@@ -1,4 +1,4 @@
-"""Convolutions of bytes with constant weights, from the operator to what runs, on every processor."""
+"""Tests of 8-bit convolutions with constant weights, from the operator to compiled kernels, on every processor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from relvm.tables import CPU_FEATURES
 RANDOM = np.random.default_rng(3)
 OWN = {row.option for row in CPU_FEATURES if lib.rvm_cpu_features() >> row.index & 1}
 
-# shape of x, shape of w, attributes
+# For each case, the shape of x, the shape of w, and the attributes.
 CASES = [
     ((2, 5, 9, 8), (7, 5, 3, 3), {"pads": (1, 1, 1, 1)}),
     ((1, 3, 17, 23), (8, 3, 3, 3), {"strides": (2, 2), "pads": (0, 1, 1, 0)}),
@@ -48,13 +48,13 @@ CASES = [
 
 
 def extremes(dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Mostly the numbers at the ends of the range."""
+    """Return an array of a dtype whose elements are mostly the smallest and largest numbers of the dtype."""
     low, high = (-128, 127) if dtype == "int8" else (0, 255)
     return RANDOM.choice([low, high, high, high - 1, low + 1, 3], shape).astype(dtype)
 
 
 def module_of(dtype: str, *, symbolic: bool = False) -> Module:
-    """For each case a function of x and its zero point."""
+    """Return a module with a function of x and its zero point for each case."""
     builder, own = Builder(), dtype_of(np.dtype(dtype))
     for i, (shape, window, attributes) in enumerate(CASES):
         dims = (dim_var("n"), shape[1], *(dim_var(f"d{axis}") for axis in range(len(shape) - 2))) if symbolic else shape
@@ -100,7 +100,7 @@ def test_several_channels_of_a_group_are_packed() -> None:
 
 @pytest.mark.parametrize("places", [(56, 56), (9, 7)])
 def test_what_requantises_shares_the_kernel(places: tuple[int, int]) -> None:
-    """Even where the product is deep."""
+    """This holds even if each sum has many products."""
     builder, dims = Builder(), (1, 512, *places)
     with builder.function("main", [("x", TensorType(dtype_of(np.dtype("uint8")), dims))]) as (x,):
         w = constant(extremes("int8", (8, 512, 3, 3)))

@@ -1,4 +1,4 @@
-"""Random programs of factors, terms and products: folded, they compute what they did."""
+"""Tests of fold_scales on random programs of scales, shifts and matrix products, whose results must not change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def numbers(shape: tuple[int, ...], random: np.random.Generator):
 
 
 def step(made: list[Var], random: np.random.Generator) -> Expr:
-    """An operator on the last value, or on one before."""
+    """Return a random operator call on the last two values."""
     x, y = (made[-int(random.choice((1, 1, 1, 2)))] for _ in range(2))
     dims, rank = x.type.shape, x.type.rank
     match random.integers(10):
@@ -77,7 +77,7 @@ def test_random_programs_compute_the_same(seed: int) -> None:
 
 
 def test_weights_that_another_operator_uses_are_not_copied() -> None:
-    """A table of 4 kB that is gathered from and multiplied with: its factor stays."""
+    """The factor is not folded into weights of more than 4 kB that two products share."""
     table = constant(np.ones((64, 32)))
     builder = Builder()
     with builder.function("main", [("x", TensorType(F64, (3, 32)))]) as (x,):

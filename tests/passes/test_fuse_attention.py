@@ -1,4 +1,4 @@
-"""Attention as one operator computes what its parts do, to NaN and infinities."""
+"""Fused attention has the same results as the separate operators, including NaN and infinities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = {"b": 2, "m": 7, "n": 5}
 
 
 def inputs(module, special: float | None) -> list[np.ndarray]:
-    """Arguments of main; `special` is the value of some elements."""
+    """Return random arguments of main.  special: a number that replaces some elements, or None."""
     random, made = np.random.default_rng(3), []
     for param in module["main"].params:
         shape = tuple(evaluate_with(dim, lambda var: SIZES[var.name]) for dim in param.type.shape)

@@ -1,4 +1,4 @@
-"""Random programs of operators that can share kernels: fused, they compute what the reference does."""
+"""Tests of fuse_ops on random programs, whose results are compared with the reference interpreter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shapes(random: np.random.Generator) -> list[tuple]:
 
 
 def step(made: list[Var], random: np.random.Generator) -> Expr:
-    """An operator on some of the last values."""
+    """Return a random operator call on some of the last values."""
     recent = made[-int(random.integers(1, min(len(made), 4) + 1)) :]
     x, y = recent[int(random.integers(len(recent)))], recent[int(random.integers(len(recent)))]
     rank = x.type.rank

@@ -47,7 +47,7 @@ def test_calls_in_branches_nest_no_deeper_than_the_limit() -> None:
 
 
 def test_a_module_grows_by_no_more_than_the_calls_times_the_limit() -> None:
-    count = 40  # were all inlined, 2 ** 40 operators
+    count = 40  # inlining all calls would result in 2 ** 40 operators
     text = "private def _f0(x: f32[n]) -> f32[n] = relu(x)\n" + "\n".join(
         f"private def _f{i}(x: f32[n]) -> f32[n] = @_f{i - 1}(@_f{i - 1}(x))" for i in range(1, count)
     )

@@ -1,4 +1,4 @@
-"""Programs that rewriting and fusing must leave alone, in what they compute."""
+"""Programs whose results incorrect rewriting or fusion would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of random programs: no value is overwritten while it is needed, and no more memory is held than without."""
+"""Memory plans of random programs overwrite no live value, and hold no more memory than separate storages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZES = ({"n": 300, "m": 70}, {"n": 1, "m": 1}, {"n": 0, "m": 5}, {"n": 3, "m": 
 
 
 def bounded(module: Module, sizes: dict[str, int]) -> Module:
-    """The module with the sizes of main's dimensions stated as upper bounds."""
+    """Return the module with `sizes` as upper bounds of the dimensions of main."""
     main = replace(module["main"], attributes=(("upper_bounds", tuple(sizes.items())),))
     return module.with_functions((module["helper"], main))
 

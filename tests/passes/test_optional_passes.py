@@ -1,4 +1,4 @@
-"""Without an optional pass, a program gives the same results."""
+"""A program has the same results without an optional pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of which convolutions are computed in tiles (Winograd).
+"""Tests of the choice of convolutions that use Winograd tiles.
 
 The golden cases are in pack_weights.cases; their weights are small.
 """

@@ -1,4 +1,4 @@
-"""Each pass on small programs: what comes out, that it is well formed, and that it reads back as the same program."""
+"""Golden tests of each pass on small programs.  The result is also verified, printed and parsed again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ PASSES = {step.name: step for step in build_pipeline("c")}
 
 
 def after(name: str, text: str) -> str:
-    """Return the module, which the passes before this one have been through, after the pass.
+    """Return the text of a module after the pass `name`.
 
-    The text of a module does not contain its kernels.  So the passes that follow lower_to_kernels begin with it.
+    text: the module before the pass, as the previous passes left it.  For passes after lower_to_kernels, it is the
+    module before lower_to_kernels, because the text of a module does not contain its kernels.
     """
     steps = build_pipeline("c", fused=name in ("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels"))
     names = [step.name for step in steps]

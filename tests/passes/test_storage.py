@@ -1,4 +1,4 @@
-"""The memory planner proper."""
+"""Tests of the placement algorithm of the memory planner."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_lifetimes_apart_share_and_lifetimes_that_touch_do_not() -> None:
 
 
 def test_another_order_is_found_where_the_first_wastes_room() -> None:
-    # By size: a (6) and b (5) at 0, c (4) above a, d (4) above b and c: 14.  With c and d at 0 first: 10.
+    # In order of size: a (6) and b (5) are at 0, c (4) is above a, and d (4) is above b and c, which takes 14 bytes.
+    # If c and d are placed at 0 first, 10 bytes are enough.
     wanted = [
         Request("a", 6, 0, 1, 1),
         Request("b", 5, 3, 4, 1),

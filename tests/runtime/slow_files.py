@@ -1,4 +1,7 @@
-"""Executables made to take long to load, by what takes long in each.  Most are files that no build makes."""
+"""Malicious executables that would take long to load or print if the loader or printer were quadratic.
+
+Each function returns a file of about `size` bytes with one kind of problem.  Builds do not produce most of these files.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def _file(
 
 
 def _one_function(code: bytes, registers: int, parameters: int = 2, **more) -> np.ndarray:
-    """A program of make_tuple, check_prim_value_info and one bytecode function."""
+    """Return a program that consists of two builtins (functions 0 and 1) and one bytecode function."""
     names = [b"vm.builtin.make_tuple", b"vm.builtin.check_prim_value_info", b"f", b"x"]
     functions = [
         _function(0, "packed"),
@@ -148,14 +151,14 @@ def moves_in_the_worst_order(size: int) -> np.ndarray:
 
 
 def _calls(count: int) -> list[int]:
-    """Calls that write as many registers, from 2 on."""
+    """Return the code of `count` calls, which write `count` different registers, beginning with register 2."""
     rows = np.tile([_OPS["call"], 0, 0, 0], (count, 1))
     rows[:, 1] = np.arange(2, count + 2)
     return rows.reshape(-1).tolist()
 
 
 def jumps_to_one_place(size: int) -> np.ndarray:
-    """Half of the code writes registers, the other half jumps to its end."""
+    """Return code of which one half writes registers, and the other half jumps to the end."""
     written, jumps = size // 32, size // 24
     code = _calls(written)
     for index in range(jumps):
@@ -170,7 +173,7 @@ def jumps_to_themselves(size: int) -> np.ndarray:
 
 
 def jumps_to_many_places(size: int) -> np.ndarray:
-    """Each jump has a set of its own for as long as it is on its way."""
+    """Return code with many pending jumps, for each of which the verifier needs a set of written registers."""
     jumps = size // 20
     code = []
     for index in range(jumps):
@@ -179,7 +182,10 @@ def jumps_to_many_places(size: int) -> np.ndarray:
 
 
 def entangled_loops(size: int) -> np.ndarray:
-    """Each walk finds out of one more loop that register 1 is not written, in front of code that is long."""
+    """Return code of which the verifier needs many passes: each discovers for one loop that register 1 is not written.
+
+    The loops precede a long sequence of other instructions.
+    """
     code: list[int] = []
     for index in range(60):
         code += [_OPS["if"], 0, 5, _OPS["goto"], -8 if index else 0]
@@ -188,7 +194,7 @@ def entangled_loops(size: int) -> np.ndarray:
 
 
 def types_that_settle_late(size: int) -> np.ndarray:
-    """A chain of functions, each of which returns what the next one does."""
+    """Return a chain of functions, each of which returns the result of the next one."""
     count = size // 120
     names = _strings([b"f%d" % index for index in range(count)])
     code: list[int] = []

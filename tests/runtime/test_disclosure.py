@@ -1,4 +1,4 @@
-"""A program without native code sees nothing of what was in the process's memory before."""
+"""A program without native code cannot read uninitialized or freed memory of the process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from relvm import vm
 from relvm._native import ffi
 from relvm.errors import RelvmArgumentError
 
-SIZE = 20_000  # bytes: malloc gives freed blocks of this size out again
+SIZE = 20_000  # bytes; malloc reuses freed blocks of this size
 
 TEXT = f"""
 c0 = int {SIZE}
@@ -52,7 +52,10 @@ def first_state(number: int) -> int:
 
 
 def test_random_numbers_do_not_begin_at_an_address() -> None:
-    """With the time, which can be known, a program could tell from them where the machine is."""
+    """The seed must not be the time combined with the address of the machine.
+
+    A program that knows the time could otherwise compute the address from the random numbers.
+    """
     hour = 3600 * 10**9
     assert not all(abs(random_bits() - time.monotonic_ns()) < hour for _ in range(3))
 
@@ -73,7 +76,10 @@ f16 = bytecode main(x) registers 5
 
 
 def test_a_kernel_in_numpy_takes_only_attributes_of_its_operator() -> None:
-    """NumPy has more: {"where": false} would leave the result as malloc gave it."""
+    """Other keyword arguments of NumPy are rejected.
+
+    For example, {"where": false} would leave the result uninitialized.
+    """
     x = np.ones(5000, np.uint8)
     machine = machine_of(NEGATIVE.format(attributes='"{}"', out="r3"))
     assert (machine["main"](x).numpy() == 255).all()

@@ -1,4 +1,4 @@
-"""Tensors that are shared with other array libraries, through DLPack and `__array_interface__`.
+"""Tests of tensors that are shared with other array libraries, through DLPack and `__array_interface__`.
 
 tests/clients/array_libraries.py tests the same with PyTorch and JAX.
 """
@@ -29,13 +29,13 @@ def identity() -> Any:
 
 
 def address(array: Any) -> int:
-    """The address of the elements of an array or Tensor."""
+    """Return the address of the first element of an array or Tensor."""
     array = np.asarray(array)
     return array.view(f"u{array.itemsize}").__array_interface__["data"][0]
 
 
 class Exporter:
-    """An array of a library that has nothing but DLPack."""
+    """An array that supports DLPack and no other protocol."""
 
     def __init__(self, array: np.ndarray, device: int = 1) -> None:
         self.array = array
@@ -49,7 +49,7 @@ class Exporter:
 
 
 class OldExporter(Exporter):
-    """An array of a library that is older than version 1 of DLPack."""
+    """An array of a library that supports only versions of DLPack before 1.0."""
 
     def __dlpack__(self) -> Any:  # type: ignore[override]
         return dlpack_of_array(self.array)
@@ -71,7 +71,7 @@ def test_arrays_come_in_and_go_out_without_a_copy(identity: Any, row: Any, expor
 
 @pytest.mark.parametrize("row", SHARED, ids=lambda row: row.name)
 def test_capsules_state_the_dtype_of_the_table(identity: Any, row: Any) -> None:
-    """The fields of the capsule are read as the DLPack header defines them."""
+    """The test reads the fields of the C struct in the capsule."""
     import ctypes
 
     tensor = identity(np.zeros((4, 2), numpy_dtype(row.index)))
@@ -101,7 +101,7 @@ def test_shared_memory_outlives_its_producer(identity: Any) -> None:
     del array, tensor
     gc.collect()
     assert gone() is not None
-    del capsule, unused  # no consumer has taken them
+    del capsule, unused  # no consumer has imported these capsules
     gc.collect()
     assert gone() is None
 

@@ -1,4 +1,4 @@
-"""Executables as objects and as files."""
+"""Tests of executables as objects and as files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from relvm.runtime.executable import Executable, load
 from relvm.runtime.packed_func import register_func
 from relvm.runtime.virtual_machine import VirtualMachine
 
-ANY = ["*"]  # functions of the host
+ANY = ["*"]  # permit all host functions
 
 register_func("no name; (of Python)", lambda: None, override=True)
 register_func("test.two", lambda a, b: a, override=True)
@@ -107,7 +107,7 @@ def test_much_data_is_checked_on_request(tmp_path) -> None:
 
 
 def test_what_runs_imports_nothing_that_is_only_for_people_or_compilers(tmp_path) -> None:
-    """Its memory is a goal: relvm.ir, OpenSSL and the like stay out."""
+    """To save memory, running an executable does not import modules such as relvm.ir or hashlib (OpenSSL)."""
     path = tmp_path / "common.rvm"
     Executable.from_program(program_of(COMMON)).save(path)
     code = """
@@ -180,7 +180,7 @@ def test_an_executable_says_what_it_is() -> None:
 
 @pytest.fixture(params=MODES)
 def with_native(request, tmp_path, cache):
-    """A file with native code, compiled by this user."""
+    """Return an executable file with native code that was compiled by this user."""
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     from relvm import vm

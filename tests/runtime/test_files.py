@@ -18,7 +18,7 @@ from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.runtime.file_io import complete_file, map_executable
 
-# Each writes more than 500 bytes to the path `target`.
+# Python statements that write more than 500 bytes to the path `target`.
 WRITERS = {
     "save": "from relvm.vm import Executable\nExecutable.from_program(program).save(target)",
     "export_library": "from relvm import vm\nvm.export_library(vm.Executable.from_program(program), target)",
@@ -30,7 +30,7 @@ WRITERS = {
     "arrays": "import numpy as np\nfrom relvm.runtime.array_files import save_arrays\n"
     "save_arrays(target, {'y': np.zeros(9000)})",
 }
-TARGETS = {"export": "metadata.json"}  # one of several files that it writes
+TARGETS = {"export": "metadata.json"}  # the export writes several files
 NEEDS_COMPILER = {"export_library"}
 
 PROLOGUE = """
@@ -84,9 +84,9 @@ def test_a_writer_replaces_the_file(writer: str, target: Path) -> None:
 def test_on_a_full_disk_the_old_file_stays(writer: str, target: Path) -> None:
     result = run(DISK_FULL + WRITERS[writer], target)
     assert target.read_bytes() == b"old" and not leftovers(target.parent)
-    if writer == "cache":  # which is a convenience
+    if writer == "cache":  # a cache that cannot be written is not an error
         assert (result.returncode, result.stderr) == (0, "")
-    elif writer == "export_library":  # it is the linker that finds out
+    elif writer == "export_library":  # the linker reports the error
         assert result.returncode == 1 and re.search("RelvmToolchainError|OSError", result.stderr)
     else:
         assert result.returncode == 1 and "OSError: [Errno 27] File too large" in result.stderr
@@ -181,7 +181,7 @@ def test_an_error_of_the_system_names_the_file_that_was_to_be_written(tmp_path: 
 
 
 def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")  # which nobody writes to: to open it would be to wait
+    os.mkfifo(tmp_path / "pipe")  # no process writes to the pipe, so opening it would block
     for place in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(RelvmFormatError, match=f"{place}: expected a file, got a device or a pipe"):
             map_executable(place)

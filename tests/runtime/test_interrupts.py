@@ -1,6 +1,6 @@
-"""Whatever ends a run from outside ends it in both modes, with the right error, and leaves the machine as it was.
+"""Limits, signals and interrupts end a run in both modes, raise the right error, and leave the machine usable.
 
-How soon is measured by benchmarks/latency.py; here nothing depends on time but that a test ends.
+benchmarks/latency.py measures how soon a run ends.  These tests only check that it ends.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from relvm import vm
 from relvm.errors import RelvmError, RelvmInterrupted, RelvmRecursionError, RelvmTimeoutError
 from relvm.frontend.text import parse_module
 
-# name: a function that ends after n rounds, and what it takes besides n
+# For each name, the text of a function that runs n iterations, and its arguments after n.
 ROUNDS = {
     "scalars": ("def main(n: i64) -> i64 = if n == 0 then n else @main(n - 1)", ()),
     "small kernels": (

@@ -1,4 +1,4 @@
-"""Profiles of the instructions of kernels in bytecode: exact counts, shares that sum to 1, and no change otherwise."""
+"""Tests of instruction profiles of bytecode kernels: exact counts, shares that sum to 1, and unchanged results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def machine(executable: vm.Executable) -> vm.VirtualMachine:
 
 
 def counts(profile: vm.Profile, kernel: str) -> dict[str, int]:
-    """The number of executions of each opcode of a kernel."""
+    """Return how often each opcode of a kernel was executed."""
     found: dict[str, int] = {}
     for row in profile.kernels[kernel].rows:
         opcode = row.text.split()[0]

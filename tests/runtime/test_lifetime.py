@@ -1,4 +1,4 @@
-"""C objects go when their last user goes, whatever the order and the thread."""
+"""C objects are freed with their last user, in any order and on any thread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 @pytest.fixture
 def destroyed(monkeypatch) -> list[str]:
-    """The kinds of the objects that C destroyed, in order.  "executable" stands for the release of its bytes."""
+    """Return a list of the kinds of C objects destroyed so far, which grows.
+
+    "executable" means that the bytes of an executable were released.
+    """
     seen: list[str] = []
     watched = lambda held: _Watched(held, seen) if isinstance(held, ffi.CData) else held  # noqa: E731
     monkeypatch.setattr("relvm.runtime.binding.hold", lambda held: hold(watched(held)))
@@ -187,7 +190,7 @@ def test_the_interpreter_ends_in_silence_with_objects_alive(tmp_path: Path) -> N
 
 
 def test_machines_take_memory_for_the_part_of_their_stacks_that_they_use() -> None:
-    """Also where machines were dropped before, whose stacks would be used again."""
+    """This also holds if earlier machines were freed and their stacks are reused."""
     program = """
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Machines that are closed, and machines in `with` blocks."""
+"""Tests of closing machines, explicitly and by `with` blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines on threads: one each runs at once with the others, without Python's lock; one for two is refused."""
+"""Machines on several threads run in parallel without Python's lock.  A machine rejects calls from a second thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from relvm.errors import RelvmBusyError, RelvmInterrupted
 from relvm.frontend.text import parse_module
 from relvm.tables import include_flags
 
-# meet(): returns when two threads are inside it at once; fails when the other does not come in 30 seconds.
+# meet() returns when two threads have called it.  It fails if the second thread does not call it within 30 seconds.
 SOURCE = """
 #include <stdatomic.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-"""Kernels on several threads: the same results to the bit, on any number of threads, in processes that fork, too."""
+"""Kernels on any number of threads have bit-identical results, also in forked processes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relvm.frontend.text import parse_module
 
 RANDOM = np.random.default_rng(5)
 
-# One function for each kind of loop that threads share, with sizes at which they do.
+# One function for each kind of parallel loop, with sizes that are large enough to use several threads.
 PROGRAMS = {
     "elementwise": ("def main(x: f32[n]) -> f32[n] { return tanh(multiply(x, x)) }", [(300_000,)]),
     "two loops": (

@@ -1,4 +1,4 @@
-"""Executables and machines in other processes: children of fork, and pickles."""
+"""Tests of executables and machines in other processes: forked processes, and pickled objects."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_child(check: Callable[[], bool]) -> bool:
 
 @pytest.fixture
 def wait() -> tuple[threading.Event, threading.Event]:
-    """The packed function test.processes.wait sets the first and waits for the second."""
+    """Register the packed function test.processes.wait.  It sets the first event, and waits for the second."""
     inside, go_on = threading.Event(), threading.Event()
     vm.register_func("test.processes.wait", lambda: inside.set() or go_on.wait(60), override=True)
     return inside, go_on

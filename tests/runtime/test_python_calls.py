@@ -28,7 +28,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 
 def body(*lines: str, parameters: str = "x", registers: int = 4, constants: str = "") -> str:
-    """The function main, f13, of these instructions."""
+    """Return the listing of a function `main` with the given instructions.  It is number 13 in the function table."""
     numbered = "".join(f"  {number}: {line}\n" for number, line in enumerate(lines))
     return f"{constants}\nf13 = bytecode main({parameters}) registers {registers}\n{numbered}"
 
@@ -220,7 +220,7 @@ def test_an_error_in_the_hook_reaches_the_caller() -> None:
 
 
 def when_running(machine: VirtualMachine, action) -> threading.Thread:
-    """Does `action` in another thread soon after."""
+    """Call `action` on another thread after a tenth of a second.  Return the thread."""
 
     def act() -> None:
         time.sleep(0.1)

@@ -1,6 +1,6 @@
-"""Files made to take long: loading and showing them takes time in proportion to their size.
+"""Loading and printing of malicious files (slow_files.py) takes time proportional to the size of the file.
 
-The goal is a second for 10 MB; the bounds here are ten times that, for machines that do other things, too.
+The goal is one second for 10 MB.  The limits in these tests are ten times as large, because the machine may be busy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ LOADED_BYTES, SHOWN_BYTES = 4_000_000, 400_000
 SECONDS_FOR_A_BYTE = 10 * 1 / 10_000_000
 TEXT_FOR_A_BYTE = 300
 
-# Those that have one part of the file stand for many things; what no build makes besides is accepted.
+# The errors for files in which many entries share one part of the file, or whose code is too complex.  All other files
+# are accepted.
 REFUSED = {
     "strings_inside_each_other": "overlaps the string table or the previous string",
     "shared_parameters": "the parameters of function x1 begin at entry 0",

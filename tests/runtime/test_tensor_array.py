@@ -1,4 +1,4 @@
-"""Tensors as arrays: what NumPy does with an array, it does with a tensor."""
+"""NumPy accepts a Tensor like an array."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def machine() -> vm.VirtualMachine:
 
 @pytest.fixture
 def tensor(machine: vm.VirtualMachine) -> Iterator[Callable[..., Tensor]]:
-    """Makes a tensor of the elements of an array."""
+    """Return a function that creates a Tensor with the elements of an array."""
 
     def make(array: Any, dtype: str = "f32") -> Tensor:
         made = machine[dtype](array)

@@ -1,4 +1,4 @@
-"""ThreadPoolRunner: inputs on threads with a machine each, results in order."""
+"""Tests of ThreadPoolRunner: each thread has its own machine, and results are in the order of the inputs."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def executable(request: pytest.FixtureRequest) -> Executable:
 
 @pytest.fixture(scope="module", params=MODES)
 def waiting(request: pytest.FixtureRequest) -> Executable:
-    """Its runs need the gate."""
+    """Build WAITING, whose runs block until the fixture `gate` lets them continue."""
     return vm.build(parse_module(WAITING), request.param)
 
 
 @pytest.fixture
 def gate() -> Iterator[tuple[list[int], threading.Semaphore]]:
-    """A run of WAITING notes its argument in the list, and ends when it gets the semaphore."""
+    """Return a list and a semaphore.  A run of WAITING appends its argument to the list, and acquires the semaphore."""
     begun, go_on = [], threading.Semaphore(0)
 
     def wait(i: int) -> int:
@@ -76,7 +76,7 @@ def workers_alive() -> list[threading.Thread]:
 
 
 def until(holds) -> None:
-    """Wait until `holds()`, at most 30 seconds."""
+    """Wait until `holds()` is true, at most 30 seconds."""
     end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end
@@ -148,7 +148,7 @@ def test_two_workers_work_at_once_and_no_input_is_done_twice(waiting: Executable
 
 
 def test_results_are_arguments_of_another_runner(executable: Executable) -> None:
-    """Tensors outlive their run, and can be used while the machine that made them runs."""
+    """Result tensors remain valid after the run, and while their machine executes other runs."""
     x = np.ones(32, np.float32)
     with (
         relvm.ThreadPoolRunner(executable, 2, "pair") as first,
@@ -166,7 +166,7 @@ def test_a_closure_is_no_result(executable: Executable) -> None:
             next(runner.map([1]))
 
 
-# ---- how far ahead ----
+# ---- number of pending inputs ----
 
 
 @pytest.mark.parametrize(("ahead", "most"), [(None, 4), (1, 1), (7, 7)])
@@ -245,7 +245,7 @@ def test_as_many_workers_as_the_environment_says(executable: Executable, monkeyp
         assert runner.workers == 3 and repr(runner) == "<ThreadPoolRunner of 3 workers>"
 
 
-# ---- the end ----
+# ---- closing and aborting ----
 
 
 def test_a_closed_runner_says_so(executable: Executable) -> None:
@@ -258,7 +258,7 @@ def test_a_closed_runner_says_so(executable: Executable) -> None:
     for use in (lambda: runner.submit(1), lambda: runner.map([1])):
         with pytest.raises(RelvmArgumentError, match="ThreadPoolRunner: the runner is closed; create another one"):
             use()
-    with pytest.raises(RelvmArgumentError, match="the runner is closed"):  # behind what it had submitted
+    with pytest.raises(RelvmArgumentError, match="the runner is closed"):  # after the submitted inputs
         list(results)
 
 
@@ -376,7 +376,7 @@ def test_a_child_of_fork_is_told_to_make_its_own(executable: Executable, waiting
                     RelvmUnsupportedError, match="before this process was forked; create one in this process"
                 ):
                     runner.submit(3)
-                runner.abort()  # waits for nothing
+                runner.abort()  # does not wait for threads, which do not exist in the child process
                 with relvm.ThreadPoolRunner(executable, 2, "square") as own:
                     code = 0 if list(own.map([3])) == [9] else 1
             finally:

@@ -1,4 +1,4 @@
-"""Timelines of runs: their calls, their picture, and the file for Perfetto."""
+"""Tests of the timeline of a run: calls, picture, and the file for Perfetto."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_profile_is_the_same_with_and_without() -> None:
 
 
 def test_calls_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("relvm.runtime.profiler.MAX_CALLS", 3)
+    monkeypatch.setattr("relvm.runtime.timeline.MAX_CALLS", 3)
     found = timeline()
     assert len(found.calls) == 3 and found.dropped > 0
     assert f"and {found.dropped} calls more" in str(found)

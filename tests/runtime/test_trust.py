@@ -1,4 +1,4 @@
-"""Native code runs without the caller's word only in an executable that was built here, as a whole."""
+"""Without trust_native=True, native code is loaded only from executables that were completely built on this machine."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_records_that_others_could_have_written_count_for_nothing(
 
 
 def test_records_in_a_folder_that_is_a_link_count_for_nothing(program: Program, cache: Path, tmp_path: Path) -> None:
-    """Whoever can write to the cache directory could put it there, to a folder of the user's."""
+    """Anyone who can write to the cache directory could create such a link to another folder of the user."""
     path = saved(program, tmp_path)
     vm.load(path)
     (cache / "built").rename(tmp_path / "elsewhere")
@@ -114,7 +114,7 @@ def test_records_in_a_folder_that_is_a_link_count_for_nothing(program: Program, 
 
 
 def test_an_object_of_the_cache_in_the_place_of_another_is_not_used(cache: Path) -> None:
-    """Both were compiled here, but the code around calls one of them."""
+    """Both were compiled on this machine, but the program calls functions of only one of them."""
     texts = [f"def main(x: f32[n]) -> f32[n] {{ return {function}(x) }}" for function in ("exp", "negative")]
     machines = [vm.VirtualMachine(vm.build(parse_module(text))) for text in texts[:1]]
     first = {path.name: path for path in (cache / "compiled").rglob("*") if path.is_file()}
@@ -128,7 +128,10 @@ def test_an_object_of_the_cache_in_the_place_of_another_is_not_used(cache: Path)
 
 
 def overwritten_while_mapped(folder: Path, mode: int) -> tuple[memoryview, bytes]:
-    """Return what is mapped of a file of this mode after it is overwritten, and what the file contained before."""
+    """Map an executable with file mode `mode` into memory, and overwrite the file.
+
+    Return the mapped content after the file was overwritten, and the content of the file before.
+    """
     weights = ", ".join(map(str, range(5000)))
     path = folder / "model.rvm"
     vm.build(parse_module(f"def main(x: f32[5000]) = add(x, const(f32[5000], [{weights}]))"), portable=True).save(path)

@@ -1,4 +1,4 @@
-"""Values on their way into a machine and out of it."""
+"""Tests of the conversion of arguments and results between Python and a machine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Color(enum.IntEnum):
 def test_a_value_goes_in_and_comes_out(identity, value) -> None:
     back = identity(value)
     assert back == value and type(back) is type(value)
-    assert str(back) == str(value)  # -0.0 is not 0.0
+    assert str(back) == str(value)  # distinguishes -0.0 from 0.0
 
 
 def test_nan_keeps_its_bits(identity) -> None:

@@ -1,7 +1,7 @@
-"""Each builtin whose work grows with its arguments, and each way for code to be long, ends soon after its limits.
+"""Time limits and Ctrl-C end a run soon, even during the most expensive calls of builtins and in long code.
 
-The goal is 50 ms after the limit on a quiet machine; the bound here is a second, for machines that do other things,
-too.  None of these runs ends by itself.  benchmarks/latency.py measures how soon other runs end.
+The goal is 50 ms after the limit on an idle machine.  These tests allow one second, because the machine may be busy.
+None of the runs would end by itself.  benchmarks/latency.py measures how soon other runs end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TYPES, _PATTERNS = numbers(TYPE_CODES), numbers(PATTERNS)
 
 
 def machine_of(*functions: str, constants: str = "", **options: float) -> VirtualMachine:
-    """A machine of every builtin, by its name, and of `functions`: a heading and instructions."""
+    """Return a machine with all builtins and the given functions, each in the text form of bytecode listings."""
     table = [f"packed vm.builtin.{row.name}" for row in BUILTINS]
     text = "\n".join(f"f{index} = {entry}" for index, entry in enumerate([*table, *functions]))
     executable = Executable.from_program(parse_text(f"{HEADLINE}\n{constants}\n{text}\n"))
@@ -39,7 +39,11 @@ def machine_of(*functions: str, constants: str = "", **options: float) -> Virtua
 
 
 def again_and_again(name: str, parameters: int, more: str = "", context: bool = False) -> str:
-    """A function that calls the builtin with its arguments, then `more`, for ever."""
+    """Return a function that calls a builtin in an infinite loop.
+
+    The arguments of the call are the parameters of the function, followed by `more`.   name: the name of the builtin.
+    parameters: the number of parameters.   context: whether the builtin has the machine's context as first argument.
+    """
     names = [f"p{index}" for index in range(parameters)]
     arguments = ", ".join(["ctx"] * context + [f"r{index}" for index in range(parameters)] + [more] * bool(more))
     return (
@@ -50,7 +54,7 @@ def again_and_again(name: str, parameters: int, more: str = "", context: bool = 
 
 
 def bound(count: int) -> str:
-    """A function of so many values that gives a function without parameters: main with those values."""
+    """Return a function of `count` parameters, which returns a closure of main that captures these values."""
     names, values = (", ".join(f"{letter}{index}" for index in range(count)) for letter in "pr")
     return (
         f"bytecode bound({names}) registers {count + 1}\n"
@@ -63,7 +67,7 @@ def strings(*texts: str) -> np.ndarray:
     return np.array(texts, object)
 
 
-MANY = 1 << 21  # items or elements
+MANY = 1 << 21  # number of items or elements
 
 
 @cache
@@ -81,7 +85,7 @@ def text(size: int) -> np.ndarray:
 
 
 ONES = np.ones(1 << 22, np.uint8)
-PIECES = np.ones((1 << 21, 1, 2), np.uint8)  # along the second axis they are copied two bytes at a time
+PIECES = np.ones((1 << 21, 1, 2), np.uint8)  # concatenation along axis 1 copies two bytes at a time
 DEEP = (1,) * 62
 # a*b, as rows of csrc/tables/regex_opcodes.def
 AB = np.array(
@@ -97,7 +101,7 @@ AB = np.array(
     np.int64,
 )
 
-# builtin: what is called again and again, and with what; the context comes of itself
+# For each builtin, the text of its last arguments, and the values of its other arguments, without the context.
 CASES: dict[str, Callable[[], tuple]] = {
     "alloc_storage": lambda: ("0, f32", Shape([1] * MANY)),
     "alloc_shape_heap": lambda: ("", 1 << 16),
@@ -136,7 +140,7 @@ WITH_CONTEXT = {
 
 
 def worst_case(name: str) -> tuple[str, str, tuple]:
-    """The constants, the function and the arguments of a run without an end."""
+    """Return the constants, the function and the arguments of an infinite run that calls the builtin `name`."""
     more, *arguments = CASES[name]()
     constants = ""
     if "f32" in more or "f64" in more:
@@ -145,13 +149,13 @@ def worst_case(name: str) -> tuple[str, str, tuple]:
 
 
 def pushes() -> tuple[str, str, tuple]:
-    """A list that grows where it is."""
+    """Append to a list in place."""
     function = "bytecode main(list) registers 1\n  0: call r0 = vm.builtin.list_push(r0, 1)\n  1: goto -> 0"
     return "", function, ([],)
 
 
 def closures() -> tuple[str, str, tuple]:
-    """A closure of the closure before it, and so on: each has one captured value more."""
+    """Create a closure of the previous closure, and so on.  Each closure captures one more value than the previous."""
     function = (
         "bytecode main(x) registers 1\n"
         f"  0: call r0 = vm.builtin.make_closure(f{len(BUILTINS)}, 1)\n"
@@ -162,7 +166,7 @@ def closures() -> tuple[str, str, tuple]:
 
 
 def types() -> tuple[str, str, tuple]:
-    """A type of 150 lists inside each other, the lists being too many to know them."""
+    """Check that a value is a list of lists.  The value contains half a million lists."""
     ints = ", ".join([str(_TYPES["LIST"])] * 2 + [str(_TYPES["ANY"])])
     function = again_and_again("match_type", 1, f"nil, c0, {ints}")
     return 'c0 = string "x"', function, ([[1] for _ in range(MANY // 4)],)
@@ -178,20 +182,20 @@ def long_code() -> tuple[str, str, tuple]:
 
 
 def long_calls() -> tuple[str, str, tuple]:
-    """Many arguments again and again."""
+    """Call a builtin with 100,000 arguments."""
     arguments = ", ".join(["r0"] * 100_000)
     function = f"bytecode main(x) registers 2\n  0: call r1 = vm.builtin.make_list({arguments})\n  1: goto -> 0"
     return "", function, (1,)
 
 
 def calls_by_name() -> tuple[str, str, tuple]:
-    """A function of the host whose name is a string, as calls of a builtin."""
+    """Call a host function by its name with the builtin call_py_func."""
     function = again_and_again("call_py_func", 1, context=True).replace("(ctx, r0)", "(ctx, c0, r0)")
     return 'c0 = string "test.worst_cases.short"', function, (1,)
 
 
 def slow_calls() -> tuple[str, str, tuple]:
-    """Functions of the host that are few and take long."""
+    """Call host functions that take a long time each."""
     function = (
         "bytecode main(x) registers 2\n"
         "  0: call r1 = vm.builtin.call_py_func(ctx, c0, r0)\n"
@@ -202,7 +206,7 @@ def slow_calls() -> tuple[str, str, tuple]:
 
 
 def captures() -> tuple[str, str, tuple]:
-    """A closure of a builtin that has captured more than calls of it say."""
+    """Call a closure of a builtin with 300,001 captured values, although the call itself has no arguments."""
     positions = [row.name for row in BUILTINS].index("string_positions")
     more = ", ".join(["r0"] * 100_000)
     function = "\n".join(
@@ -246,7 +250,7 @@ def test_it_ends_soon_after_the_limit(name: str, way: str) -> None:
     constants, function, arguments = OTHERS[name]() if name in OTHERS else worst_case(name)
     options = {"max_seconds": LIMIT} if way == "max_seconds" else {}
     machine = machine_of(function, bound(len(arguments)), constants=constants, **options)
-    run = machine["bound"](*arguments)  # what takes time to convert is in the machine now
+    run = machine["bound"](*arguments)  # converts the arguments, so that the conversion does not count
     timer = threading.Timer(LIMIT, control_c) if way == "Ctrl-C" else None
     began = time.monotonic()
     if timer:
@@ -257,7 +261,10 @@ def test_it_ends_soon_after_the_limit(name: str, way: str) -> None:
 
 
 def test_printing_counts_as_a_call_of_the_host() -> None:
-    """The hook takes a millisecond; without a count of its own a look would come after a minute of it."""
+    """Each call of the hook takes a millisecond.
+
+    If such a call counted as a single step, the time limit would be checked only after about a minute.
+    """
     function = again_and_again("print", 1, context=True)
     machine = machine_of(function, max_seconds=LIMIT, print_hook=lambda x: time.sleep(0.001))
     began = time.monotonic()
@@ -266,7 +273,7 @@ def test_printing_counts_as_a_call_of_the_host() -> None:
     assert time.monotonic() - began < LIMIT + SOON
 
 
-LONG = 1 << 27  # bytes
+LONG = 1 << 27  # size in bytes
 LONG_COPIES: dict[str, tuple[str, Callable[[], tuple]]] = {
     "string_concat": ("string_concat(r0, r0)", lambda: (text(LONG // 2),)),
     "string_equal": ("string_equal(r0, r1)", lambda: (text(LONG), text(LONG))),
@@ -277,7 +284,7 @@ LONG_COPIES: dict[str, tuple[str, Callable[[], tuple]]] = {
 
 @pytest.mark.parametrize("name", LONG_COPIES)
 def test_the_limits_are_looked_at_while_bytes_are_moved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One call of a builtin polls the host more than once, as far as the host lets it: a millisecond apart."""
+    """A single call of a builtin on a large string polls the host several times."""
     call, make = LONG_COPIES[name]
     arguments = make()
     names = ", ".join(f"p{index}" for index in range(len(arguments)))
@@ -287,7 +294,7 @@ def test_the_limits_are_looked_at_while_bytes_are_moved(name: str, monkeypatch: 
     polls: list[float] = []
     monkeypatch.setattr(Invoker, "poll", lambda self: polls.append(time.monotonic()))
     run()
-    assert len(polls) > 1  # at least one of them before the last byte: a short call does not poll
+    assert len(polls) > 1  # the builtin has polled at least once, because a short call does not poll
 
 
 def test_every_builtin_that_counts_its_work_has_a_case() -> None:
@@ -297,7 +304,7 @@ def test_every_builtin_that_counts_its_work_has_a_case() -> None:
 
 
 def test_a_list_in_many_places_is_matched_and_converted_once() -> None:
-    """Gone over at each of its places it would be 2^60 lists."""
+    """If each reference to the list were processed separately, there would be 2^60 lists."""
     ints = ", ".join([str(_TYPES["LIST"])] * 61 + [str(_TYPES["ANY"])])
     doubles = (
         "bytecode main(n, list) registers 4\n"
@@ -329,7 +336,7 @@ COUNTING = (
 
 
 def test_converting_a_result_counts_towards_max_bytes() -> None:
-    """The machine's list has 16 bytes for an item; Python's objects are made beside it."""
+    """The list in the machine takes 16 bytes for each item.  The Python objects are allocated in addition."""
     machine = machine_of(COUNTING, max_bytes=1 << 22)
     assert machine["main"](10_000) == [7] * 10_000
     with pytest.raises(RelvmMemoryError, match="bytes of host objects"):
@@ -345,7 +352,7 @@ def test_converting_a_result_counts_towards_max_seconds() -> None:
 
 
 def test_copies_of_arguments_in_a_result_count_towards_max_bytes() -> None:
-    """Each view of an argument is copied when it is a result."""
+    """The result contains views of an argument, and each view is copied."""
     views = "\n".join(f"  {k}: call r{k + 2} = vm.builtin.reshape(r0, r1)" for k in range(100))
     items = ", ".join(f"r{k + 2}" for k in range(100))
     function = (
@@ -369,7 +376,7 @@ def test_an_object_in_many_places_of_a_result_is_converted_once(make: Callable[[
 
 
 def test_arguments_of_the_host_count_towards_max_bytes() -> None:
-    """A list for a function of the host is a list of Python."""
+    """A list that is passed to a host function is converted to a Python list."""
     call = "  5: call r1 = vm.builtin.call_py_func(ctx, c0, r1)\n  6: ret r1"
     function = COUNTING.replace("  5: ret r1", call)
     machine = machine_of(function, constants='c0 = string "test.worst_cases.short"', max_bytes=1 << 22)
@@ -397,7 +404,10 @@ def test_a_tensor_has_at_most_64_axes() -> None:
 
 
 def test_splitting_finds_what_python_finds() -> None:
-    """Delimiters that end with what they begin with, in texts of little else, across where a search polls."""
+    """Split strings of few different letters by delimiters of the same letters.
+
+    Some strings are so long that a match lies at a position where the search polls the host.
+    """
     split = "bytecode main(x, d) registers 3\n  0: call r2 = vm.builtin.string_split(r0, r1, -1)\n  1: ret r2"
     machine, draw = machine_of(split), np.random.default_rng(0)
     for before in (0, 0, 1 << 16):

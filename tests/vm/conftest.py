@@ -1,4 +1,4 @@
-"""Puts this folder's own helpers on the path."""
+"""Make the helper modules of this folder importable."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Makes, runs, saves, loads, breaks and drops programs for a long time, and says whether anything is left behind.
+"""Soak test: build, run, save, load and discard programs for a long time, and detect leaked resources.
 
     PYTHONPATH=tests:tests/vm python -m soak --minutes 60
 
-prints what the process holds each minute, and fails where its memory grows by more than 1 % from the third to the
-last quarter of the samples, or the number of its descriptors grows at all.  tests/vm/test_soak.py does the same work
-for some seconds and counts to the object.
+prints the resources of the process each minute.  It fails if resident memory grows by more than 1 % from the third to
+the last quarter of the samples, or if the number of descriptors, threads, mapped libraries, machines or executables
+grows at all.  tests/vm/test_soak.py does the same work for some seconds and checks the counts more strictly.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ from relvm import vm
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 
-DIFFERENT = 40  # modules of each kind: what was compiled once comes from the cache from then on
-GROWTH = 0.01  # of resident memory, from the third quarter of the samples to the last
+DIFFERENT = 40  # number of different modules of each kind, so that most builds find compiled code in the cache
+GROWTH = 0.01  # allowed relative growth of resident memory from the third quarter of the samples to the last
 
 Activity = Callable[[random.Random, Path], None]
 ACTIVITIES: dict[str, Activity] = {}
 
 
 def activity(work: Activity) -> Activity:
-    """Something to do again and again, with random choices and a folder for its files."""
+    """Register a function as an activity, which is repeated with random choices and a folder for its files."""
     ACTIVITIES[work.__name__] = work
     return work
 
 
 def plain_module(choose: random.Random) -> Generator:
-    """One of DIFFERENT modules."""
+    """Choose one of DIFFERENT generators of modules."""
     return Generator(choose.randrange(DIFFERENT), functions=3, bindings=6)
 
 
 def some_arguments(choose: random.Random) -> tuple:
-    """For any function of such a module, of random sizes."""
+    """Return arguments of random sizes for any function of a module from `plain_module`."""
     return arguments(choose.randrange(1 << 30), choose.randrange(40), choose.randrange(1, 60))
 
 
 @activity
 def programs_with_effects(choose: random.Random, folder: Path) -> None:
-    """Random programs of tests/vm/random_programs: scalars, closures, recursion, effects, failures."""
+    """Run random programs (tests/vm/random_programs) with scalars, closures, recursion, side effects and failures."""
 
     @seed(choose.randrange(DIFFERENT))
     @settings(
@@ -82,7 +82,7 @@ def programs_with_effects(choose: random.Random, folder: Path) -> None:
 
 @activity
 def tensors_of_random_shapes(choose: random.Random, folder: Path) -> None:
-    """Compiled kernels, both modes, the same to the bit."""
+    """Run compiled kernels in both modes, and compare the results bit by bit."""
     module = plain_module(choose).module()
     machines = [vm.VirtualMachine(vm.build(module, mode), num_threads=choose.choice((1, 2))) for mode in MODES]
     for name in machines[0].functions:
@@ -93,7 +93,7 @@ def tensors_of_random_shapes(choose: random.Random, folder: Path) -> None:
 
 @activity
 def files(choose: random.Random, folder: Path) -> None:
-    """Saved, loaded, exchanged for others, damaged, refused."""
+    """Save, load and overwrite an executable, then damage the file and check that it is rejected."""
     executable = vm.build(plain_module(choose).module(), choose.choice(MODES), choose.choice(("c", "numpy")))
     path = folder / "model.rvm"
     executable.save(path)
@@ -106,14 +106,14 @@ def files(choose: random.Random, folder: Path) -> None:
     content = bytearray(path.read_bytes())
     content[choose.randrange(len(content))] ^= 1 << choose.randrange(8)
     path.write_bytes(content)
-    with contextlib.suppress(RelvmFormatError, RelvmUnsupportedError):  # the latter of another version
+    with contextlib.suppress(RelvmFormatError, RelvmUnsupportedError):  # the version was changed
         vm.load(path, trust_native=True, check_data=True)
         raise AssertionError("a file with a bit changed was loaded")
 
 
 @activity
 def failures(choose: random.Random, folder: Path) -> None:
-    """The examples of every class of error, but that of Dask: a client that is closed leaves some 50 kB behind."""
+    """Run the example of every error class except Dask's, because a closed Dask client leaks about 50 kB."""
     namespace = prelude()
     for example in examples():
         if example.heading != "RelvmBatchError":
@@ -122,7 +122,7 @@ def failures(choose: random.Random, folder: Path) -> None:
 
 @activity
 def models(choose: random.Random, folder: Path) -> None:
-    """A model of ONNX: imported, built, run with sizes of its own."""
+    """Import and build an ONNX model, and run it with random sizes."""
     from frontend.onnx_models import parse_model
 
     from relvm.frontend.onnx import from_onnx
@@ -143,7 +143,7 @@ def models(choose: random.Random, folder: Path) -> None:
 
 @activity
 def onlookers(choose: random.Random, folder: Path) -> None:
-    """A debugger that stops everywhere, an instrument, profiles, timings, inputs that are set."""
+    """Use a debugger that stops at every instruction, an instrument, profiles, timings and pre-bound inputs."""
     module = plain_module(choose).module()
     machine = vm.VirtualMachine(vm.build(module, choose.choice(MODES), debug=choose.random() < 0.5))
     name, given, seen = machine.functions[0], some_arguments(choose), []
@@ -162,7 +162,7 @@ def onlookers(choose: random.Random, folder: Path) -> None:
 
 @activity
 def threads(choose: random.Random, folder: Path) -> None:
-    """A machine each over one executable."""
+    """Run one executable on four threads, each with its own machine."""
     executable = vm.build(plain_module(choose).module(), choose.choice(MODES))
     name, given, results = vm.VirtualMachine(executable).functions[0], some_arguments(choose), []
 
@@ -182,7 +182,7 @@ def threads(choose: random.Random, folder: Path) -> None:
 
 @activity
 def objects_in_circles(choose: random.Random, folder: Path) -> None:
-    """Closures that the host keeps, which keep their machine, which keeps the host's functions."""
+    """Create a reference cycle: the host stores closures, which refer to a machine, which refers to host functions."""
     kept: list = []
     vm.register_func("soak.keep", lambda *given: kept.extend(given), override=True)
     text = """
@@ -196,15 +196,16 @@ def objects_in_circles(choose: random.Random, folder: Path) -> None:
     kept.append(machine)
 
 
-# ---- what the process holds ----
+# ---- resources of the process ----
 
 
 @dataclass(frozen=True)
 class Held:
     """The resources that a process holds.
 
-    resident_bytes: memory, as the system counts it.  allocated_bytes: memory allocated through the C library; 0 if
-    unknown.  descriptors: open files.  threads.  libraries: mapped files.  machines, executables: Python's objects.
+    resident_bytes: resident memory.  allocated_bytes: memory allocated with malloc, or 0 if unknown.  descriptors: the
+    number of open file descriptors.  libraries: the number of mapped file regions.  machines, executables: the numbers
+    of Python objects.
     """
 
     resident_bytes: int
@@ -242,7 +243,7 @@ def held() -> Held:
 
 
 def _of_c_library(name: str, result: type) -> Callable[..., Any]:
-    """A function of glibc's; where there is another library, one that gives zeros."""
+    """Return a function of glibc, or a function that returns zeros if the C library does not have it."""
     function = getattr(ctypes.CDLL(None), name, None)
     if function is None:
         return lambda *_: result()
@@ -251,7 +252,7 @@ def _of_c_library(name: str, result: type) -> Callable[..., Any]:
 
 
 def _allocated_bytes() -> int:
-    """Also of mapped blocks, in all arenas."""
+    """Return the bytes allocated with malloc in all arenas, including mapped blocks."""
     found = _of_c_library("mallinfo2", _Mallinfo2)()
     return found.uordblks + found.hblkhd
 
@@ -261,7 +262,10 @@ def _allocated_bytes() -> int:
 
 @contextlib.contextmanager
 def workshop() -> Iterator[Path]:
-    """A folder, in which what is compiled is kept, too; nothing that programs print is shown."""
+    """Create a temporary folder as a context manager.
+
+    Within the context, the folder is also relvm's cache, and standard output is discarded.
+    """
     before = os.environ.get("RELVM_CACHE_DIR")
     with tempfile.TemporaryDirectory(prefix="relvm-soak-") as folder, contextlib.redirect_stdout(io.StringIO()):
         os.environ["RELVM_CACHE_DIR"] = folder
@@ -274,7 +278,7 @@ def workshop() -> Iterator[Path]:
 
 
 def do(number: int, name: str, folder: Path) -> None:
-    """Activity `name` with choices that follow from `number`: the same each time."""
+    """Run the activity `name` once.  `number` is the seed of its random choices."""
     choose = random.Random(f"{name} {number}")
     try:
         ACTIVITIES[name](choose, folder)
@@ -292,7 +296,7 @@ def repeat(name: str, number: int, seconds: float) -> tuple[Held, Held, int]:
     Return the resources held before and after, and the number of repetitions.
     """
     with workshop() as folder:
-        for _ in range(2):  # what is kept for the next time is there from then on
+        for _ in range(2):  # fill all caches
             do(number, name, folder)
         before, end, rounds = held(), time.monotonic() + seconds, 0
         while rounds < 3 or time.monotonic() < end:
@@ -331,7 +335,7 @@ def complaints(samples: Sequence[Held]) -> list[str]:
 
 
 def soak(minutes: float, show: Callable[[str], None]) -> list[str]:
-    """Work for so long; what was left behind."""
+    """Run all activities for `minutes` minutes.  Return a description of each quantity that grew."""
     began, number, samples = time.monotonic(), 0, []
     show("minute  rounds  resident MB  allocated MB  descriptors  threads  libraries  machines  executables")
     with workshop() as folder:

@@ -24,7 +24,7 @@ from relvm.ir.builder import Builder
 from relvm.ir.dtypes import F32
 from relvm.ir.types import TensorType
 
-# What is wrong, the program, and where the message puts it.
+# The error, the program, its error class, and the location at the start of the message.
 TEXTS = {
     "an operator inside an expression": (
         "def main(x: f32[4]) {\n  a = relu(x)\n  return matmul(a, add(a, const(f32[3], [1, 2, 3])))\n}",
@@ -147,13 +147,13 @@ def test_a_place_is_stated_once() -> None:
     assert located(unknown_place, "") is unknown_place
 
 
-# ---- while it runs ----
+# ---- run time ----
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("failing", ["matched", "branch", "operator", "tail", "closure", "long_branch"])
 def test_a_run_that_fails_says_where_in_the_source_each_call_is(mode: str, failing: str) -> None:
-    """Compiled functions that are built for debugging know it as well as bytecode."""
+    """This holds for bytecode and for compiled functions that are built with debug=True."""
     text = """
 def matched(x: f32[n], k: i64) -> f32[4] {
   y = match_cast(x, f32[4])
@@ -186,7 +186,7 @@ LINES
   return b + 1
 } else k
 """
-    steps = "\n".join(f"  a{i} = a{i - 1} + k" for i in range(1, 221))  # more than one C function has
+    steps = "\n".join(f"  a{i} = a{i - 1} + k" for i in range(1, 221))  # too many for one C function
     text = text.replace("LINES", steps)
     places = {
         "matched": ["in matched at instruction 2 (<text>:3:3)"],

@@ -1,4 +1,4 @@
-"""exec_mode for each function, and "auto": both kinds of functions call each other through one table."""
+"""Tests of exec_mode: a mode for each function, and "auto"."""
 
 from __future__ import annotations
 

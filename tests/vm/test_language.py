@@ -1,4 +1,4 @@
-"""The core of the language, in both modes and on both kinds of kernels, held against the reference."""
+"""Tests of the core language in both modes and with both kinds of kernels, compared with the reference interpreter."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_argument_is_a_result() -> None:
 
 @pytest.mark.parametrize("way", WAYS, ids="-".join)
 def test_a_recursive_calls_sizes_are_not_the_callers(way) -> None:
-    """Of an argument of type object the size is not known: the result's is checked, not believed."""
+    """The size of an argument of type object is not known, so the size of the result is checked at run time."""
     text = """
     def main(x: f32[k], o: object, i: i64) -> f32[k] {
       return if i == 0 then x else @main(o, x, i - 1)

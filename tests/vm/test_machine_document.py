@@ -1,4 +1,4 @@
-"""docs/machine.md and the docstrings of the machine: their examples run."""
+"""The examples in docs/machine.md and in the docstrings of VirtualMachine run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", DOCUMENT, flags=re.DOTALL)
 
 
 def test_every_example_is_python():
-    """The other blocks are pictures, whose Python the site runs."""
+    """All code blocks of the page are Python examples or pictures.  The build of the site runs the code of pictures."""
     assert DOCUMENT.count("```") == 2 * (len(BLOCKS) + DOCUMENT.count("```{relvm-picture}"))
 
 

@@ -1,4 +1,4 @@
-"""Every run-time check, reached through the whole compiler: each way of running a program raises the same error."""
+"""Tests of run-time checks in complete programs: every execution mode and target raises the same error."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CASES = [
         "has 6 elements",
     ),
     Case("def main(x: f32[n]) = relu(reshape(x, shape(n // 2, 2)))", (f(5),), (f(6),), "has 5 elements"),
-    # sizes without a name, named by one operator and needed by another
+    # unnamed sizes: one operator introduces a variable for a size, and another requires it
     Case(
         "def main(x: f32[_], y: f32[n]) = broadcast_to(relu(x), shape(n))",
         (f(3), f(5)),
@@ -125,7 +125,7 @@ CASES = [
     ),
     Case("def main(x: f32[1], n: i64(n)) = sum(expand(x, shape(n)))", (f(1), -2), (f(1), 2), "main: .* got -2"),
     Case("def main(x: f32[1], n: i64(n)) = expand(x, shape(n, 0))", (f(1), 2**62), (f(1), 2**40), "exceeds 64 bits"),
-    # what kernels need of an axis
+    # conditions of kernels on the size of an axis
     Case("def main(x: f32[2, n]) = argmax(x, axis=1)", (f(2, 0),), (f(2, 1),), "at least 1 element along axis 1"),
     Case('def main(x: f32[n]) = pad(x, pads=(1, 0), mode="edge")', (f(0),), (f(1),), "at least 1 element"),
     Case("def main(x: f32[n], y: f32[k]) = argtopk(x, shape(k), axis=0)", (f(2), f(3)), (f(3), f(3)), "3 pos"),
@@ -136,7 +136,7 @@ CASES = [
         "dimension 1 of indices is 3, which exceeds that of x, 2",
     ),
     Case("def main(x: f32[n], y: f32[m]) = expand(x, shape(m))", (f(2), f(3)), (f(1), f(3)), "is 2, expected 1 or 3"),
-    # what functions give that are values
+    # results of function values
     Case(
         "def main(x: f32[n], c: bool) {\n f: (f32[n]) -> f32[n] = if c then @first else @same\n return add(f(x), x) }\n"
         "def first(x: f32[n]) -> f32[_] = slice(x, begin=(0,), end=(1,))\ndef same(x: f32[n]) -> f32[_] = negative(x)",
@@ -144,7 +144,7 @@ CASES = [
         (f(3), False),
         "main: the result of f: expected dimension 0 to be 3, got 1",
     ),
-    # what tensors hold
+    # elements of tensors
     Case(
         "def main(x: f32[n], i: i64[k]) = relu(gather(x, i))", (f(3), i(3)), (f(3), i(-3)), "index 3", RelvmIndexError
     ),

@@ -1,4 +1,4 @@
-"""Kernels that programs define: every way gives what the reference gives, on all sizes, and fails as it does."""
+"""Tests of kernels defined in programs: all modes and targets have the results and errors of the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X = RANDOM.standard_normal((5, 37)).astype(np.float32)
 V = X[0]
 AT = np.array([2**63 - 1, 3, -5, 2**62])
 
-# A kernel and main, with the arguments.
+# For each program, the text of a kernel, the text of main, and arguments.
 PROGRAMS = {
     "elementwise with a scalar": (
         "kernel k(x: f32[n, m], s: f32) -> (out: f32[n, m]) { for i, j in grid(n, m) { out[i, j] = x[i, j] * s } }",
@@ -231,7 +231,7 @@ def test_every_way_gives_what_the_reference_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_known_sizes_give_the_same(name: str) -> None:
-    """The kernel is lowered for the sizes of the call."""
+    """A call with known sizes, for which the kernel is specialized, has the same result as with symbolic sizes."""
     kernel, main, args = PROGRAMS[name]
     machines = {}
     for text in (main, _with_sizes(main, args)):
@@ -243,7 +243,7 @@ def test_known_sizes_give_the_same(name: str) -> None:
 
 
 def _with_sizes(main: str, args: tuple) -> str:
-    """The text of main with the sizes of the arguments in place of dimensions."""
+    """Return the text of main with its dimension variables replaced by the sizes of the arguments."""
     params, rest = main[1:].split(")", 1)
     names = [part.split(":")[0] for part in re.split(r", (?=\w+:)", params)]
     types = [f"{dtype_of(a.dtype)}{list(a.shape)}" if isinstance(a, np.ndarray) else "i64" for a in args]
@@ -324,7 +324,7 @@ def expect_failure(module: Module, args: tuple, kind: type[RelvmError], message:
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_every_function(dtype: str) -> None:
-    """Each function of kernel_def.py, of operands of both signs; the inverse functions on their domain."""
+    """Call every function of kernel_def.py on positive and negative operands in its domain."""
     unary = [name for name in (*MATH, "abs") if name not in ("copysign", "fmod", "power")]
     inside = {"acos": "x[i] / 4.0", "asin": "x[i] / 4.0", "atanh": "x[i] / 4.0", "acosh": "abs(x[i]) + 1.0"}
     inside |= dict.fromkeys(("log", "log1p", "sqrt"), "abs(x[i])")
@@ -371,7 +371,7 @@ def test_the_reference_rounds_a_fused_product_once() -> None:
 
 
 def test_a_size_that_could_overflow_is_refused() -> None:
-    """Proofs of compound sizes rely on sizes of at most 2^40."""
+    """The compiler proves bounds of compound sizes under the assumption that each size is at most 2^40."""
     text = """
 kernel k(x: f32[z, n]) -> (out: f32[z, 2 * n]) { for i in range(z) { out[i, 0] = 1.0 } }
 def main(x: f32[z, n]) = kernel k(x)"""

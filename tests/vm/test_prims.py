@@ -1,5 +1,7 @@
-"""Arithmetic on unboxed scalars: the reference, bytecode and compiled code agree on every row of
-scalar_operators.def."""
+"""Tests of scalar arithmetic.
+
+The reference interpreter, bytecode and compiled code agree on every operator in scalar_operators.def.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ ANY = {"i": st.integers(SMALLEST, LARGEST), "f": st.floats(), "b": st.booleans()
 
 @cache
 def machines() -> list[vm.VirtualMachine]:
-    """A function for each row, in each mode."""
+    """Return a machine for each mode, with a function for each scalar operator."""
     functions = []
     for row in PRIM_OPERATORS:
         params = tuple(Var(f"x{i}", type=PrimType(DTYPE_OF_LETTER[each])) for i, each in enumerate(row.operands))
@@ -56,7 +58,7 @@ def machines() -> list[vm.VirtualMachine]:
 
 
 def outcome(run, *operands):
-    """The value, or the class of the error and its message."""
+    """Return the result of run(*operands), or the class and the message of the error that it raises."""
     try:
         return run(*operands)
     except RelvmError as error:

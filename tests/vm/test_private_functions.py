@@ -1,4 +1,4 @@
-"""Private functions: only the module itself calls them."""
+"""Tests of private functions, which only functions of the same module can call."""
 
 # ruff: noqa: F821
 
@@ -17,7 +17,7 @@ from relvm.ir.dtypes import F32
 from relvm.ir.printer import print_module
 from relvm.ir.types import TensorType
 
-# It calls itself and takes a closure, so that no pass can do without it.
+# The private function is recursive and has a closure as argument, so that no pass can inline it.
 RECURSIVE = """
 private def _repeat(f: (f32[n]) -> f32[n], i: i64[], x: f32[n]) -> f32[n] {
   return if less(i, const(i64[], 1)) then x else @_repeat(f, subtract(i, const(i64[], 1)), f(x))

@@ -1,4 +1,4 @@
-"""The Python program of built modules."""
+"""Tests of the Python program that a built module is printed as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs give the same in the reference and in every way they can be built; see docs/testing.md."""
+"""Random programs have the same results in the reference interpreter and in all builds (see docs/testing.md)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from random_programs.replay import as_text, canonical_text, from_text
 from relvm.ir.visitor import structural_equal
 
 FIRST, LAST = map(int, os.environ.get("RELVM_PROGRAM_BLOCKS", "0:4").split(":"))
-SAMPLE = range(FIRST, max(LAST, FIRST + 10))  # blocks in which each construct and outcome occurs
-C_SHARE = 8  # one module in so many has its kernels compiled, too
-LEAST = 100  # programs that differ in a block
+SAMPLE = range(FIRST, max(LAST, FIRST + 10))  # these blocks together must contain every construct and outcome
+C_SHARE = 8  # one of this many modules is also built with C kernels
+LEAST = 100  # minimum number of different programs in a block
 
-# A block is ten modules: from the eleventh on hypothesis mostly makes copies of parts of those before.
+# A block is ten modules, because from the eleventh on, hypothesis mostly copies parts of earlier examples.
 BLOCK = settings(
     max_examples=10,
     deadline=None,
@@ -51,7 +51,7 @@ class Seen:
             self.outcomes.update(outcomes_of(outcome))
 
 
-SEEN: dict[int, Seen] = {}  # by block
+SEEN: dict[int, Seen] = {}  # statistics by block
 
 
 @pytest.mark.parametrize("block", range(FIRST, LAST))
@@ -84,7 +84,10 @@ def outcomes_of(outcome: Outcome) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def seen() -> Seen:
-    """The blocks of SAMPLE; those that no test of this process has built run in the reference alone."""
+    """Return the combined statistics of the blocks in SAMPLE.
+
+    Blocks that no other test of this process has run are only run in the reference interpreter.
+    """
     together = Seen()
     for block in SAMPLE:
         found = SEEN.get(block) or drawn(block)

@@ -1,4 +1,4 @@
-"""Sizes that only the machine knows: related by what operators need, and checked."""
+"""Tests of sizes known only at run time: operators require relations between them, which are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twenty seconds of what tests/vm/soak.py does for hours: nothing is left behind; and what is would be seen."""
+"""Run the soak test (tests/vm/soak.py) for twenty seconds: no resources leak, and leaks would be detected."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from soak import ACTIVITIES, Held, complaints, leave_behind, repeat
 
 SECONDS = 20 / len(ACTIVITIES)
 NUMBER = 3
-SLACK_BYTES = 100_000  # of what Python itself and NumPy keep for the next time
+SLACK_BYTES = 100_000  # allowance for caches of Python and NumPy
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc")
 
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[ProcessPoolExecutor]:
-    """One in which nothing else runs: threads that other tests left, as Dask's, open and close descriptors."""
+    """Start a new process for the tests.
+
+    In this process, threads left over from other tests, such as those of Dask, would open and close descriptors.
+    """
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         yield pool
 
@@ -29,7 +32,7 @@ def process() -> Iterator[ProcessPoolExecutor]:
 def test_work_that_is_repeated_leaves_nothing_behind(name: str, process: ProcessPoolExecutor) -> None:
     if name == "models":
         pytest.importorskip("onnx")
-    for _ in range(3):  # what is left behind by every round grows each time; a table of Python's that doubles, once
+    for _ in range(3):  # a leak grows in every attempt, but a resized hash table of Python only once
         before, after, rounds = process.submit(repeat, name, NUMBER, SECONDS).result()
         if after.allocated_bytes <= before.allocated_bytes + SLACK_BYTES:
             break

@@ -1,4 +1,4 @@
-"""Tensors of strings in programs, in every mode: moved, compared, kept as constants, handed in and out."""
+"""Tests of string tensors in every mode: moves, comparisons, constants, arguments and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls at the end of a function take no room, in both modes and between them, by name and through closures."""
+"""Tail calls use constant stack space in both modes and between modes, by name and through closures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def main(n: i64, step: i64) -> i64 {
   return loop(n, 0)
 }
 """
-# The function that is called at the end is a value: a closure made anew in each round.
+# The callee of the tail call is a function value: a new closure in each iteration.
 THROUGH_VALUES = """
 def apply(f: (i64) -> i64, n: i64) -> i64 = f(n)
 
@@ -174,7 +174,7 @@ def test_what_may_take_long_counts_more_towards_the_poll(mode, name) -> None:
         machine[name](np.ones(2, np.float32))
 
 
-# What each round drops is an array whose end calls the machine, while the arguments of the next round wait.
+# Each iteration releases an array whose finalizer calls the machine, before the arguments of the next one are moved.
 DROPPING = """
 private def _itself(i: i64, t: i64[], x: f32[3], y: f32[3]) => (f32[3], f32[3], i64[]) {
   z: f32[3] = packed("test.dropped", i)

@@ -1,4 +1,4 @@
-"""Random programs over parameters of which the functions forget the sizes."""
+"""Random programs in which each function first discards the known sizes of its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of every released version are read, and give what they gave; see docs/executable.md on versions."""
+"""Executables of every released version can be loaded, and return the same results (see docs/executable.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_files_of_an_earlier_version_rely_on_is_as_it_was(path: Path) -> No
 
 
 def sealed(content: bytearray) -> bytes:
-    """With the checksum of its header made right."""
+    """Return the file with a corrected header checksum.  `content` is modified."""
     content[24:28] = bytes(4)
     (count,) = struct.unpack_from("<I", content, 12)
     head = ffi.from_buffer(bytes(content[: 64 + 32 * count]))

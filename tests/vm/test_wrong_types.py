@@ -1,4 +1,4 @@
-"""Arguments of another type than a function takes: the error names the argument, what was expected and what came."""
+"""Arguments of a wrong type raise an error that names the argument, the expected type and the actual type."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_argument_is_named(call: Callable[[], Any], message: str) -> None:
 
 
 class Items:
-    """A sequence that has items and no __iter__."""
+    """A sequence with __getitem__ but without __iter__."""
 
     def __getitem__(self, index: int) -> int:
         return (1, 2, 3)[index]
@@ -90,7 +90,7 @@ def test_what_is_as_good_is_taken() -> None:
 
 
 class Silent:
-    """A hook of which Python says that it is false."""
+    """A callable that is falsy while it has recorded no call."""
 
     def __init__(self) -> None:
         self.got: list = []

@@ -10,12 +10,13 @@ import functools
 import hashlib
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from relvm.codegen.c.function import print_apply, print_apply_prototype, print_checks, print_prototype, print_routine
 from relvm.codegen.c.kernel import kernel_prototype, print_kernel
 from relvm.codegen.c.mangling import kernel_symbol
 from relvm.codegen.c.scalar_function import print_declarations, print_scalar_routine
+from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
@@ -44,7 +45,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True)
+@value_record
 class CSource:
     """The C source of a module.
 

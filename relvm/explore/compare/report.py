@@ -23,7 +23,7 @@ class ComparisonRow:
     Attributes
     ----------
     name
-        The name in the ONNX model if it has one there, else the name in the program.
+        The value's name in the ONNX model, or its name in the program if it has no name in the model.
     shape, dtype
         Shape and dtype in the first mode.
     origin

@@ -1,4 +1,4 @@
-"""Breakpoints: find the instructions that a name, a source line or an origin denotes."""
+"""Breakpoints: find the instructions at a location that the user gives, such as a name or a source line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Breakpoint(Displayed):
 
 
 def line_of(place: str) -> tuple[str, int] | None:
-    """Return the file and line of an origin FILE:LINE or FILE:LINE:COLUMN, or None for any other origin."""
+    """Return the file and line of a source location FILE:LINE or FILE:LINE:COLUMN, or None if it has another form."""
     match = _LINE.fullmatch(place)
     return (match[1], int(match[2])) if match else None
 
@@ -105,7 +105,7 @@ def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> lis
 
 
 def _of_text(codes: list[FunctionCode], where: str) -> list[Place]:
-    """Return the instructions that a source line FILE:LINE, the name of an ONNX node, or an origin denotes."""
+    """Return the instructions at a source line FILE:LINE, at an ONNX node, or at another source location."""
     line = line_of(where)
     found = _of_line(codes, *line) if line else []
     return found or _of_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
@@ -120,7 +120,7 @@ def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Pla
 
 
 def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
-    """Return the first instruction of each run of consecutive instructions with a wanted origin.
+    """Return the first instruction of each run of consecutive instructions with a wanted source location.
 
     Instructions that compute no value (`FunctionCode.is_housekeeping`) are ignored.
     """

@@ -249,9 +249,9 @@ class Debugger(Displayed):
         return self._run is not None and self._stop is None
 
     def interrupt(self) -> None:
-        """Stop the run before its next instruction.  This is for other threads than the one that waits for the run.
+        """Stop the run before its next instruction.  Has no effect unless `is_running`.
 
-        It has no effect unless `is_running`.
+        Call this method from a thread other than the one that waits for the run.
         """
         if self.is_running:
             self._interrupted = True
@@ -260,7 +260,7 @@ class Debugger(Displayed):
     def close(self) -> None:
         """Abort the run if it is unfinished."""
         if self._run is not None and not self._run.is_over:
-            self._interrupted = True  # in case the run continues
+            self._interrupted = True  # so that the run stops again if it does not end
             self._set_depth()
             self._run.give_up()
             self._interrupted = False
@@ -412,8 +412,8 @@ class Debugger(Displayed):
     def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
         """Return a description of the NaNs that the previous instruction of the innermost function computed, or "".
 
-        Remember `instruction` as the previous one of frame `depth`.  An instruction that calls a function is complete
-        only when its own function reaches the next instruction, so this must be remembered for each frame.
+        Also record `instruction`, which runs next, for the following call of this method.  There is one record for each
+        frame, because a call instruction has a result only when the calling frame reaches its next instruction.
         """
         last = self._ran[depth - 1] if depth <= len(self._ran) else None
         self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
@@ -503,7 +503,7 @@ class Debugger(Displayed):
         if self._run is None:
             raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
         self._within, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
-        self._interrupted = False  # an interrupt that came as the run stopped is obeyed
+        self._interrupted = False  # an interrupt that arrived while the run was stopping had its effect
         self._set_depth()
         self._stop = None
         try:
@@ -588,7 +588,7 @@ _LARGEST_SOURCE_BYTES = 1 << 24
 
 
 def _source_line(origin: str) -> str:
-    """Return the source line of an origin, or "" if it cannot be read."""
+    """Return the source line at a source location, or "" if it cannot be read."""
     path, line = line_of(origin) or ("", 0)  # untrusted: an executable may name any file
     is_readable = path in linecache.cache or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_SOURCE_BYTES)
     return linecache.getline(path, line).strip() if is_readable else ""

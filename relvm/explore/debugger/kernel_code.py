@@ -17,13 +17,13 @@ from relvm.explore.debugger.frames import RegisterValue
 from relvm.kernels.loop_ir import SUM_LANES
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.debug_hook import MachineDebugger
-from relvm.tables import DTYPES, KERNEL_OPCODES, element_function_dtypes, numbers
+from relvm.tables import DTYPES, KERNEL_OPCODES, element_functions, numbers
 
 _NUMBERS = numbers(DTYPES)
-_BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # elements of memory whose dtype the program does not state
-_CACHED = 64  # instructions whose registers are remembered
+_BY_SIZE = {1: "u8", 2: "u16", 4: "f32", 8: "i64"}  # assumed dtype by element size, if the program states none
+_CACHED = 64  # number of instructions for which `contents` is cached
 _NAMES = 20  # limit on the names in a message
-_MAX_AXES = 32  # of an array of NumPy 1
+_MAX_AXES = 32  # NumPy 1's limit
 _COMPARISONS = ("lt", "le", "eq", "ne")
 
 
@@ -132,7 +132,7 @@ class KernelCode:
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
                 for register in step[2:4]:
-                    found.setdefault(register, element_function_dtypes[step[4]].operand)
+                    found.setdefault(register, element_functions()[step[4]].operand)
         return found
 
     def _written(
@@ -158,11 +158,11 @@ class KernelCode:
                 dtype = buffers.get(operands["b"], _BY_SIZE[size])
                 yield operands["a"], Content(dtype if _size(dtype) == size else _BY_SIZE[size])
             case "apply":
-                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
+                yield operands["a"], Content(element_functions()[operands["d"]].result)
             case "accumulate":
-                yield operands["a"], Content(element_function_dtypes[operands["c"]].result, size=2 * SUM_LANES)
+                yield operands["a"], Content(element_functions()[operands["c"]].result, size=2 * SUM_LANES)
             case "fold" | "fold_lanes":
-                yield operands["a"], Content(element_function_dtypes[operands["d"]].result)
+                yield operands["a"], Content(element_functions()[operands["d"]].result)
             case "copy":
                 yield operands["a"], registers.get(operands["b"], Content("i64"))
             case "select":

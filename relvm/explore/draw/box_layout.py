@@ -3,8 +3,8 @@
 An edge that enters or leaves a box passes through a port, a place in the first or last layer of the box.  Edges of the
 same value share a port.
 
-The page of a graph opens and closes boxes without a new layout.  Each box is laid out with the boxes in it closed: an
-open box moves the layers below it down, and its neighbors in the same layer apart.
+The HTML page of a graph opens and closes boxes without computing a new layout.  Each box is laid out as if all boxes
+inside it were closed.  When a box is opened, the page moves the layers below it down and its neighbors sideways.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Port(NamedTuple):
 
 
 def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
-    """Return the edges in each box, between its items and ports.  An arrow is an edge in each box on its way."""
+    """Return the edges in each box, between its items and ports.
+
+    An arrow between items of different boxes becomes one edge in each box that it passes through.
+    """
     paths = dict(paths_of(graph.items))
     found: dict[Hashable, dict[Edge, None]] = {}
     for arrow in graph.arrows:
@@ -53,7 +56,7 @@ def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
 def paths_of(
     items: tuple[Item, ...], above: tuple[Hashable, ...] = (ROOT,)
 ) -> Iterator[tuple[Hashable, tuple[Hashable, ...]]]:
-    """Yield the key of each item, with the keys of the boxes around it and its own, from the outermost box."""
+    """Yield the key and the path of each item: the keys of the boxes around it, outermost first, and its own key."""
     for item in items:
         path = (*above, item.key)
         yield item.key, path
@@ -61,7 +64,7 @@ def paths_of(
 
 
 def first_difference(first: Sequence[Hashable], second: Sequence[Hashable]) -> int | None:
-    """Return the first position at which two paths differ, or None if one is the beginning of the other."""
+    """Return the first position at which two paths differ, or None if one is a prefix of the other."""
     return next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 FONT = 7  # points
 LETTER = 0.63 * FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded up for screens, in inches
 LINE = 1.3 * FONT / 72
-PAD = 0.08  # inches, inside of a node and of a box
-SCALE = 120  # pixels of a page per inch
-GAP = (0.2, 0.3)  # inches, between nodes
-_NAME_LETTERS = 28  # of a longer name, only the end is drawn
+PAD = 0.08  # inches between the border of a node or box and its contents
+SCALE = 120  # pixels per inch in an HTML page
+GAP = (0.2, 0.3)  # inches between nodes of a layer, and between layers
+_NAME_LETTERS = 28  # longer names are shortened to their end
 
 # The kind of a node or box -> its color.
 COLOURS = {

@@ -51,7 +51,7 @@ class _Placing:
         self.middle: dict[Hashable, Point] = {}
         self.size: dict[Hashable, Point] = {}
         self.layouts: dict[Hashable, Layout] = {}
-        self.corner: dict[Hashable, Point] = {}  # of the contents of each box
+        self.corner: dict[Hashable, Point] = {}  # upper left corner of the contents of each box
 
     def place(self, items: tuple[Item, ...], box: Hashable = ROOT) -> Point:
         """Lay out the items of a box, or of the whole graph, and return their total width and height."""

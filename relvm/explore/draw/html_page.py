@@ -10,14 +10,14 @@ from typing import Any
 from relvm.quoting import html_data, html_text
 
 _PART = re.compile(r"^\$(LIVE|TIMELINE)\n", re.MULTILINE)
-_FRAME_HEIGHT = 640  # pixels; of a page in a notebook
+_FRAME_HEIGHT = 640  # height of a page in a notebook, in pixels
 
 
 def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: Sequence[str] = ()) -> str:
     """Return an HTML page: the template page_files/page.html with `name`.html, `name`.css, the scripts and `data`.
 
-    scripts: names of JavaScript files.  data: inserted into the page as JSON.  parts: names of further files NAME.html,
-    which `name`.html includes as $NAME, and NAME.css.
+    scripts: names of JavaScript files.  data: inserted into the page as JSON.  parts: names of further files.  For each
+    of them, the line $NAME in `name`.html is replaced by NAME.html, and NAME.css is added.
     """
     body = _PART.sub(
         lambda match: _read(f"{match[1].lower()}.html") if match[1].lower() in parts else "", _read(f"{name}.html")

@@ -10,8 +10,8 @@ from relvm.quoting import svg_id, svg_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LABELLED = 0.03  # fraction of all bytes; smaller boxes have no label
-_LETTERS = 140  # that fit in the width of a chart
+_LABELLED = 0.03  # boxes smaller than this fraction of all bytes have no label
+_LETTERS = 140  # number of characters that fit in the width of a chart
 
 
 class Box(NamedTuple):

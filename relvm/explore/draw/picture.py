@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from relvm.display import MAX_HEIGHT
 
-_PIXELS = 96  # an inch, as browsers have it
+_PIXELS = 96  # pixels per inch in browsers
 _MAX_SVG_BYTES = 256 << 10  # a larger picture is shown as PNG
-_MAX_PNG_PIXELS = 32 << 20  # a picture that needs more, or a longer side, is shown as SVG of any size
+_MAX_PNG_PIXELS = 32 << 20  # a picture with more pixels, or a longer side than the next limit, is always shown as SVG
 _MAX_PNG_SIDE = 32_000
 _MAX_WIDTH = 1400  # pixels; a picture that is wider or higher is shown in a box that scrolls
 

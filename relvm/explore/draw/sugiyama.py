@@ -5,9 +5,9 @@ edges that close cycles are reversed, and each node is placed in a layer below i
 are ordered by the positions of their neighbors.  An edge that crosses a layer runs through a lane of this layer.  All
 edges that leave the same node share the lane.
 
-The page of a graph needs more of a layout than positions: nodes that stay in the first or last layer, where edges enter
-and leave a box, and the order of the nodes and lanes in a layer, which make room when a box opens.  Layout libraries
-return only positions, so this module does not use one.
+Layout libraries return only the positions of nodes, which is not enough for the HTML page of a graph.  The page needs
+nodes that stay in the first or last layer, where edges enter and leave a box.  It also needs the order of the nodes and
+lanes in each layer, to move them apart when a box is opened.  This module therefore does not use a library.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from relvm.explore.stages.view import Line, View
 from relvm.quoting import html_data
 from relvm.runtime.file_io import complete_file
 
-MAX_BYTES = 1 << 20  # of the body of a request, and so of a program
+MAX_BYTES = 1 << 20  # limit on the body of a request, which contains the program
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def make_app(settings: Settings) -> Starlette:
 class _Live:
     """The endpoints.
 
-    latest: the last request, which a page that is loaded again shows.
+    latest: the last request.  If the page is reloaded, it shows the program of this request.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -90,11 +90,11 @@ class _Live:
         self.builder = Builder(settings.name, settings.model, settings.max_seconds)
 
     async def page(self, request: Request) -> Response:
-        """Return the page, which asks for the stages itself."""
+        """Return the page.  Its script then requests the stages with `build`."""
         about = "The program, which is not built yet."
         lines = tuple(map(Line, self.latest.text.splitlines()))
         given = View("given", about, 0.0, True, True, lines)
-        # The text is encoded twice, because the page's data has no control characters, but a program can have them.
+        # The text is encoded as JSON twice, because the page's data must not contain control characters.
         live = {
             "request": self.latest.to_json(),
             "isModel": bool(self.settings.model),
@@ -111,7 +111,7 @@ class _Live:
         except BuildError as error:
             return _problem(str(error), 200)
         if answer is None:
-            return Response(status_code=204)  # which nobody reads
+            return Response(status_code=204)  # the client has gone away
         milliseconds = f"{(time.perf_counter() - started) * 1000:.0f}"
         return Response(answer, media_type="application/json", headers={"x-build-milliseconds": milliseconds})
 

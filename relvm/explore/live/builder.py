@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.live.worker import LENGTH_BYTES
 
-MAX_SECONDS = 30  # of a build
-_PATIENCE = 1.0  # seconds; a build that nobody waits for is ended only afterwards, because a new process takes as long
-_POLL = 0.05  # seconds between two questions whether the answer is still wanted
+MAX_SECONDS = 30  # default time limit of a build
+_PATIENCE = 1.0  # seconds before a build is ended whose client has gone away; starting a new process takes as long
+_POLL = 0.05  # seconds between checks whether the client still waits for the answer
 
 
 class BuildError(Exception):
@@ -73,18 +73,18 @@ class Builder:
                 raise BuildError(f"the compiler ended with status {status}; its terminal shows the reason") from None
             finally:
                 answer.cancel()
-                await asyncio.gather(answer, return_exceptions=True)  # an error of an ended process has been handled
+                await asyncio.gather(answer, return_exceptions=True)  # errors have been handled above
 
     async def start(self) -> asyncio.subprocess.Process:
         """Start the process."""
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-P", "-m", "relvm.explore.live.worker", *self.arguments)
-        # In a session of its own, it gets no Ctrl-C from the terminal.  It ends when its standard input does.
+        # A new session shields the process from Ctrl-C in the terminal.  The process ends when its standard input ends.
         self.process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, start_new_session=True)
         return self.process
 
     async def close(self) -> None:
-        """End the process for good.  A build that runs, and those that wait, return None."""
+        """End the process, and start no other.  Running and waiting calls of `build` return None."""
         self.is_closed = True
         await self.stop()
 

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEADERS = {
-    # The page needs no other resources.  No page may put it into a frame, and no script may talk to another server.
+    # The page loads no other resources.  Other pages cannot embed it.  Its scripts can only contact this server.
     "content-security-policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
     "referrer-policy": "no-referrer",  # the address contains the token
@@ -22,9 +22,12 @@ _HEADERS = {
 class Guard:
     """ASGI middleware that rejects requests of other programs and other web sites.
 
-    A request must satisfy three conditions.  Host must be this server's address, which another name that leads to
-    127.0.0.1 is not (DNS rebinding).  Origin, which browsers send with every POST, must be this server.  The path
-    must begin with the token, which the guard removes.
+    A request must satisfy three conditions:
+
+    - The header Host is the address of this server.  This prevents DNS rebinding, in which another web site resolves
+      its own name to 127.0.0.1.
+    - The header Origin, which browsers send with every POST, is this server.
+    - The path begins with the token.  The guard removes the token before it passes the request on.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ class Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        assert scope["type"] == "http", scope["type"]  # server.py switches web sockets off
+        assert scope["type"] == "http", scope["type"]  # server.py disables WebSockets
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

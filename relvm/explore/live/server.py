@@ -17,7 +17,7 @@ from relvm.explore.live.build_request import BuildRequest
 
 _HOST = "127.0.0.1"
 _MAX_CONNECTIONS = 32
-_GRACE = 1  # seconds that a request has to end after Ctrl-C
+_GRACE = 1  # seconds after Ctrl-C in which running requests can finish
 
 
 def serve(
@@ -39,7 +39,7 @@ def serve(
     name
         Name of the program, in the title of the page, in messages and in source locations.
     model
-        Path of an ONNX model, which is built instead of a text, or "".
+        Path of an ONNX model to build, or "" to build the text of each request.
     output
         The file that the button "Save" writes, or None for no such button.
     port
@@ -64,11 +64,11 @@ def serve(
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
                 announce(address)
-                if opens_browser:  # in a thread, because a browser in the terminal returns only when it ends
+                if opens_browser:  # in a thread, because a text-mode browser blocks until it is closed
                     threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
             async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-                await app.state.builder.close()  # so that running requests are answered, and none waits for a build
+                await app.state.builder.close()  # ends running builds, so that shutdown does not wait for them
                 await super().shutdown(sockets)
 
         config = uvicorn.Config(

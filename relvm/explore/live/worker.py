@@ -1,8 +1,8 @@
-"""The process that builds: it reads requests from standard input, and writes the stages to standard output.
+"""The process that builds programs.  It reads requests from standard input, and writes stages to standard output.
 
-A process of its own keeps the server responsive, and can be ended if a build takes too long.  A message is its length
-in 8 bytes, the least significant first, and then JSON.  Arguments: the seconds that a build may take, the name of the
-program, and the path of an ONNX model or "".
+A separate process keeps the server responsive, and can be ended if a build takes too long.  A message consists of its
+length in 8 bytes, least significant byte first, and JSON.  The arguments of the process are the time limit of a build
+in seconds, the name of the program, and the path of an ONNX model or "".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(seconds: int, name: str, model: str) -> None:
     A build that takes longer than `seconds` ends the process, by the signal SIGALRM.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever is printed is not part of an answer
+    os.dup2(2, 1)  # print() writes to standard error, not into an answer
     gc.disable()  # the data of a build has no reference cycles
     while (request := _read(requests)) is not None:
         signal.alarm(seconds)
@@ -91,8 +91,11 @@ def _model(path: str, dims: str) -> Module:
 
 
 def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
-    """Return the message of an error.  If it has a location in the text, also return its line, its column, both counted
-    from 1, and the number of characters to underline."""
+    """Return the message of an error as JSON data.
+
+    If the error has a location in the source text, the data also has the line and the column, both counted from 1, and
+    the number of characters to underline.
+    """
     problem = problem_of(error, source)
     if not problem.end:
         return {"message": problem.message}

@@ -113,7 +113,7 @@ class Exploration(Displayed):
         }
 
     def with_timeline(self, timeline: Timeline) -> Exploration:
-        """Return the same stages with the timeline of a run of the model, whose bars lead to the kernels.
+        """Return a copy with the timeline of a run of the model, whose bars link to the kernels.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ def explore(
             drawn[step.name] = after
 
     shown = last_pass(steps, Stage.ANF)
-    drawn: dict[str, Module] = {}  # the modules of the graph
+    drawn: dict[str, Module] = {}  # the modules from which the graph is drawn, by pass
     planned = run_passes(module, steps, observer=observe)
     started = time.perf_counter()
     lir = lower(planned)
@@ -297,8 +297,11 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
 
 
 def _kernel_lines(lir: LirModule) -> Iterator[Line]:
-    """Yield the bytecode of the kernels.  The first line of a kernel has the origins of all its calls, an instruction
-    those of the operators that it computes."""
+    """Yield the bytecode of the kernels.
+
+    The first line of a kernel has the origins of all its calls.  An instruction has the origins of the operators that
+    it computes.
+    """
     called = _origins_of_calls(lir)
     for number, kernel in enumerate(lir.kernels):
         if number:
@@ -306,12 +309,12 @@ def _kernel_lines(lir: LirModule) -> Iterator[Line]:
         by_statement, origins = statement_origins(kernel), called.get(kernel.name, ())
         try:
             program, sources = print_with_sources(kernel)
-        except RelvmUnsupportedError as error:  # a kernel that is too large for the format
+        except RelvmUnsupportedError as error:  # the kernel is too large for the bytecode format
             yield Line(str(error), origins)
             continue
         first, *texts = kernel_listing(program, kernel.name).rstrip("\n").split("\n")
         yield Line(first, origins)
-        head = len(texts) - len(sources)  # the tensors, the arrays and the constants
+        head = len(texts) - len(sources)  # lines that declare tensors, arrays and constants
         yield from map(Line, texts[:head])
         for text, source in zip(texts[head:], sources, strict=True):
             yield Line(text, by_statement.get(source, origins) if source else ())

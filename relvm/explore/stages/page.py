@@ -19,7 +19,7 @@ _SCRIPTS = (
     "graph_view.js",
     "navigation.js",
 )
-_MAX_CALLS = 100_000  # of a timeline, in a page of about 5 MB
+_MAX_CALLS = 100_000  # limit on the calls of a timeline, which then take about 5 MB
 
 
 def page(
@@ -48,7 +48,7 @@ def page(
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
-    """Return the HTML of the page with an editor.
+    """Return the HTML of the page of `relvm explore`, which has an editor.
 
     live: the data of the editor, for page_files/live.js.
     """
@@ -75,8 +75,10 @@ def stage_data(views: Iterable[View]) -> dict[str, Any]:
 
 
 def _timeline_data(timeline: Timeline) -> dict[str, Any]:
-    """Return the longest calls of a timeline in the form of page_files/timeline.js, by their start.  Times are in
-    microseconds."""
+    """Return the longest calls of a timeline as data for page_files/timeline.js.
+
+    The calls are in the order of their starts.  Times are in microseconds.
+    """
     longest = sorted(timeline.calls, key=lambda call: -call.seconds)[:_MAX_CALLS]
     names: dict[str, int] = {}
     calls = [

@@ -46,7 +46,7 @@ class View(Displayed):
 
     @property
     def text(self) -> str:
-        """The lines as one text."""
+        """The lines as one string."""
         return "".join(f"{line.text}\n" for line in self.lines)
 
     def __str__(self) -> str:

@@ -53,8 +53,8 @@ def draw_dataflow(
 
     A node is a parameter, a binding, or the function's result.  Arrows lead from a value to the values computed from
     it.  Operators fused into one kernel are in a green box.  An `if` is a box with one box for each branch.  Constants
-    are omitted.  Variables have the names that the text of this stage uses.  For target "c" it is the stage after the
-    pass fuse_ops.
+    are omitted.  Variables have the names that `relvm show` prints at this stage.  For target "c", this is the stage
+    after the pass fuse_ops.
 
     Parameters
     ----------
@@ -254,5 +254,5 @@ def _kind(value: Expr) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a type or a description, without its end if it is long."""
+    """Return a type or a description, shortened to at most 40 characters."""
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

@@ -90,7 +90,7 @@ class GraphPage(Displayed):
         return self._page(in_stages=False)
 
     def page_in_stages(self) -> str:
-        """Return the HTML page for a frame of the page of all stages, to which its nodes link."""
+        """Return the HTML page to embed in the page of all stages.  Its nodes link to lines of that page."""
         return self._page(in_stages=True)
 
     def _page(self, *, in_stages: bool) -> str:
@@ -269,7 +269,10 @@ def _kernel_names(lowered: Module) -> dict[Var, str]:
 def _plain(
     items: tuple[Item, ...], numbers: Mapping[Hashable, int], details: NodeDetails, used: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """Return items as JSON data, with numbers instead of keys.  used: how often each name in links occurs so far."""
+    """Return items as JSON data, with numbers instead of keys.
+
+    used: how often each name occurs so far.  The count makes links to items of the same name unique, and is updated.
+    """
     found = []
     for item in items:
         width, height = text_size(item)

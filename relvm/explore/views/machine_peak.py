@@ -30,10 +30,10 @@ from relvm.vm import Executable, VirtualMachine
 
 _NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h
 _STEPS = 500_000  # takes a few milliseconds
-_PARTS = 8  # rows for each thread, so that no thread waits long for another
+_PARTS = 8  # rows for each thread, for an even distribution of the work
 _COPIED_BYTES = 64_000_000  # several times the size of most caches
 _TRIES = 5
-_BUSY_SHARE = 0.8  # the machine is busy if a measurement gets less of the processors' time
+_BUSY_SHARE = 0.8  # warn if a measurement gets a smaller share of the processors' time
 _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}], "result": "object", "attributes": {}}}
 
 
@@ -60,16 +60,16 @@ class Peaks:
 def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     """Return the peak rates of this machine, measured with `threads` threads.
 
-    A measurement takes about a second.  The cache folder keeps its result for later processes (`relvm cache`).  If
-    other programs keep the processors busy, the peaks are too low.  This function then warns with a RuntimeWarning, and
-    does not keep the result.
+    A measurement takes about a second.  The result is stored in the cache folder (`relvm cache`) and reused by later
+    calls.  If other programs keep the processors busy, the peaks are too low.  This function then issues a
+    RuntimeWarning, and does not store the result.
 
     Parameters
     ----------
     threads
         Number of threads.
     again
-        Whether to measure even if there is a kept result.
+        Whether to measure even if the cache folder has a result.
 
     Raises
     ------
@@ -115,9 +115,9 @@ def _kept(place: Path, threads: int) -> Peaks | None:
 
 
 def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
-    """Return the shortest time of several runs, and the share of the processors' time that they got.
+    """Return the shortest time of several runs, and the share of the processors' time that this process got.
 
-    run: called once for each run; it returns the time.   threads: the number of threads that work in a run.
+    run: does one run and returns its time.   threads: the number of threads that work in a run.
     """
     started, used = time.perf_counter(), time.process_time()
     seconds = min(run() for _ in range(_TRIES))
@@ -141,7 +141,7 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def _arithmetic_rate(threads: int) -> tuple[float, float]:
-    """Return `arithmetic_rate`, and the share of `_timed`."""
+    """Return the rate that `arithmetic_rate` measures, and the share of the processors' time (see `_timed`)."""
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
 
@@ -161,7 +161,7 @@ def copy_bandwidth(threads: int = 1) -> float:
 
 
 def _copy_bandwidth(threads: int) -> tuple[float, float]:
-    """Return `copy_bandwidth`, and the share of `_timed`."""
+    """Return the rate that `copy_bandwidth` measures, and the share of the processors' time (see `_timed`)."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
@@ -172,7 +172,7 @@ def _copy_bandwidth(threads: int) -> tuple[float, float]:
             list(pool.map(lambda part: np.copyto(*part), parts))
             return time.perf_counter() - started
 
-        run()  # the first copy maps all pages
+        run()  # warm-up: the first copy maps all pages
         seconds, share = _timed(run, threads)
     return 2 * _COPIED_BYTES / seconds, share
 

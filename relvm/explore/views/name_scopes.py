@@ -11,7 +11,7 @@ from relvm.ir.expr import Binding, Block, Fused
 
 Scope = tuple[str, ...]
 
-_NODE = re.compile(r": node '(.*)' \(")  # in the source location of a value of an ONNX model
+_NODE = re.compile(r": node '(.*)' \(")  # part of the source location of a value from an ONNX model
 
 
 @dataclass

@@ -51,7 +51,7 @@ class NodeDetails:
         return list(self._origins)
 
     def of(self, item: Item) -> dict[str, Any]:
-        """Return the details of an item as JSON data, without what does not apply to it."""
+        """Return the details of an item as JSON data.  Keys that do not apply to the item are missing."""
         match item.binding:
             case Var() as var:
                 return self._value(var)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_NUMBER_POINTS = 9  # the distance of numbers that would cover each other
-_SMALLEST, _LARGEST = 60, 900  # areas in square points, for no time and for the whole run
+_NUMBER_POINTS = 9  # minimum distance between two numbers, in typographic points
+_SMALLEST, _LARGEST = 60, 900  # area of a point in square points, for no time and for the whole run
 
 
 def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> Figure:
@@ -121,9 +121,9 @@ def _draw_point(axes: Axes, number: int, row: Rates) -> None:
 
 
 def _number_points(figure: Figure, axes: Axes, rows: list[Rates]) -> None:
-    """Write the number of each point on it, or beside it if another number is there."""
-    figure.draw_without_rendering()  # places the axes
-    taken: list[tuple[float, float]] = []  # the places of numbers, in pixels
+    """Write the number of each point onto the point, or above it if it would cover another number."""
+    figure.draw_without_rendering()  # computes the positions of the axes
+    taken: list[tuple[float, float]] = []  # positions of the numbers so far, in pixels
     for number, row in enumerate(rows, 1):
         x, y = axes.transData.transform(_place(row))
         step = _NUMBER_POINTS * figure.dpi / 72

@@ -84,7 +84,7 @@ class ImportContext(ABC):
         self.values: dict[str, Value | None] = {}  # None is a function input that the call omits
         self.bindings: list[Binding | MatchCast] = []
         self.forks: int = outer.forks if outer else 0  # nesting depth of the Ifs that split the import by rank
-        self.own_dims: set[DimVar] = set()  # dimensions created by `known_shape`, absent from parameter shapes
+        self.own_dims: set[DimVar] = set()  # variables that this graph created (see `own`)
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
         self.hints: set[str] = outer.hints if outer else set()  # names of dimensions that may differ between inputs
         self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
@@ -101,9 +101,9 @@ class ImportContext(ABC):
         """Import `nodes`, and return the values with the given names."""
 
     def lookup(self, name: str, here: str) -> Value | None:
-        """Return the value of that name in this graph or an enclosing graph.
+        """Return the value `name` of this graph or an enclosing graph.
 
-        The result is None for a function input that the call omits.
+        Return None for a function input that the call omits.   here: the beginning of error messages.
         """
         graph: ImportContext | None = self
         while graph is not None:
@@ -336,7 +336,7 @@ class ImportContext(ABC):
     def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
         """Return the importer of a function body.
 
-        The importer adds its bindings to this block, but it does not see the values of this graph.
+        The importer adds bindings to the block of this graph, but does not see the values of this graph.
 
         opsets: the opset of each domain in the body.   place: the start of messages.   key: the key of the function.
         """

@@ -8,9 +8,8 @@ compile time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, numbers_of, run_time_sizes
 from relvm.frontend.onnx.tensor_expr import TensorExpr
@@ -54,7 +53,7 @@ def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SplitAxes:
     """A tensor in which each axis is split into a kept axis and an axis to operate along.
 

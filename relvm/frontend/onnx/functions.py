@@ -8,9 +8,9 @@ precedence over a function that the onnx package defines.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, nodes_inside, opsets_of
@@ -21,7 +21,7 @@ from relvm.ir.expr import Expr
 from relvm.ir.types import TensorType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Call:
     """A function to inline.
 

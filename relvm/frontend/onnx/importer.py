@@ -52,7 +52,7 @@ import_converters()
 _MAX_PROBLEMS = 100  # maximum number of problems that one message lists
 
 # Exceptions that a converter raises for a malformed node, for example because an input is missing, an attribute has the
-# wrong type, or a text is not UTF-8.
+# wrong type, or a string is not UTF-8.
 MALFORMED = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -81,8 +81,8 @@ def from_onnx(
         Names of the graph outputs to compute, in the order of the result.  Nodes that only other outputs need are not
         imported.  None: all outputs.
     weights
-        Arrays that replace initializers of the same names, or become constants in place of inputs; or the path of a
-        .safetensors file with them.
+        A mapping from names to arrays, or the path of a .safetensors file.  An array replaces the initializer of the
+        same name.  If its name is that of an input, the input becomes a constant.
 
     Returns
     -------
@@ -112,8 +112,8 @@ def from_onnx(
         The model does not have a dimension named in `dims`, an input named in `inputs`, an output named in `outputs`,
         or an initializer or input for a weight.
     RelvmArgumentError
-        `model` has another type, a value in `dims` is not a size, an ordered pair of sizes, or None, or `outputs` is
-        empty or names an output twice.
+        `model` has none of the supported types, a value in `dims` is not a size, an ordered pair of sizes, or None, or
+        `outputs` is empty or names an output twice.
     OSError
         The file cannot be read.
     """

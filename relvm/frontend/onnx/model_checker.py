@@ -14,7 +14,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
 DEEPEST = 50  # limit on the nesting depth of graphs, and of function calls
 _MAX_NODES = 10**5  # nodes allowed after inlining, in addition to a few times the nodes of the model
-_GIVEN = "the graph"  # what defines inputs and initializers, for messages
+_GIVEN = "the graph"  # the description of what defines inputs and initializers, for messages
 
 Key = tuple[str, str, str]  # identifies a function: domain, name, overload
 

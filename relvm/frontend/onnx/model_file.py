@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx_bytes import file_in, model_digest, without_weights
 from relvm.frontend.protobuf import NotAMessage
@@ -31,7 +32,7 @@ class _Count:
     bytes: int = 0
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ModelFile:
     """An ONNX model and the bytes of its files.
 
@@ -244,4 +245,4 @@ def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
 
 
 _FIELDS = ("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data")
-_MAX_IN_A_FIELD = 4  # 2-bit elements in one number
+_MAX_IN_A_FIELD = 4  # largest number of elements that one number of a typed field holds (2-bit types)

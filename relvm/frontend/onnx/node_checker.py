@@ -21,7 +21,7 @@ _MANY = 2**31 - 1  # the schema's number for any number of inputs or outputs
 
 @cache
 def schema_of(domain: str, name: str, opset: int) -> Any:
-    """Return the schema that the onnx package has for an operator in an opset, or None if it has none."""
+    """Return the onnx package's schema of an operator in an opset, or None if the package has no such operator."""
     from onnx import defs
 
     domain = plain_domain(domain)

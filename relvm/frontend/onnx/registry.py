@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import ops
 from relvm.frontend.onnx.context import ImportContext
@@ -70,7 +70,7 @@ def supported() -> list[str]:
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
 
 
-@dataclass(frozen=True)
+@value_record
 class OnnxNode:
     """An ONNX node with its attributes, the values of its inputs, and the graph to which it is added.
 
@@ -85,7 +85,7 @@ class OnnxNode:
     inputs: list[Expr | HostValue | None]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute as a Python value: text as str, tensors as arrays, graphs unchanged.
+        """Return an attribute as a Python value: strings as str, tensors as arrays, graphs unchanged.
 
         default: the result if the node does not have the attribute.
         """

@@ -68,7 +68,7 @@ def _types(schemas: list) -> tuple[str, ...]:
 
 
 def _dtype(text: str) -> str:
-    """Return the dtype in a text such as `tensor(float)` or `seq(tensor(float))`, or "" if relvm does not have it."""
+    """Return the dtype in a string such as `tensor(float)` or `seq(tensor(float))`, or "" if relvm lacks the dtype."""
     from onnx import TensorProto, helper
 
     names = {"float": "FLOAT", "double": "DOUBLE"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.ir.dtypes import DType
@@ -18,7 +18,7 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class TensorExpr:
     """A tensor that supports Python's operators.
 

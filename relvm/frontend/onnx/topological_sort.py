@@ -20,7 +20,7 @@ def in_order(model: Any) -> Any:
     The sort is stable.  A model that is already sorted is returned unchanged.  Nodes in a cycle, and nodes that depend
     on a cycle, come last.
     """
-    if all(_order(nodes, given) == list(range(len(nodes))) for nodes, given in _lists(model)):
+    if all(_is_sorted(nodes, given) for nodes, given in _lists(model)):
         return model
     ordered = type(model)()
     ordered.CopyFrom(model)
@@ -84,14 +84,24 @@ def _given(graph: Any) -> set[str]:
     return {each.name for each in (*graph.input, *graph.initializer, *sparse)}
 
 
+def _is_sorted(nodes: Any, given: set[str]) -> bool:
+    """Return whether every node follows the nodes that compute its inputs.  nodes, given: as for `_order`."""
+    makers = _makers(nodes, given)
+    return all(makers[name] < at for at, node in enumerate(nodes) for name in _used(node, 0) if name in makers)
+
+
+def _makers(nodes: Any, given: set[str]) -> dict[str, int]:
+    """Return the index of the node that computes each value."""
+    return {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
+
+
 def _order(nodes: Any, given: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    given: the names of the values defined before the nodes.   Among the possible nodes, the one with the smallest index
-    is next.  Nodes in a cycle, and nodes that depend on a
-    cycle, come last.
+    given: the names of the values defined before the nodes.   Among the nodes whose inputs are defined, the one with
+    the smallest index comes next.  Nodes in a cycle, and nodes that depend on a cycle, come last.
     """
-    makers = {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
+    makers = _makers(nodes, given)
     waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]
     users: list[list[int]] = [[] for _ in nodes]
     for at, needed in enumerate(waits):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from relvm.data_classes import record
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import Dim
@@ -13,7 +12,7 @@ from relvm.ir.symbolic import Dim
 SIZE_LIMIT = 1024  # larger tensors are data, not shapes
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class HostValue:
     """An integer tensor known at import time, as a NumPy array of objects.
 
@@ -31,7 +30,7 @@ class HostValue:
 Value = Expr | HostValue  # an atom, or a tensor known at import time
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Dequantized:
     """The dequantized tensor (bytes - zero) * scale.
 

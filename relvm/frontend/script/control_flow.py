@@ -16,8 +16,9 @@ of the continuation, or by tuples.  The code after the join point is thus transl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError
 from relvm.frontend.script.expressions import ExpressionTranslator
 from relvm.frontend.script.values import Template, Unbound, Value, is_static
@@ -26,7 +27,7 @@ from relvm.ir.types import OBJECT, FuncType, PrimType, TupleType, Type, forget_v
 from relvm.ir.visitor import rewrite
 
 
-@dataclass(frozen=True)
+@value_record
 class ControlPath:
     """The end of one path.
 
@@ -39,7 +40,7 @@ class ControlPath:
     reasons: dict[str, str]
 
 
-@dataclass(frozen=True)
+@value_record
 class OpenPaths:
     """The paths to one join point.
 
@@ -51,7 +52,7 @@ class OpenPaths:
     taken: dict[Var, ControlPath] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@value_record
 class JoinPoint:
     """A join point, at which paths meet.
 

@@ -23,7 +23,7 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script, whose source is a program.  Made by `script`.  It is never run as Python."""
+    """A function decorated by @script.  Made by `script`.  Its source is a program, and never runs as Python."""
 
     @property
     def module(self) -> Module:
@@ -196,8 +196,8 @@ class _ModuleTranslator:
     def require(self, function: SourceFunction) -> str:
         """Add a function or a kernel to the module, and return its name in the module.
 
-        The builder then knows the type of the function.
-        A function with an annotated result type is translated later, other functions are translated immediately.
+        Afterwards the builder knows the type of the function.  A function with an annotated result type is translated
+        later.  Any other function is translated immediately, to infer the result type.
         """
         name = function.name
         if name in self.known:

@@ -99,7 +99,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
-_LARGEST_DIM = 32  # limit on the size of a dimension: products of sums grow exponentially
+_LARGEST_DIM = 32  # limit on `dim_size`, because products of sums grow exponentially
 
 
 class ExpressionTranslator(SourceReader):
@@ -115,7 +115,7 @@ class ExpressionTranslator(SourceReader):
         self.dims = dims
         self.require = require
         self.scope: dict[str, Value] = {}
-        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # by id(): uses of an array share one constant
+        self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # one constant for each array, by id()
 
     def type(self, node: ast.expr) -> Type:
         """Return the type of an annotation."""
@@ -233,7 +233,7 @@ class ExpressionTranslator(SourceReader):
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
-        """Return the dimensions whose values are available here, as scalars."""
+        """Return, by name, the dimensions whose values are available in the current block, as scalars."""
         known = self.builder.known_dims()
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 

@@ -37,7 +37,7 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A kernel: a function decorated by @kernel.  Made by `kernel`.
+    """A function decorated by @kernel.  Made by `kernel`.
 
     The parameters to which the function writes are the outputs.  Only scripts can call the kernel.  `python` is the
     Python function, which computes the same on NumPy arrays, but slowly.

@@ -14,9 +14,9 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError
 from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, packed
 from relvm.frontend.script.name_analysis import loads, returns, stores
@@ -27,7 +27,7 @@ from relvm.ir.expr import Call, Expr, prim
 from relvm.ir.types import PrimType, Type, is_proven, join
 
 
-@dataclass(frozen=True)
+@value_record
 class Continuation:
     """The code that follows statements if they do not return.
 
@@ -38,7 +38,7 @@ class Continuation:
     live: frozenset[str]
 
 
-@dataclass(frozen=True)
+@value_record
 class LoopExits:
     """The two ways in which control flow leaves the body of a loop.
 
@@ -50,7 +50,7 @@ class LoopExits:
     leave: Callable[[], Expr]
 
 
-@dataclass(frozen=True)
+@value_record
 class _Counter:
     """The range of a `for`: `name` goes from `start` to `stop`, by a nonzero constant `step`."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import record, value_record
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.text.lexer import Source
 from relvm.ir.dtypes import F64, DType
@@ -31,14 +31,14 @@ SCRIPT_FUNCTIONS = (
 )  # callables of scripts that are neither operators nor functions
 
 
-@dataclass(frozen=True)
+@value_record
 class ScriptFunctionName:
     """The value of a name in SCRIPT_FUNCTIONS: a callable of scripts that is neither an operator nor a function."""
 
     name: str
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Template:
     """The lambda `node`, which is inlined at each call.  scope: the variables at its definition."""
 
@@ -46,7 +46,7 @@ class Template:
     scope: dict[str, Value]
 
 
-@dataclass(frozen=True)
+@value_record
 class Unbound:
     """The value of a variable that cannot be used.
 
@@ -58,7 +58,7 @@ class Unbound:
     kind: type[RelvmError] = RelvmNameError
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class SourceFunction:
     """A Python function whose source is translated.
 

@@ -54,7 +54,7 @@ class Source:
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
-        """Return an error of class `kind` at `offset`, in characters, in the text."""
+        """Return an error of class `kind` at `offset`, in characters, in the source."""
         line, column = self.place(offset)
         return self.error_at(kind, reason, line, column)
 
@@ -157,7 +157,7 @@ class TokenReader:
         return self.source.error(kind, reason, token.offset)
 
     def unexpected(self, expected: str) -> RelvmError:
-        """Return an error which says that the current token is not the expected one."""
+        """Return an error that names the current token and the expected one."""
         return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
 
     def take(self) -> Token:
@@ -191,8 +191,8 @@ class TokenReader:
     def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
 
-        Return the items, and whether the list would be a tuple in parentheses: all lists except one item without a
-        comma.
+        Return the items, and whether parentheses around them would make a tuple.  This is false only for a single item
+        without a trailing comma, as in `(a)`.
         """
         items, comma = [], True
         while comma and not self.at(closing):
@@ -222,7 +222,7 @@ class TokenReader:
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
-            value.encode(errors="surrogateescape")  # bytes that are not UTF-8 are kept as surrogates
+            value.encode(errors="surrogateescape")  # invalid UTF-8 bytes are represented as surrogates
         except json.JSONDecodeError as error:
             raise self.error(RelvmSyntaxError, f"invalid string: {error.msg}", token) from None
         except UnicodeEncodeError as error:

@@ -124,7 +124,7 @@ class _Parser(KernelReader):
     own_names: the variables of the enclosing local functions, by the names after `fn`.
     runs: the runs of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
-    without_type: the last call without a result type.
+    without_type: the last call without a result type.  If it is the value of a binding with a type, it gets that type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -367,12 +367,12 @@ class _Parser(KernelReader):
         return expr
 
     def arguments(self) -> tuple[Expr, ...]:
-        """Parse `(a, b)`."""
+        """Parse the arguments of a call, such as `(a, b)`."""
         self.expect("(")
         return self.rest_of_arguments()
 
     def rest_of_arguments(self) -> tuple[Expr, ...]:
-        """Parse `a, b)`."""
+        """Parse the arguments of a call after the opening parenthesis, such as `a, b)`."""
         args, _ = self.listed(")", self.expression)
         return tuple(args)
 

@@ -1,17 +1,20 @@
-"""Errors in a text, as a range of characters for an editor to underline."""
+"""Errors in a source text, as a range of characters for an editor to underline."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmError
 from relvm.frontend.text.lexer import Source, tokenize
 
 
-@dataclass(frozen=True)
+@value_record
 class Problem:
-    """An error in a text.  start, end: offsets in characters, both 0 if the message has no location in the text."""
+    """An error in a source text.
+
+    start, end: offsets of the erroneous characters.  Both are 0 if the error has no location in the source text.
+    """
 
     message: str
     start: int
@@ -21,7 +24,7 @@ class Problem:
 def problem_of(error: RelvmError, source: Source) -> Problem:
     """Return the message of an error without its location, and the token at that location.
 
-    source: the text that was parsed, under the name that the error has for it.
+    source: the text that was parsed.  The location in the error message begins with the name of this source.
     """
     message = str(error).partition("\n")[0]
     found = re.match(rf"{re.escape(source.name)}:(\d+):(\d+)(?:: )?", message)

@@ -24,7 +24,7 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
     text
         The text of one type.
     dims
-        The dimension variables by name.  New dimension variables are added.
+        The dimension variables by name.  New dimension variables in `text` are added to this dict.
 
     Raises
     ------

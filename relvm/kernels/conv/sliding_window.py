@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import claim_at_most, claimed_natural, expect
@@ -20,7 +20,7 @@ from relvm.ir.type_rules import expect_integers
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
 
 
-@dataclass(frozen=True)
+@value_record
 class Window:
     """A sliding window.
 

@@ -9,8 +9,8 @@ Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
@@ -52,7 +52,7 @@ def copied_width(k: KernelBuilder, columns: object) -> int:
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
-@dataclass(frozen=True)
+@value_record
 class Lhs:
     """The left matrix: the element at (row, column) is `buffer.flat[start + row * row_step + column * column_step]`."""
 
@@ -68,7 +68,7 @@ class Lhs:
         return self.buffer.flat(self.position(row, column))
 
 
-@dataclass(frozen=True)
+@value_record
 class LhsInt8:
     """A left matrix of bytes with contiguous rows.  The element at (row, column) is `buffer.flat[start + row * row_step
     + column]`.
@@ -99,7 +99,7 @@ class LhsInt8:
         return self.start + row * self.row_step + column
 
 
-@dataclass(frozen=True)
+@value_record
 class Prepacked:
     """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  Each panel is stored row by row.
     The last panel can be narrower than the others."""
@@ -108,7 +108,7 @@ class Prepacked:
     start: Scalar
 
 
-@dataclass(frozen=True)
+@value_record
 class PackOnTheFly:
     """A right matrix that is copied panel by panel at run time.
 
@@ -192,7 +192,7 @@ def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tu
     return (number, *place) if batch else ()
 
 
-@dataclass(frozen=True)
+@value_record
 class _PanelMatmul:
     """The product of the left matrix and one panel of the right matrix."""
 

@@ -10,8 +10,8 @@ If the bytes have the wrong signedness, their highest bit is inverted.  This shi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.gemm.gemm import LhsInt8, PackOnTheFly
@@ -22,7 +22,7 @@ _HIGH_BITS = 0x80808080
 _MOVE = 128
 
 
-@dataclass(frozen=True)
+@value_record
 class Signs:
     """The conversion of the bytes of two matrices before they are multiplied.
 
@@ -47,7 +47,7 @@ def signs_of(left: DType, right: DType) -> Signs:
     return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
 
 
-@dataclass(frozen=True)
+@value_record
 class Zeros:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 

@@ -6,11 +6,11 @@ Source: ONNX GRU-22, LSTM-22, RNN-22.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.ir.operator import expect
 from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
@@ -18,7 +18,7 @@ from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 Point = Callable[[Scalar, float, float], Scalar]
 
 
-@dataclass(frozen=True)
+@value_record
 class Activation:
     """An activation function of x and up to two parameters, alpha and beta.
 
@@ -32,7 +32,7 @@ class Activation:
     beta: float | None = None
 
 
-@dataclass(frozen=True)
+@value_record
 class BoundActivation:
     """An activation function with given values of alpha and beta."""
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
 from relvm.kernels.loop_ir import (
@@ -36,7 +36,7 @@ _COLUMNS, _STEP = 64, 16  # a tile has at most _COLUMNS columns, a multiple of _
 _UNROLLED = 4  # number of rows of r that are added in one pass over the sums of a sequence
 
 
-@dataclass(frozen=True)
+@value_record
 class SequenceStep:
     """One step of a sequence.
 
@@ -52,7 +52,7 @@ class SequenceStep:
     at_sums: Scalar
 
 
-@dataclass(frozen=True)
+@value_record
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
@@ -218,7 +218,7 @@ def _counts(sequences: object) -> range:
     return range(sequences // groups, -(-sequences // groups) + 1)
 
 
-@dataclass(frozen=True)
+@value_record
 class _Walk:
     """Generator of all steps of all sequences.
 

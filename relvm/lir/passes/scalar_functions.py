@@ -6,8 +6,8 @@ Compiled mode prints them as C functions that keep their values in C variables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, F64, I64, DType
 from relvm.lir.routine import (
     CallStatement,
@@ -30,7 +30,7 @@ _LETTERS = {I64: "i", F64: "f", BOOL: "b"}
 _ROWS = {row.name: row for row in PRIM_OPERATORS}
 
 
-@dataclass(frozen=True)
+@value_record
 class ScalarRoutine:
     """A routine that computes with scalars only.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from relvm.data_classes import value_record
 
 ALIGNMENT = 64  # alignment in bytes of storages, and of the blocks in them: RVM_ALIGNMENT in csrc/core/base.h
 
@@ -18,7 +19,7 @@ _PLACEMENTS = 50_000  # maximum number of blocks placed while these orders are t
 _NEIGHBORS = 2_000_000  # maximum comparisons with placed blocks in one order; remaining blocks go on top
 
 
-@dataclass(frozen=True)
+@value_record
 class Request:
     """A request for a block of memory.
 
@@ -36,7 +37,7 @@ class Request:
         assert self.size_bytes >= 0 and self.first <= self.last and self.alignment > 0, self
 
 
-@dataclass(frozen=True)
+@value_record
 class Arena:
     """The offsets of blocks in one arena, in the order of `requests`.
 

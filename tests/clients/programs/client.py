@@ -1,4 +1,4 @@
-"""The frame of the programs, and inputs for them.
+"""The main function of the programs, and inputs for them.
 
 A program imports its package, and defines `start`, which makes the package's object, and `call`, which uses it and
 returns a result that JSON can express.
@@ -19,7 +19,7 @@ import numpy as np
 
 
 def main(start: Callable[[], Any], call: Callable[[Any], Any]) -> None:
-    """Print the result of the calls as JSON, in the last line; with `--seconds S`, also times and the peak memory."""
+    """Print the result of the calls as JSON, in the last line.  With `--seconds S`, add times and the peak memory."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=0.0, help="repeat the call for so long")
     seconds = parser.parse_args().seconds
@@ -35,7 +35,10 @@ def main(start: Callable[[], Any], call: Callable[[Any], Any]) -> None:
 
 
 def _steady(action: Callable[[], Any], seconds: float) -> float:
-    """Return the median seconds of a call: of the second half of the calls, at least five."""
+    """Call `action` for `seconds` seconds, at least ten times.
+
+    Return the median time of the second half of the calls.
+    """
     end, times = time.perf_counter() + seconds, []
     while len(times) < 10 or time.perf_counter() < end:
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The builtins as programs meet them, in both modes."""
+"""Tests of builtin functions called from programs, in both modes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 def main_of(mode: str, *lines: str, result: str, parameters: str = "x: object") -> Main:
-    """The function of these bindings, on a machine."""
+    """Build a function `main` from lines of bindings and an expression for its result, and return it as a callable."""
     body = "\n".join(f"  {line}" for line in lines)
     module = parse_module(f"def main({parameters}) => object {{\n{body}\n  return {result}\n}}")
     return vm.VirtualMachine(vm.build(module, mode, "numpy"))["main"]
 
 
 def heap_of(*values: int) -> tuple[str, ...]:
-    """Bindings of `heap`, which then holds these values."""
+    """Return bindings that allocate the shape heap `heap` and store `values` in its slots."""
     pairs = ", ".join(f"{STORE}, {k}" for k in range(len(values)))
     shape = f"shape({', '.join(map(str, values))})"
     fill = f'_ = builtin.match_shape({shape}, heap, {len(values)}, {pairs}, "fill")'
@@ -85,7 +85,10 @@ def test_make_shape_that_cannot_be_made(mode: str, pairs: str, error: type, word
 
 
 def matched(mode: str, *pairs: int, heap: tuple[int, ...] = (2, 7)) -> Main:
-    """Matches x with the pairs, then gives the heap's two slots."""
+    """Return a function that matches the shape of x with `pairs` and returns the two slots of the shape heap.
+
+    pairs: a shape code and its operand for each dimension.   heap: the initial values of the slots.
+    """
     written = ", ".join(map(str, pairs))
     match = f'_ = builtin.match_shape(x, heap, {len(pairs) // 2}, {written}, "argument x")'
     slots = f"s: object = builtin.make_shape(heap, 2, {EQUAL_HEAP}, 0, {EQUAL_HEAP}, 1)"
@@ -159,7 +162,7 @@ def test_match_prim_value(mode: str, code: int, value: int, words: str | None) -
         main(5)
 
 
-# ---- what a value must be ----
+# ---- type checks of arguments ----
 
 TENSORS = {
     ("2", "dtype(f32)"): "of rank 2 and dtype f32",
@@ -278,7 +281,7 @@ def test_tuple_getitem_on_a_non_tuple(mode: str, value: Any, got: str) -> None:
 
 
 def tensor_in_storage(mode: str, dtype: str = "f32") -> Main:
-    """main(bytes, offset, shape): a tensor of that shape and dtype in a storage of so many bytes."""
+    """Return main(size, offset, shape), which allocates a tensor at `offset` in a new storage of `size` bytes."""
     return main_of(
         mode,
         "storage: object = builtin.alloc_storage(size, 0, dtype(u8))",
@@ -313,7 +316,7 @@ def test_alloc_tensor_beyond_its_storage(mode: str, size: int, offset: int, dims
     main = tensor_in_storage(mode)
     with pytest.raises(error, match=words):
         main(size, offset, vm.Shape(dims))
-    assert main(4, 0, vm.Shape((1,))).shape == (1,)  # the machine lives on
+    assert main(4, 0, vm.Shape((1,))).shape == (1,)  # the machine is still usable
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # ruff: noqa: F821, UP037
-"""Calls: what a Relax-style machine's own tests pin, one test for each case, in every mode and on both targets."""
+"""Tests of calls, modeled on those of TVM's Relax virtual machine, in every mode and for both targets."""
 
 from __future__ import annotations
 

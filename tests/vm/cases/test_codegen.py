@@ -40,7 +40,7 @@ def main_of(mode: str, text: str, name: str = "main", **options: Any) -> Callabl
 
 
 def routine(text: str) -> str:
-    """The canonical routines of a module that has the kernel `shape_func`."""
+    """Return the routines of the program `text` as text.  The program may call a kernel named `shape_func`."""
     kernels = (("shape_func", Kernel("shape_func", (), (), (), "")),)
     return format_module(lower_to_routines(replace(to_anf(infer_types(parse_module(text))), kernels=kernels)))
 
@@ -53,7 +53,7 @@ def test_copy(mode: str) -> None:
     main = main_of(mode, text, results_may_share=True)
     got = main(X)
     np.testing.assert_array_equal(got, X)
-    assert got.numpy().ctypes.data == X.ctypes.data  # the value itself, not its elements again
+    assert got.numpy().ctypes.data == X.ctypes.data  # the same array, not a copy
 
 
 def test_to_device(mode: str) -> None:
@@ -143,7 +143,7 @@ def test_if_on_a_tensor_condition(mode: str, type_: str, value: Any, taken: bool
 
 
 def test_kill_object_frees(mode: str) -> None:
-    """A value is gone before the call that follows its last use."""
+    """A value is released before the first call after its last use."""
     made: list[weakref.ref] = []
 
     def make() -> np.ndarray:
@@ -171,7 +171,7 @@ def test_kill_object_frees(mode: str) -> None:
 
 
 def test_a_killed_register_may_be_reused() -> None:
-    """By hand, in bytecode, the one mode in which a register is named."""
+    """The bytecode is built by hand, because programs in the text form cannot name registers."""
     given = [np.arange(3.0)]
     known = weakref.ref(given[0])
     vm.register_func("test.codegen.give", given.pop, override=True)
@@ -191,7 +191,7 @@ REBINDINGS = "def main(x: object) -> object {{\n  y = {copy}\n  z = y\n  return 
 
 
 def test_trivial_rebindings_kept_when_asked(mode: str) -> None:
-    """A second name is no code; `builtin.copy` asks for a register of its own."""
+    """A binding of a variable to another generates no code, but `builtin.copy` copies to a new register."""
     names, asked = (REBINDINGS.format(copy=copy) for copy in ("x", "builtin.copy(x) : object"))
     assert routine(names).count("anylist_setitem_call_packed") == 1
     assert routine(asked).count("anylist_setitem_call_packed") == 2
@@ -212,7 +212,7 @@ def test_saved_and_loaded_executable_prints_the_same_text(mode: str, target: str
     np.testing.assert_array_equal(vm.VirtualMachine(loaded)["main"](X, True)[0], np.maximum(X, 0))
 
 
-# ---- the five golden routines: what is canonical, and that it runs ----
+# ---- golden tests: five routines are printed as expected, and run ----
 
 
 def test_golden_routine_of_a_packed_call(mode: str) -> None:

@@ -57,7 +57,7 @@ def test_two_functions() -> None:
     np.testing.assert_array_equal(machine["product"](A, B), 2 * A * B)
 
 
-# ---- what is refused ----
+# ---- invalid executables ----
 
 
 def test_reading_an_unwritten_register_is_refused() -> None:
@@ -259,7 +259,7 @@ def test_labels_are_placed_once_and_in_their_function() -> None:
 
 
 def tuple_of(*operands: Callable[[vm.ExecBuilder], Argument]) -> vm.ExecBuilder:
-    """main(x): a tuple of the operands."""
+    """Return an executable whose function main(x) returns a tuple of the operands."""
     b = vm.ExecBuilder()
     with b.function("main", ["x"]):
         b.emit_call("vm.builtin.make_tuple", [operand(b) for operand in operands], dst=b.r(1))
@@ -492,7 +492,7 @@ def test_invoke_a_closure_with_captured_arguments(given: int) -> None:
 
 
 def failing_program() -> vm.ExecBuilder:
-    """main(x, ok): x, through ten functions of which the innermost asserts ok."""
+    """Return an executable whose main(x, ok) calls ten nested functions.  The innermost asserts `ok` and returns x."""
     b = vm.ExecBuilder()
     with b.function("main", ["x", "ok"]):
         b.emit_call("f0", [b.r(0), b.r(1)], dst=b.r(2))
@@ -510,7 +510,8 @@ def failing_program() -> vm.ExecBuilder:
 
 
 def test_after_an_error_inside_a_call_the_stack_is_restored_and_the_machine_runs_again() -> None:
-    # 3 registers of main, 4 of each f, and the arguments of the innermost call: no slot may be lost.
+    # The stack has exactly the required size, so that a slot that is not restored makes the next run fail: 3 registers
+    # of main, 4 of each f, and 2 arguments of the innermost call.
     machine = vm.VirtualMachine(failing_program().get(), stack_values=3 + 10 * 4 + 2, call_depth=11)
     x = np.arange(4.0)
     references = sys.getrefcount(x)

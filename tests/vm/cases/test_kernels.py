@@ -1,4 +1,4 @@
-"""Kernels as programs call them: in place, on dynamic shapes, by name, and for their effect."""
+"""Tests of kernel calls: in place, on dynamic shapes, by name, and for side effects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def planned(text: str) -> Module:
 
 
 def allocations(module: Module) -> list[str]:
-    """The names of the tensors that main allocates."""
+    """Return the names of the tensors that main allocates."""
     made = (item for item in walk(module["main"]) if isinstance(item, Binding))
     return [b.var.name for b in made if isinstance(b.value, BuiltinCall) and b.value.name == "alloc_tensor"]
 
@@ -126,7 +126,7 @@ def test_no_alias_where_other_elements_are_read() -> None:
 
 
 def two_outputs() -> Kernel:
-    """Splits pairs into their first and second members."""
+    """Return a kernel that splits a matrix of two columns into its columns."""
     x = Buffer("x_", F32, (4, 2))
     outs = (Buffer("out0_", F32, (4,)), Buffer("out1_", F32, (4,)))
     k = KernelBuilder(names={"x_": 1, "out0_": 1, "out1_": 1})
@@ -161,7 +161,7 @@ def test_several_outputs_are_several_tensors_each_for_as_long_as_it_is_needed() 
             case Binding(var, BuiltinCall("alloc_tensor", (storage, offset, *_))):
                 place[var.name] = (storage.name, offset.value)
     assert set(place) == {"t_0", "t_1", "u_0", "u_1", "v_0", "v_1"}
-    assert place["t_0"] not in [where for name, where in place.items() if name != "t_0"]  # it is returned
+    assert place["t_0"] not in [where for name, where in place.items() if name != "t_0"]  # t_0 is returned
     assert {place["t_1"], place["u_0"], place["u_1"]} >= {place["v_0"], place["v_1"]}
     assert place["u_0"] != place["u_1"] and place["v_0"] != place["v_1"]
 
@@ -194,7 +194,7 @@ rvm_status axpy(void *self, const rvm_value *arguments, int32_t count, rvm_value
 
 @pytest.fixture(scope="module")
 def axpy(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The name under which a kernel in C is registered."""
+    """Compile a kernel in C, register it, and return its name."""
     folder: Path = tmp_path_factory.mktemp("c")
     (folder / "axpy.c").write_text(SOURCE)
     command = ["cc", "-shared", "-fPIC", *include_flags(), "axpy.c", "-o", "axpy.so"]
@@ -242,7 +242,7 @@ def test_a_kernel_called_for_its_effect_is_not_removed(axpy: str, way: tuple[str
     assert seen == [(3, 5)]
 
 
-# ---- what a kernel may be given ----
+# ---- arguments of kernels ----
 
 
 def test_concatenation() -> None:

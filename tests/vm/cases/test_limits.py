@@ -52,7 +52,7 @@ def test_steps(executable: vm.Executable) -> None:
             machine["loop"](1 << 60)
         assert machine["doubled"](X, 5).shape == (1000,)
         with pytest.raises(RelvmTimeoutError):
-            machine["doubled"](X, 30)  # kernels
+            machine["doubled"](X, 30)  # calls of kernels count as steps, too
 
 
 def test_time(executable: vm.Executable) -> None:
@@ -82,8 +82,8 @@ def test_memory(executable: vm.Executable) -> None:
         assert machine["large"](X[:200]).shape == (1000, 200)
         with pytest.raises(RelvmMemoryError, match=r"of 1000000 bytes \(max_bytes\) are in use"):
             machine["large"](X)
-        assert machine["doubled"](X, 10_000).shape == (1000,)  # what is freed does not count
-    held = [machine["large"](X[:200]) for _ in range(5)]  # nor what runs before have given
+        assert machine["doubled"](X, 10_000).shape == (1000,)  # freed memory does not count
+    held = [machine["large"](X[:200]) for _ in range(5)]  # nor do results of earlier runs
     assert len(held) == 5
 
 
@@ -98,7 +98,7 @@ def test_how_much_memory_was_asked_for_is_said(executables: dict[str, vm.Executa
         r"out of memory: cannot allocate (\d+) bytes; (\d+) of 1000000 bytes \(max_bytes\) are in use", said.pop()
     )
     asked, used = map(int, numbers.groups())
-    assert not said  # all modes say the same
+    assert not said  # all modes raise the same message
     assert 4_000_000 <= asked < 4_600_000 and used < 1000
 
 
@@ -132,7 +132,7 @@ def test_more_seconds_than_there_are(executables: dict[str, vm.Executable]) -> N
         assert vm.VirtualMachine(executables["bytecode"], max_seconds=seconds)["loop"](10) == 7
 
 
-# ---- what it may call ----
+# ---- permitted functions ----
 
 
 @pytest.fixture

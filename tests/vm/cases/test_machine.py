@@ -46,7 +46,7 @@ def machine(executable) -> vm.VirtualMachine:
     return vm.VirtualMachine(executable)
 
 
-# ---- inputs that are set ----
+# ---- pre-bound inputs ----
 
 
 def test_set_input_positional(machine) -> None:
@@ -101,10 +101,10 @@ def test_stateless_call_after_set_input_with_arguments(machine) -> None:
             RelvmArgumentError, match=r"main: the inputs are already set; .*invoke_stateful.*clear_input"
         ):
             machine["main"](*arguments)
-    assert machine["half"](V).numpy().tolist() == [0.5, 1, 1.5]  # others are as they were
+    assert machine["half"](V).numpy().tolist() == [0.5, 1, 1.5]  # other functions are not affected
     machine.clear_input("main")
     np.testing.assert_array_equal(machine["main"](X, W), EXPECTED)
-    machine.clear_input("main")  # nothing to clear is no mistake
+    machine.clear_input("main")  # clearing twice is not an error
 
 
 def test_invoke_without_set_input(machine) -> None:
@@ -120,7 +120,7 @@ def test_get_outputs_before_invoke(machine) -> None:
         with pytest.raises(RelvmArgumentError, match="main: no outputs yet"):
             read("main")
     machine.invoke_stateful("main")
-    machine.set_input("main", X, W)  # drops what there was
+    machine.set_input("main", X, W)  # discards the outputs
     with pytest.raises(RelvmArgumentError, match="main: no outputs yet"):
         machine.get_outputs("main")
 
@@ -188,7 +188,7 @@ def test_time_evaluator_runs_as_often_as_it_says(machine) -> None:
 
 def test_time_evaluator_min_repeat_ms(machine) -> None:
     timing = machine.time_evaluator("main", number=1, repeat=2, min_repeat_ms=5)(X, W)
-    assert all(result < 0.005 for result in timing.results)  # the mean of many runs
+    assert all(result < 0.005 for result in timing.results)  # each result is the mean of many runs
 
 
 def test_time_evaluator_takes_the_inputs_that_are_set(machine) -> None:
@@ -210,7 +210,7 @@ def test_time_evaluator_settings(machine, wrong) -> None:
 
 
 class Diary:
-    """An instrument that writes down what it sees."""
+    """An instrument that records the calls it is notified of."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[str, bool]] = []
@@ -227,7 +227,7 @@ def watched(machine, name, *arguments) -> Diary:
     machine.set_instrument(diary)
     machine[name](*arguments)
     machine.set_instrument(None)
-    machine[name](*arguments)  # nobody is told of this
+    machine[name](*arguments)  # the instrument is not notified of this call
     return diary
 
 
@@ -235,7 +235,7 @@ def test_instrumentation_sees_every_call_before_and_after(machine) -> None:
     lines = watched(machine, "chain", V).lines
     names = [name for name, before in lines if before]
     open_calls = []
-    for name, before in lines:  # each call ends, the innermost first
+    for name, before in lines:  # calls are properly nested
         if before:
             open_calls.append(name)
         else:
@@ -268,7 +268,7 @@ def test_instrumentation_can_compare_two_libraries_call_by_call(executable) -> N
     for name, function in library.items():
         vm.register_func("test.cases.machine", function, override=True)
         values = watched(vm.VirtualMachine(executable), "called", V).values
-        # What is allocated has no elements yet but those that the memory had before.
+        # A tensor that was just allocated has arbitrary elements.
         seen[name] = [
             (call, result)
             for call, result, _ in values
@@ -412,7 +412,7 @@ def test_profile_of_packed_functions_is_exclusive(machine) -> None:
     rows = {row.name: row for row in machine.profile("called", V).rows}
     assert rows["test.cases.machine"].kind == "packed" and rows["test.cases.machine"].count == 1
     assert rows["test.cases.machine"].bytes == 2 * V.nbytes
-    assert any(name.startswith("multiply") for name in rows)  # what it called is a row of its own
+    assert any(name.startswith("multiply") for name in rows)  # the callee has a separate row
 
 
 def test_profile_takes_saved_functions_and_set_inputs(machine) -> None:
@@ -522,7 +522,7 @@ def test_a_function_is_an_input_that_is_set(machine) -> None:
     assert machine.get_outputs("twice").numpy().tolist() == [1, 2, 3]
 
 
-# ---- mistakes ----
+# ---- errors ----
 
 
 def test_several_machines_over_one_executable(executable) -> None:

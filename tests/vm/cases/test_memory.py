@@ -1,4 +1,4 @@
-"""Memory planning as programs meet it: where tensors are, and that sharing changes no result."""
+"""Tests of memory planning: the placement of tensors in storages, and unchanged results."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ X = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
 
 
 def planned(text: str, name: str = "main", upto: str = "plan_memory") -> Function:
-    """A function right after memory is planned, or at the end of the pipeline."""
+    """Return the function `name` of the program `text` after the pass `upto`."""
     return module_after(upto, parse_module(text), fused=False)[name]
 
 
 def storages(function: Function) -> dict[str, tuple[AnyDim, ...] | int]:
-    """Storage -> the shape it is made for, or its bytes."""
+    """Return, for each storage, the shape of the tensor that it is allocated for, or its size in bytes."""
     found = {}
     for item in walk(function):
         match getattr(item, "value", None):
@@ -39,7 +39,7 @@ def storages(function: Function) -> dict[str, tuple[AnyDim, ...] | int]:
 
 
 def places(function: Function) -> dict[str, tuple[str, int]]:
-    """Tensor -> its storage and the offset in it."""
+    """Return the storage of each tensor, and the offset of the tensor in the storage."""
     found = {}
     for item in walk(function):
         match getattr(item, "value", None):
@@ -49,13 +49,13 @@ def places(function: Function) -> dict[str, tuple[str, int]]:
 
 
 def softmaxes(count: int, shape: str = "4, 8", attributes: str = "") -> str:
-    """A chain of that many kernels that cannot run in place: v1, v2, ..."""
+    """Return a program with a chain of `count` kernels that cannot run in place.  Their results are v1, v2, ..."""
     lines = [f"  v{i + 1} = softmax(v{i}, axis=1)" for i in range(count)]
     body = "\n".join(lines)
     return f"def main(v0: f32[{shape}]) -> f32[{shape}] {attributes} {{\n{body}\n  return v{count}\n}}"
 
 
-# ---- what shares ----
+# ---- tensors that share memory ----
 
 
 def test_two_tensors_of_one_size_share_one_storage_when_lifetimes_are_apart() -> None:
@@ -98,7 +98,7 @@ def test_dtypes_of_other_width_share_when_aligned() -> None:
     run_everywhere(parse_module(text), X * 3)
 
 
-# ---- what is kept ----
+# ---- tensors that must not share memory ----
 
 
 def test_tuples_and_nested_tuples_keep_their_fields_alive() -> None:
@@ -350,7 +350,7 @@ def test_a_dimension_out_of_its_bounds_is_an_error_that_names_it(way, attributes
         machine["main"](np.ones((rows, 8), np.float32))
 
 
-# ---- functions, and how long memory is held ----
+# ---- functions, and lifetimes of storages ----
 
 
 def test_independent_functions_plan_independently() -> None:
@@ -395,7 +395,7 @@ def test_a_long_loop_of_tensors_stays_in_constant_memory(mode: str) -> None:
     x = np.zeros((64, 16), np.float32)
     machine["main"](1_000, x)
     before = peak_kilobytes()
-    machine["main"](50_000, x)  # each round makes 12 KB of tensors
+    machine["main"](50_000, x)  # each iteration allocates 12 KB of tensors
     assert peak_kilobytes() - before < 20_000
 
 

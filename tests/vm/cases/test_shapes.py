@@ -1,4 +1,4 @@
-"""Shapes at run time: what is checked, what is computed, and what an error says; one test for each case."""
+"""Tests of shapes at run time: checks, shape computations and error messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(text: str, *args: Any, packed: dict[str, Callable] | None = None) -> Any
 
 
 def refused(text: str, *args: Any, error: type[Exception] = RelvmShapeError, message: str) -> None:
-    """Every mode and target refuses the arguments, and runs again with others."""
+    """Assert that main raises the error for these arguments in every mode and for every target."""
     for machine in machines(parse_module(text)).values():
         with pytest.raises(error, match=message):
             machine["main"](*args)

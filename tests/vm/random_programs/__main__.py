@@ -1,4 +1,7 @@
-"""`PYTHONPATH=tests:tests/vm python -m random_programs FILE` makes the runs again that a failure printed."""
+"""Repeat the runs of a failed test: `PYTHONPATH=tests:tests/vm python -m random_programs FILE`.
+
+FILE contains the text that the failure printed.
+"""
 
 from __future__ import annotations
 

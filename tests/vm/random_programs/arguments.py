@@ -1,4 +1,4 @@
-"""Arguments for entry functions, and how they are written."""
+"""Random arguments for entry functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from relvm.ir.types import OBJECT, PrimType, ShapeType, TensorType, TupleType, T
 
 
 def arguments(source: Source, callee: Callee) -> tuple:
-    """Arguments of the types of the function's parameters."""
+    """Draw arguments for a call of `callee` from Python."""
     sizes = {var: source.integer(0, PARAMETER_LIMIT - 1) for var in callee.own}
     random = np.random.default_rng(source.integer(0, 1000))
     values = [_argument(source, random, type_, sizes) for type_ in callee.params]

@@ -32,7 +32,7 @@ from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType,
 from relvm.ir.verifier import RULES, Stage
 from relvm.tables import PRIM_OPERATORS
 
-# Builtins are what operators become: the front ends' programs have none.
+# Programs of the front ends contain no builtins, which only replace operators during compilation.
 NODES = {node.__name__ for node in (*RULES[Stage.TYPED].nodes, Binding, MatchCast)} - {"BuiltinCall"}
 ROWS = {f"scalar {row.name}" for row in PRIM_OPERATORS}
 CONSTRUCTS = {
@@ -214,7 +214,7 @@ def _of_closure(function: Function) -> Iterator[str]:
 
 
 def _dims_in(expr: Expr) -> Iterator[AnyDim]:
-    """The dimensions that the expression computes with."""
+    """Yield the dimensions that an expression computes with."""
     for item in walk(expr):
         match item:
             case DimValue(dim):

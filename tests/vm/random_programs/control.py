@@ -1,4 +1,4 @@
-"""Tuples, ifs and checked types."""
+"""Random tuples, ifs and match_casts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from relvm.ir.expr import Expr, If, Tuple, TupleItem
 from relvm.ir.symbolic import AnyDim, as_var, dim_var
 from relvm.ir.types import ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, mismatch
 
-Statements = Callable[[State, int], None]  # adds statements to the block that is open: at most so many
+Statements = Callable[[State, int], None]  # adds up to the given number of statements to the current block
 
 
 def tuple_of_scope(state: State) -> Expr:
-    """A tuple of what is in scope, function values and tuples included."""
+    """Return a tuple of variables in scope, which can include function values and tuples."""
     usable = [var for var in reversed(state.frame.scope) if state.is_plain(var)]
     fields = []
     while usable and len(fields) < 4 and state.source.more(3):
@@ -30,7 +30,10 @@ def item(state: State) -> Expr | None:
 
 
 def conditional(state: State, statements: Statements) -> Expr | None:
-    """An if whose branches have statements of their own; their results are of one type, or of two that are joined."""
+    """Return an if, or None if it would be nested too deeply.
+
+    The branches contain statements.  Their results have the same type, or two types whose join is the type of the if.
+    """
     if state.frame.depth > 3:
         return None
     wanted = value_type(state)
@@ -49,7 +52,7 @@ def _branch(state: State, statements: Statements, type_: Type) -> Expr:
 
 
 def _like(state: State, type_: Type) -> Type:
-    """A type whose join with `type_` says less than either."""
+    """Return a variant of `type_` with other dimensions.  Its join with `type_` can be less specific than both."""
     match type_:
         case TensorType(dtype, shape) if shape is not None:
             return TensorType(dtype, tuple(_other_dim(state, dim) for dim in shape))
@@ -67,8 +70,11 @@ def _other_dim(state: State, dim: AnyDim) -> AnyDim:
 
 
 def checked(state: State) -> None:
-    """A match_cast: to a type with new dimension variables, which takes the sizes found; or, where a failure is
-    allowed, to one that the value may not have."""
+    """Add a match_cast.
+
+    Usually the type has new dimension variables, which are bound to the sizes at run time.  If failures are allowed,
+    the value may not have the type.
+    """
     var = state.find(lambda type_: not has_function(type_))
     if var is None:
         return
@@ -87,7 +93,7 @@ def checked(state: State) -> None:
 
 
 def renamed(state: State, type_: Type) -> Type:
-    """`type_`, which says as little as it does or less, with new dimension variables."""
+    """Return `type_` with new variables for unknown dimensions and for some of the known dimensions."""
     match type_:
         case TensorType(dtype, shape, rank):
             if rank is None:

@@ -21,7 +21,7 @@ def _effect(state: State) -> None:
 
 
 def tell(state: State, *values: Expr) -> Var:
-    """Writes values into the log; gives how long it is."""
+    """Add a call that appends `values` to the host's log.  Return its result, the length of the log."""
     _effect(state)
     return state.emit(PackedCall("random.tell", values, type=INTEGER))
 
@@ -35,7 +35,10 @@ def tell_of_scope(state: State) -> None:
 
 
 def echo(state: State) -> None:
-    """A value that comes back from the host as anything, and is found to be what it was."""
+    """Pass a value to a host function that returns it.
+
+    The call declares the type of the value, or a match_cast recovers the type from an untyped result.
+    """
     var = state.find(lambda type_: not has_function(type_) and type_ != OBJECT)
     if var is None:
         return
@@ -53,7 +56,10 @@ def echo(state: State) -> None:
 
 
 def part(state: State) -> None:
-    """A tensor of a size that only the host knows: the first elements of one, at most three."""
+    """Call a host function that returns the first elements of a tensor, at most three.
+
+    Their number is only known at run time.
+    """
     x = state.find(lambda type_: isinstance(type_, TensorType) and type_.dtype is not None)
     if x is None or state.frame.pure:
         return
@@ -69,7 +75,7 @@ def pure_number(state: State) -> None:
 
 
 def pick(state: State) -> None:
-    """One of some integers by an index that may be outside of them."""
+    """Call a host function that selects one of several integers.  It fails if the index is out of range."""
     if not state.frame.may_fail or state.frame.pure:
         return
     _effect(state)
@@ -80,7 +86,7 @@ def pick(state: State) -> None:
 
 
 def call_back(state: State) -> None:
-    """The host calls a function value, now or later."""
+    """Pass a function value to the host, which calls it now or in a later call."""
     if state.frame.pure or not state.affords(PLAIN_COST):
         return
     _effect(state)
@@ -96,7 +102,7 @@ def call_back(state: State) -> None:
 
 
 def packed_value(state: State) -> None:
-    """A packed function as a value."""
+    """Call a packed function that is used as a value."""
     if state.frame.pure:
         return
     _effect(state)

@@ -1,4 +1,4 @@
-"""Functions: function values, local functions, functions of the module, calls and recursion."""
+"""Random functions: function values, local functions, functions of the module, calls and recursion."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, var_dim
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type, substitute_dims
 
 COUNTER = PrimType(I64)
-FUNCTION_COST = 300  # what a call of a function of the module may cost
+FUNCTION_COST = 300  # limit on the cost of a call of a function of the module
 
 
 def own_dims(params: Sequence[Type]) -> tuple[DimVar, ...]:
-    """The variables that the arguments of a call give values to."""
+    """Return the dimension variables that the arguments of a call bind."""
     return tuple(dict.fromkeys(var for param in params for var in plain_dim_vars(param)))
 
 
 def renamed_dims(types: Sequence[Type]) -> dict[DimVar, AnyDim]:
-    """A new variable for each that the types bind."""
+    """Map each dimension variable that the types bind to a new variable."""
     return {var: dim_var(var.name) for var in own_dims(types)}
 
 
@@ -38,7 +38,7 @@ def named(params: Sequence[Type]) -> list[tuple[str, Type]]:
 
 
 def call(state: State) -> None:
-    """A call of a function of the module or of a local one."""
+    """Call a function of the module or a local function, if one can be called here."""
     known = [state.locals[var] for var in reversed(state.frame.scope) if var in state.locals]
     known += reversed(state.callees)
     fitting = [c for c in known if state.affords(c.cost) and (c.pure or state.may_have_effects)]
@@ -48,7 +48,7 @@ def call(state: State) -> None:
     callee = state.source.choice(fitting)
     result = call_of(state, callee, _chosen_dims(state, callee))
     if callee.fails and callee.pure:
-        tell(state, result)  # what has no effect and is not used may be left out, and its failure with it
+        tell(state, result)  # an unused call of a pure function may be removed, and would then not fail
 
 
 def _can_be_told(state: State, callee: Callee) -> bool:
@@ -65,7 +65,11 @@ def _small_dim(state: State) -> AnyDim:
 
 
 def call_of(state: State, callee: Callee, dims: Mapping[DimVar, AnyDim], first: Expr | None = None) -> Var:
-    """A call with new arguments.  first: the counter; a new one where there is none."""
+    """Call `callee` with new arguments, and return the result.
+
+    dims: values for the dimension variables of the callee.   first: the counter of a recursive function.  The default
+    is a new counter.
+    """
     params = [substitute_dims(param, dims) for param in callee.params]
     args = []
     for i, param in enumerate(params):
@@ -81,7 +85,7 @@ def call_of(state: State, callee: Callee, dims: Mapping[DimVar, AnyDim], first: 
 
 
 def call_of_value(state: State) -> None:
-    """A call of a function value."""
+    """Call a function value in scope, if there is one that can be called here."""
     if not state.affords(PLAIN_COST):
         return
     function = state.find(lambda t: isinstance(t, FuncType) and (t.pure or state.may_have_effects))
@@ -100,16 +104,17 @@ def call_of_value(state: State) -> None:
 
 
 def reference(state: State) -> None:
-    """A tuple with a function of the module over scalars, which is called or handed on from there."""
+    """Add a tuple that contains a function of the module with scalar parameters, for other statements to use."""
     fitting = [c for c in state.callees if _is_value(c) and (c.pure or state.may_have_effects)]
     if fitting:
         state.emit(Tuple((state.builder.function_ref(state.source.choice(fitting).target),)))
 
 
 def _is_value(callee: Callee) -> bool:
-    """Whether the function can stand for any function value.
+    """Return whether the function can be used as a function value.
 
-    A pure function must not fail.  Each parameter must be a scalar without a fixed value, which has a sample.
+    A pure function must not fail.  Each parameter must be a scalar without a fixed value, because `outcomes._sample`
+    returns arguments only for such types.
     """
     scalars = all(isinstance(param, PrimType) and param.value is None for param in callee.params)
     small = callee.plain and callee.cost <= PLAIN_COST
@@ -117,8 +122,10 @@ def _is_value(callee: Callee) -> bool:
 
 
 def function_value(state: State, type_: FuncType, statements: Statements) -> Expr:
-    """A function of that type: one in scope, one of the module, or a new closure.  A function that so much as makes one
-    with effects has effects itself."""
+    """Return a function of a type: a variable in scope, a function of the module, or a new closure.
+
+    In a pure function, the result is pure, too: a function counts as impure even if it only creates an impure closure.
+    """
     if state.frame.pure:
         type_ = replace(type_, pure=True)
     choice = state.source.integer(0, 3)
@@ -134,7 +141,7 @@ def _has_form(state: State, callee: Callee, type_: FuncType) -> bool:
 
 
 def closure(state: State, type_: FuncType, statements: Statements) -> Var:
-    """A new closure of that type over what is in scope."""
+    """Return a new closure of a type.  Its body can use the variables in scope."""
     dims = renamed_dims(type_.params)
     params = [substitute_dims(param, dims) for param in type_.params]
     result = substitute_dims(type_.result, dims)
@@ -153,7 +160,10 @@ def closure(state: State, type_: FuncType, statements: Statements) -> Var:
 
 
 def local_function(state: State, statements: Statements) -> None:
-    """A local function with parameters of its own, over the dimensions around it and new ones; it may be a loop."""
+    """Add a local function, which may be a loop.
+
+    Its parameters can have dimensions of the enclosing function and new dimensions.
+    """
     if state.frame.depth > 3:
         return
     pure = state.frame.pure or state.source.one_in(2)
@@ -191,7 +201,7 @@ def local_function(state: State, statements: Statements) -> None:
 
 
 def _loop_result(state: State, carried: Sequence[Type]) -> Type:
-    """Choose the result type of a loop: that of the values it carries, or any data type."""
+    """Choose the result type of a loop: the types of the loop-carried values, or any data type."""
     if carried and not state.source.one_in(3):
         return TupleType(tuple(carried)) if len(carried) > 1 else carried[0]
     return data_type(state)
@@ -203,7 +213,10 @@ def _loop_result(state: State, carried: Sequence[Type]) -> Type:
 def counted_body(
     state: State, statements: Statements, count: Var, result: Type, partner: Callee, dims: Mapping[DimVar, AnyDim]
 ) -> Expr:
-    """Nothing more to do where the counter is used up; else a call with one less, at the end or not."""
+    """Return the body of a recursive function, which calls `partner` with count - 1 unless the counter is 0 or less.
+
+    The recursive call may be a tail call.   partner: the function to call.   dims: values for its dimension variables.
+    """
 
     def done() -> Expr:
         with state.inside():
@@ -229,7 +242,7 @@ def counted_body(
 
 
 def module_function(state: State, name: str, statements: Statements) -> Callee:
-    """A function that Python can call."""
+    """Add a function of the module that Python can call."""
     if state.source.one_in(8):
         return _value_function(state, name, statements)
     params = parameter_types(state)
@@ -246,7 +259,7 @@ def module_function(state: State, name: str, statements: Statements) -> Callee:
 
 
 def _result(state: State) -> Expr:
-    """One value, or several of the latest."""
+    """Return a new value, the latest variable in scope, or a tuple of the latest variables."""
     latest = [var for var in state.frame.scope[-6:] if state.is_plain(var)]
     if state.source.one_in(3) or not latest:
         return state.value(value_type(state))
@@ -254,7 +267,7 @@ def _result(state: State) -> Expr:
 
 
 def _value_function(state: State, name: str, statements: Statements) -> Callee:
-    """A function of a type that function values have."""
+    """Add a function of the module whose type is one of FUNCTIONS, so that it can be used as a function value."""
     type_ = state.source.choice(FUNCTIONS)
     dims = renamed_dims(type_.params)
     params = tuple(substitute_dims(param, dims) for param in type_.params)
@@ -271,7 +284,7 @@ def _value_function(state: State, name: str, statements: Statements) -> Callee:
 
 
 def recursive_functions(state: State, names: Sequence[str], statements: Statements) -> list[Callee]:
-    """Functions that count down calling each other: each calls the next, the last the first."""
+    """Add mutually recursive functions with a counter.  Each calls the next one, and the last calls the first."""
     with state.inside(scope=[], dims=[], depth=0):
         data = parameter_types(state)
         for type_ in data:

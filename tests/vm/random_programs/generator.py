@@ -1,4 +1,4 @@
-"""The generator: a module of many entry functions, and the calls to make of them."""
+"""The generator of random modules: entry functions, and calls of them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from relvm.ir.types import FuncType, ObjectType, PrimType, ShapeType, TensorType
 
 @dataclass(frozen=True)
 class Programs:
-    """A module, its entry functions (a program each, with all that it calls), and the calls to make of them.  Every
-    fourth function is private."""
+    """A module, the entry functions that Python can call, and calls of them.
+
+    An entry function with all functions that it calls is one program.  About a quarter of the functions are private.
+    """
 
     module: Module
     entries: tuple[str, ...]
@@ -35,7 +37,10 @@ class Programs:
 
 @st.composite
 def programs(draw: Callable[[st.SearchStrategy], Any], most: int = 22, has_kernels: bool = True) -> Programs:
-    """Modules of up to `most` entry functions, or two more.  has_kernels: whether they may define kernels."""
+    """Generate a module with up to `most` functions, or up to two more if the last ones are mutually recursive.
+
+    has_kernels: whether the module may define kernels.
+    """
     source = Source(draw)
     state = State(source, make, has_kernels=has_kernels)
     entries: list[Callee] = []
@@ -64,7 +69,7 @@ def _entry(state: State, number: int) -> list[Callee]:
 
 
 def make(state: State, type_: Type) -> Expr:
-    """An expression of any type, over what is in scope."""
+    """Return an expression of type `type_`, which can use the variables in scope."""
     match type_:
         case PrimType(dtype, value):
             if value is None:
@@ -86,14 +91,14 @@ def make(state: State, type_: Type) -> Expr:
 
 
 def add_statements(state: State, count: int) -> None:
-    """Adds up to `count` statements to what is being built."""
+    """Add up to `count` random statements to the current block."""
     while count > 0 and state.affords(2) and state.source.more(6):
         state.source.choice(_STATEMENTS)(state)
         count -= 1
 
 
 def _bound(function: Callable[[State], Expr | None]) -> Callable[[State], None]:
-    """A statement that binds what `function` gives."""
+    """Return a statement that binds the expression that `function` returns, if there is one."""
 
     def statement(state: State) -> None:
         expr = function(state)
@@ -120,7 +125,7 @@ def _value(state: State) -> Expr:
 
 
 def _if_has_effects(function: Callable[[State], None]) -> Callable[[State], None]:
-    """A statement that is left out where no effect is allowed."""
+    """Return a statement that does nothing in pure functions, and calls `function` elsewhere."""
 
     def statement(state: State) -> None:
         if state.may_have_effects:

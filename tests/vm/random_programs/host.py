@@ -1,4 +1,4 @@
-"""The packed functions that programs call, and the log that they keep."""
+"""The packed functions that programs call, and the log to which they write."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ PACKED = {f"random.{name}": getattr(HOST, name) for name in NAMES}
 
 
 def register() -> None:
-    """Gives the machines the packed functions."""
+    """Register the packed functions."""
     for name, function in PACKED.items():
         vm.register_func(name, function, override=True)

@@ -1,4 +1,4 @@
-"""Kernels of the module's own: loops over the elements of one tensor, and calls of them."""
+"""Random kernel definitions, with loops over the elements of one tensor, and calls of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = (F32, I64, I32, U8)
 
 
 def kernel_call(state: State) -> Expr | None:
-    """A call of a new kernel, or of one that the module has."""
+    """Call a new or an existing kernel of the module.  Return None if no tensor in scope is suitable."""
     if not state.has_kernels:
         return None
     x = state.find(lambda type_: _is_suitable(type_) and state.fits(type_))
@@ -37,7 +37,7 @@ def _is_suitable(type_: Type) -> bool:
 
 
 class _Maker:
-    """Makes one kernel.  loops: the counter and the size of each axis, in a loop over all of them."""
+    """Generates one kernel."""
 
     def __init__(self, source: Source, name: str, dtype: DType, rank: int) -> None:
         self.source = source
@@ -60,7 +60,7 @@ class _Maker:
         return build.finish()
 
     def elements(self) -> None:
-        """A loop nest that writes each element of out, or those of a part of it."""
+        """Add a loop nest that writes all or some elements of the output `out`."""
         build, rank = self.build, len(self.shape)
         kinds = [
             self.source.choice(("range", "parallel", "simd")[: 2 if axis < rank - 1 else 3]) for axis in range(rank)
@@ -84,7 +84,7 @@ class _Maker:
                 build.put("out", at, kd.call("max", (build.element("out", at), self.value(1))))
 
     def reduction(self) -> None:
-        """A loop that reduces each row of x."""
+        """Add a loop that reduces each row of x."""
         build = self.build
         kind, function = self.source.choice(("range", "simd")), self.source.choice(("add", "sub", "max", "min"))
         with build.loop("i0", 0, build.value("d0"), self.source.choice(("range", "parallel"))):
@@ -98,7 +98,7 @@ class _Maker:
             build.put("total", (build.value("i0"),), build.value("acc"))
 
     def value(self, depth: int) -> kd.Scalar:
-        """A scalar of the dtype; of f32 ones, no operation makes a difference larger."""
+        """Return a random scalar expression of the kernel's dtype.  f32 operations do not amplify rounding errors."""
         if depth == 0 or self.source.one_in(4):
             return self.source.choice((self.element, self.element, self.number, self.counter))()
         first, second = self.value(depth - 1), self.value(depth - 1)
@@ -135,7 +135,10 @@ class _Maker:
         return test
 
     def element(self) -> kd.Scalar:
-        """An element of x, at indices that are proven to be inside, guarded, or inside without a proof."""
+        """Return an element of x.
+
+        Each index is provably in range, guarded by a condition, or in range without a proof.
+        """
         guards: list[kd.Scalar] = []
         indices = tuple(self.index(axis, guards) for axis in range(len(self.shape)))
         element: kd.Scalar = self.build.element("x", indices)

@@ -18,7 +18,7 @@ from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
 from relvm.ir.types import FuncType, PrimType, TensorType, TupleType, Type
 
-TOLERANCE = 1e-4  # of f32, which is in [-1, 1]
+TOLERANCE = 1e-4  # for f32 numbers, which are in [-1, 1]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ def _without_shapes(value: Any) -> Any:
 
 
 def _settled(value: Any, type_: Type) -> Any:
-    """The value as the reference has it; what it has of functions is called, and stands as what that gave."""
+    """Return a value in the representation of the reference interpreter.
+
+    A function in the value is called, and is replaced by the result of the call.
+    """
     match type_:
         case TupleType(fields):
             return tuple(_settled(part, field) for part, field in zip(value, fields, strict=True))
@@ -69,7 +72,7 @@ def _settled(value: Any, type_: Type) -> Any:
 
 
 def _sample(type_: Type) -> Any:
-    """An argument for a function that came back."""
+    """Return an argument of type `type_` for a function that a run returned."""
     match type_:
         case PrimType(dtype):
             return {"bool": True, "i64": 2, "f64": 0.5}[dtype.name]
@@ -80,15 +83,26 @@ def _sample(type_: Type) -> Any:
 
 
 def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) -> list[Outcome]:
-    """Makes every run in every way, as bytecode also step by step, and in the reference; gives what the reference says.
+    """Execute all runs in several ways and in the reference interpreter, and compare the outcomes.
 
-    All ways of one target must give the same, bit for bit: value, error and log.  f32 tensors may be `TOLERANCE` away
-    from the reference.
+    Bytecode also runs in the debugger, step by step.  All ways with the same target must have identical values, errors
+    and logs.  f32 tensors may differ from the reference by `TOLERANCE`.
+
+    Parameters
+    ----------
+    ways
+        Pairs of an execution mode and a target.
+
+    Returns
+    -------
+    list[Outcome]
+        The outcome of each run in the reference interpreter.
 
     Raises
     ------
     AssertionError
-        They do not.  It has a note, as any other error has: the text that makes this run again.
+        Two outcomes differ.  A note on this or any other error contains the text with which `python -m random_programs`
+        repeats the run.
     """
     register()
     module, runs = infer_types(module), list(runs)
@@ -112,7 +126,7 @@ def check(module: Module, runs: Iterable[Run], ways: Iterable[tuple[str, str]]) 
 
 def _check_run(module: Module, run: Run, machine_of: dict) -> Outcome:
     wanted = reference_outcome(module, run)
-    firsts: dict[str, Outcome] = {}  # by target
+    firsts: dict[str, Outcome] = {}  # the first outcome for each target
     for (mode, target), machine in machine_of.items():
         got = outcome(machine[run.name], run.args, module[run.name].result_type)
         place = f"{run.name}, {mode}/{target}"
@@ -128,7 +142,7 @@ def _expect_same(place: str, got: Outcome, other: Outcome) -> None:
 
 
 def _expect_agreement(place: str, got: Outcome, wanted: Outcome) -> None:
-    """With the reference."""
+    """Assert that an outcome agrees with that of the reference interpreter."""
     assert type(got.error) is type(wanted.error), f"{place}: error {got.error!r}, expected {wanted.error!r}"
     if wanted.error is not None:
         assert _same_message(got.error, wanted.error), f"{place}: error {got.error!r}, expected {wanted.error!r}"
@@ -137,7 +151,11 @@ def _expect_agreement(place: str, got: Outcome, wanted: Outcome) -> None:
 
 
 def _same_message(got: Exception, wanted: Exception) -> bool:
-    """The machine says the function's name before; of a type it says all that was expected."""
+    """Return whether the message of a machine agrees with that of the reference interpreter.
+
+    The message of a machine begins with the name of the function.  In type errors, the text after "expected" can
+    differ.
+    """
     if type(wanted) is RelvmTypeError:
         return str(wanted).partition(": expected")[0] in str(got)
     return str(got).endswith(str(wanted))

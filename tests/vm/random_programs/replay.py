@@ -1,4 +1,7 @@
-"""Runs of a module as text that reads back: what a failure prints, and `python -m random_programs FILE` makes again."""
+"""Conversion of a module and its runs to text and back.
+
+A failed test prints this text, and `python -m random_programs FILE` repeats the runs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _RUN = "# run "
 
 @dataclass(frozen=True)
 class Run:
-    """One call of an entry function.  args: as machines take them."""
+    """One call of an entry function.  args: the arguments, as passed to a VirtualMachine."""
 
     name: str
     args: tuple
@@ -39,16 +42,19 @@ def from_text(text: str) -> tuple[Module, tuple[Run, ...]]:
 
 
 def only(module: Module, name: str) -> Module:
-    """The function and what it needs, in the order in which it is met."""
+    """Return a module of the function `name` and all functions that it calls, in breadth-first order."""
     names = [name]
-    for met in names:  # grows
+    for met in names:  # the loop body appends to the list
         called = (item.name for item in walk(module[met]) if isinstance(item, FunctionRef))
         names.extend(dict.fromkeys(other for other in called if other not in names))
     return module.with_functions(tuple(module[met] for met in names))
 
 
 def canonical_text(module: Module, name: str) -> str:
-    """The program that starts with the function: the same text for those that differ in their functions' names."""
+    """Return the text of the function `name` and all functions that it calls, with canonical names.
+
+    Programs that differ only in the names of functions have the same text.
+    """
     needed = only(module, name)
     order = {function.name: str(i) for i, function in enumerate(needed.functions)}
     return re.sub(r"\bf\d+(?=_|\b)", lambda found: f"f{order.get(found[0], found[0])}", print_module(needed))

@@ -1,4 +1,4 @@
-"""Scalars: expressions of unboxed i64, f64 and bool."""
+"""Random scalar expressions of type i64, f64 and bool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS = {dtype: [row for row in PRIM_OPERATORS if DTYPE_OF_LETTER[row.result] ==
 
 
 def scalar(state: State, dtype: DType, depth: int = 0) -> Expr:
-    """A scalar of that dtype."""
+    """Return a random scalar expression.  depth: the nesting depth so far."""
     source = state.source
     choice = source.integer(0, 9)
     if choice <= 3 and (var := state.find(lambda type_: isinstance(type_, PrimType) and type_.dtype == dtype)):
@@ -42,7 +42,11 @@ def literal(state: State, dtype: DType) -> Expr:
 
 
 def operation(state: State, row, depth: int) -> Expr:
-    """A row of the table applied to scalars; where it may have no value, guarded, or not where a failure is allowed."""
+    """Apply a scalar operator, a row of the operator table, to random scalars.
+
+    If the operator can fail, its operand is usually restricted to valid values.  It is sometimes left unrestricted if
+    failures are allowed.
+    """
     args = [scalar(state, DTYPE_OF_LETTER[letter], depth + 1) for letter in row.operands]
     if row.fails:
         if state.frame.may_fail and state.source.one_in(6):
@@ -53,20 +57,20 @@ def operation(state: State, row, depth: int) -> Expr:
 
 
 def _guarded(state: State, row, operand: Expr) -> Expr:
-    """An operand for which the row has a value, whatever `operand` is."""
+    """Return a last operand, usually derived from `operand`, for which the operator `row` cannot fail."""
     match row.name:
         case "floordiv_i64" | "mod_i64":
             return PrimCall("or", (operand, prim(1)))
         case "shl_i64" | "shr_i64":
             return PrimCall("and", (operand, prim(63)))
-        case "i64_of_f64":  # of an i64, so that it is no NaN
+        case "i64_of_f64":  # a quotient of an i64 cannot be NaN
             integer = scalar(state, I64, 2)
             return PrimCall("div", (integer, prim(4)))
     raise AssertionError(f"a guard for {row.name} is missing")
 
 
 def _element(state: State, dtype: DType) -> Expr | None:
-    """The element of a tensor of rank 0 and a dtype that makes such a scalar."""
+    """Convert a tensor of rank 0 in scope to a scalar of type `dtype`.  Return None if there is no suitable tensor."""
     found = {"i64": (I64, U8), "f64": (F64,), "bool": (BOOL,)}[dtype.name]
     var = state.find(lambda type_: isinstance(type_, TensorType) and type_.shape == () and type_.dtype in found)
     if var is None:
@@ -76,7 +80,7 @@ def _element(state: State, dtype: DType) -> Expr | None:
 
 
 def condition(state: State, depth: int = 0) -> Expr:
-    """A condition of an if: a scalar, or a tensor of rank 0 that is exact."""
+    """Return the condition of an if: a scalar, or a tensor of rank 0 that is not approximate (f32)."""
     match state.source.integer(0, 5):
         case 3:
             return scalar(state, I64, depth + 1)
@@ -89,7 +93,7 @@ def condition(state: State, depth: int = 0) -> Expr:
 
 
 def counter(state: State, bound: int) -> Expr:
-    """An i64 of at most `bound`."""
+    """Return an i64 scalar of at most `bound`."""
     match state.source.integer(0, 3):
         case 0:
             return prim(state.source.integer(0, bound))

@@ -19,10 +19,10 @@ from relvm.ir.types import FuncType, TensorType, TupleType, Type, dims_of, forma
 
 T = TypeVar("T")
 
-PLAIN_COST = 20  # what a call of a function value may cost
-DIM_LIMIT = 64  # no dimension is larger
-SIZE_LIMIT = 2000  # no tensor has more elements
-PARAMETER_LIMIT = 4  # no dimension of a parameter is larger
+PLAIN_COST = 20  # maximum cost of a call of a function value
+DIM_LIMIT = 64  # maximum size of a dimension
+SIZE_LIMIT = 2000  # maximum number of elements of a tensor
+PARAMETER_LIMIT = 4  # maximum size of a dimension of a parameter
 
 
 @functools.cache
@@ -32,7 +32,7 @@ def _integers(low: int, high: int) -> st.SearchStrategy[int]:
 
 @dataclass(frozen=True)
 class Source:
-    """Choices, drawn from hypothesis: what shrinks goes towards the first option, the smallest number, no."""
+    """Random choices, drawn from hypothesis.  They shrink towards the first option, the smallest number, and False."""
 
     draw: Callable[[st.SearchStrategy], Any]
 
@@ -54,9 +54,10 @@ class Source:
 class Callee:
     """A function that can be called.
 
-    cost: what a call costs at most.  own: the dimension variables that a call gives values to; others in the
-    parameters are those around the function.  bound: the first parameter is a counter, at most this.  pure: without
-    effects.  fails: a call may fail.  plain: it may be used as a value.
+    cost: the maximum cost of a call, in executed statements.  own: the dimension variables that a call binds; other
+    variables in the parameter types belong to the enclosing function.  bound: the maximum of the first parameter if it
+    is a counter, otherwise None.  pure: whether a call has no side effects.  fails: whether a call can fail.  plain:
+    whether the function can be used as a value.
     """
 
     target: str | Var
@@ -74,8 +75,8 @@ class Callee:
 class Frame:
     """A function or a branch being built.
 
-    scope: what can be used.  dims: the dimensions known.  pure: no effect is allowed.  may_fail: a failure is allowed.
-    depth: how far it is nested.
+    scope: the variables in scope.  dims: the known dimensions.  pure: whether side effects are forbidden.  may_fail:
+    whether failures are allowed.  depth: the nesting depth.
     """
 
     scope: list[Var]
@@ -87,7 +88,10 @@ class Frame:
 
 @dataclass
 class Account:
-    """Of one function: what may still be spent, and what was found of it."""
+    """The cost of a function being built, and whether it has side effects or can fail.
+
+    budget: the maximum of `spent`.
+    """
 
     budget: int
     spent: int = 0
@@ -97,9 +101,12 @@ class Account:
 
 @dataclass
 class State:
-    """The module being built.  callees: of the module.  locals: what is known of local functions, by variable.  limits:
-    the largest value of each dimension variable.   kernels: those of the module, with the dtype and the rank that they
-    take."""
+    """The module being built.
+
+    make: a function that returns an expression of a given type.  callees: the functions of the module.  locals: the
+    local functions, by variable.  limits: the largest value of each dimension variable.  kernels: the dtype and the
+    rank of the parameter of each kernel, by name.
+    """
 
     source: Source
     make: Callable[[State, Type], Expr]
@@ -113,11 +120,11 @@ class State:
     account: Account = field(default_factory=lambda: Account(0))
 
     def value(self, type_: Type) -> Expr:
-        """An expression of that type, over what is in scope."""
+        """Return an expression of a type, which can use the variables in scope."""
         return self.make(self, type_)
 
     def emit(self, expr: Expr, name: str | None = None) -> Var:
-        """Binds an expression, and puts the variable in scope."""
+        """Bind an expression to a new variable, add the variable to the scope, and return it."""
         return self.see(self.builder.emit(expr, name))
 
     def see(self, var: Var) -> Var:
@@ -127,7 +134,10 @@ class State:
 
     @contextmanager
     def inside(self, **changes: Any) -> Iterator[Frame]:
-        """A nested frame: what is found inside is not seen outside."""
+        """Enter a nested frame as a context manager.  Variables added inside it are not visible outside.
+
+        changes: attributes of the new frame that differ from those of the enclosing frame.
+        """
         outer = self.frame
         self.frame = replace(outer, scope=list(outer.scope), dims=list(outer.dims), depth=outer.depth + 1)
         self.frame = replace(self.frame, **changes)
@@ -138,7 +148,10 @@ class State:
 
     @contextmanager
     def spending(self, budget: int) -> Iterator[Account]:
-        """A function of its own: what it costs is not its surroundings' cost."""
+        """Replace the account by a new one, as a context manager.
+
+        The cost of statements added meanwhile does not count for the enclosing function.
+        """
         outer = self.account
         self.account = account = Account(budget)
         try:
@@ -154,13 +167,16 @@ class State:
         return not self.frame.pure
 
     def bind(self, params: Sequence[Var]) -> None:
-        """Parameters are in scope, and their dimension variables known."""
+        """Add parameters to the scope, and their dimension variables to the known dimensions."""
         for param in params:
             self.frame.scope.append(param)
             self.know(param.type, PARAMETER_LIMIT)
 
     def know(self, type_: Type, limit: int) -> None:
-        """The plain variables of a type are known from here on, and at most `limit`."""
+        """Add the dimension variables that are themselves sizes in a type to the known dimensions.
+
+        limit: the largest value of these variables.
+        """
         for var in plain_dim_vars(type_):
             if var_dim(var) not in self.frame.dims:
                 self.frame.dims.append(var_dim(var))
@@ -177,7 +193,10 @@ class State:
         return value if isinstance(value, int) else DIM_LIMIT + 1
 
     def fits(self, type_: Type) -> bool:
-        """Whether a tensor of that type is small enough."""
+        """Return whether values of a type are within DIM_LIMIT and SIZE_LIMIT.
+
+        Types other than tensor types of known shape always fit.
+        """
         if not isinstance(type_, TensorType) or type_.shape is None:
             return True
         size = 1
@@ -186,21 +205,24 @@ class State:
         return size <= SIZE_LIMIT and all(self.limit(dim) <= DIM_LIMIT for dim in type_.shape)
 
     def find(self, test: Callable[[Type], bool]) -> Var | None:
-        """A variable in scope of a type that passes the test; the latest ones first."""
+        """Choose a variable in scope whose type passes the test, preferably a late one.  Return None if none does."""
         found = [var for var in reversed(self.frame.scope) if test(var.type) and self.is_plain(var)]
         return self.source.choice(found) if found else None
 
     def find_type(self, type_: Type) -> Var | None:
-        """A variable in scope whose values are all of a type."""
+        """Choose a variable in scope whose type is `type_` or more specific.  Return None if there is none."""
         return self.find(lambda got: is_of(type_, got))
 
     def is_plain(self, var: Var) -> bool:
-        """Whether a variable can be used wherever a value of its type can."""
+        """Return whether a variable can be used as a value.  This is false for some local functions."""
         return var not in self.locals or self.locals[var].plain
 
 
 def is_of(expected: Type, got: Type) -> bool:
-    """Whether values of type `got` are of type `expected`; function types must have the same form."""
+    """Return whether values of type `got` have type `expected`.
+
+    Function types must agree up to the names of dimension variables.
+    """
     match expected, got:
         case FuncType(), FuncType():
             return (got.pure or not expected.pure) and _form(expected) == _form(got)
@@ -210,7 +232,7 @@ def is_of(expected: Type, got: Type) -> bool:
 
 
 def _form(type_: Type) -> str:
-    """A function type's text, its effects left out, its variables numbered."""
+    """Return the text of a type with numbered dimension variables and without the side effects of functions."""
     names: dict[DimVar, str] = {}
     return format_type(type_, lambda var: names.setdefault(var, f"d{len(names)}")).replace("=>", "->")
 
@@ -225,6 +247,6 @@ def has_function(type_: Type) -> bool:
 
 
 def is_known(type_: Type, dims: Sequence[AnyDim]) -> bool:
-    """Whether every variable in a type is among `dims`."""
+    """Return whether every dimension variable in a type is one of `dims`."""
     known = set(dims)
     return all(var_dim(var) in known for dim in dims_of(type_) for var in dim_vars(dim))

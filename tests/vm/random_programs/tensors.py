@@ -1,4 +1,4 @@
-"""Tensors: operators whose results are comparable, as the package's text says."""
+"""Random operators on tensors, with comparable results (see the docstring of the package)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ COMPARISONS = ("less", "equal", "greater_equal", "not_equal", "less_equal", "gre
 
 
 def op(name: str, *args: Expr, **attributes: Any) -> OpCall:
-    """An operator applied to expressions that have no type yet."""
+    """Apply an operator to expressions whose types need not be inferred yet."""
     operator = find_operator(name)
     return OpCall(operator, args, operator.bind(args, attributes))
 
 
 def _exact(x: Expr) -> OpCall:
-    """An f64 tensor of integers, brought back into [-1000, 1000]."""
+    """Clip an f64 tensor of integers to [-1000, 1000]."""
     return op("clip", x, min=-1000.0, max=1000.0)
 
 
@@ -46,7 +46,7 @@ def _frozen(value: Any) -> np.ndarray:
 
 
 def tensor(state: State, type_: TensorType) -> Expr:
-    """A tensor of that type, whose dimensions are known here."""
+    """Return a tensor of a type whose dimensions are all known."""
     found = state.find_type(type_) if state.source.integer(0, 3) else None
     if found is not None:
         return found
@@ -68,7 +68,7 @@ def _elements(state: State, dtype: DType, count: int) -> np.ndarray:
 
 
 def _single(state: State, dtype: DType) -> Expr:
-    """A tensor of rank 0: a constant, or made of a scalar."""
+    """Return a tensor of rank 0: a constant, or a converted scalar."""
     if state.source.integer(0, 2) < 2:
         return Constant(_frozen(_elements(state, dtype, 1)[0]))
     if dtype == BOOL:
@@ -83,11 +83,11 @@ def _single(state: State, dtype: DType) -> Expr:
     return op("to_tensor", PrimCall("div", (small, prim(100))), dtype="f32")
 
 
-# ---- an operator on what is there ----
+# ---- operators on tensors in scope ----
 
 
 def operator_on_tensors(state: State) -> Expr | None:
-    """An operator applied to tensors in scope; None where the one chosen does not fit."""
+    """Apply a random operator to tensors in scope.  Return None if it does not support the chosen tensor."""
     x = state.find(lambda t: isinstance(t, TensorType) and t.dtype is not None and t.rank is not None)
     if x is None:
         x = state.emit(tensor(state, tensor_type(state)))
@@ -97,7 +97,7 @@ def operator_on_tensors(state: State) -> Expr | None:
 
 
 def _of_known_rank(state: State, x: Expr) -> Expr:
-    """Of a tensor of which only the rank is known."""
+    """Apply an operator to a tensor of which only the rank is known."""
     dtype = x.type.dtype
     if dtype == BOOL:
         return op("logical_not", x)
@@ -105,7 +105,10 @@ def _of_known_rank(state: State, x: Expr) -> Expr:
 
 
 def _partner(state: State, x: Expr) -> Expr:
-    """A tensor that broadcasts with `x`: of a shape that is the end of its shape, or that with a 1 in it."""
+    """Return a tensor that broadcasts with `x`.
+
+    Its shape is a suffix of the shape of `x`, in which 1 may replace the first dimension.
+    """
     shape = x.type.shape[state.source.integer(0, len(x.type.shape)) :]
     if shape and state.source.one_in(4):
         shape = (1, *shape[1:])
@@ -122,7 +125,7 @@ def _binary(state: State, x: Expr) -> Expr:
     if name in ("maximum", "minimum"):
         return op(name, x, y)
     if dtype == F32:
-        if name == "divide":  # by something in [2, 4]
+        if name == "divide":  # the divisor is in [2, 4]
             return op("divide", x, op("add", y, Constant(_frozen(np.float32(3)))))
         return _scaled(op(name, x, y), 0.5)
     if dtype == F64:
@@ -140,7 +143,7 @@ def _unary(state: State, x: Expr) -> Expr:
             )
             if name == "exp":
                 return _scaled(op("exp", x), 0.25)
-            if name == "sqrt":  # of something in [1, 3]
+            if name == "sqrt":  # the operand is in [1, 3]
                 return _scaled(op("sqrt", op("add", x, Constant(_frozen(np.float32(2))))), 0.5)
             return _scaled(op(name, x), 0.75) if name == "erf" else op(name, x)
         case dtype if dtype == F64 and state.source.one_in(2):
@@ -168,7 +171,7 @@ def _reduce(state: State, x: Expr) -> Expr | None:
     name = state.source.choice(("sum", "max", "min"))
     if name == "sum" and x.type.dtype == F32:
         return op("mean", x, axes=axes, keepdims=keepdims)
-    if x.type.dtype in (F32, F64) and name != "sum":  # of no elements it is the largest number
+    if x.type.dtype in (F32, F64) and name != "sum":  # without elements, the result is infinite
         low, high = (-1.0, 1.0) if x.type.dtype == F32 else (-1000.0, 1000.0)
         return op("clip", op(name, x, axes=axes, keepdims=keepdims), min=low, max=high)
     reduced = op(name, x, axes=axes, keepdims=keepdims)
@@ -176,7 +179,7 @@ def _reduce(state: State, x: Expr) -> Expr | None:
 
 
 def _arrange(state: State, x: Expr) -> Expr | None:
-    """The elements of `x` arranged otherwise."""
+    """Apply an operator that moves elements, such as transpose, to `x`.  Return None if it does not apply."""
     shape, rank = x.type.shape, x.type.rank
     match state.source.integer(0, 6):
         case 0:
@@ -207,7 +210,7 @@ def _of_shape(state: State, name: str, x: Expr, dims: tuple[AnyDim, ...]) -> Exp
 
 
 def _convert(state: State, x: Expr) -> Expr | None:
-    """Of another dtype.  f32 is only converted to."""
+    """Convert `x` to another dtype.  Return None for f32, which is never converted, or if the dtype is the same."""
     target = state.source.choice((I64, F64, BOOL, F32, I32, U8))
     match x.type.dtype:
         case dtype if dtype in (F32, target):
@@ -244,7 +247,7 @@ def _softmax(state: State, x: Expr) -> Expr | None:
 
 
 def _gather(state: State, x: Expr) -> Expr | None:
-    """Rows of `x` by constant indices; outside of it only where a failure is allowed."""
+    """Gather rows of `x` by constant indices in range.  Return None if the number of rows is not known."""
     rows = x.type.shape[0] if x.type.rank else 0
     if not isinstance(rows, int) or rows < 1:
         return None
@@ -273,7 +276,7 @@ _KINDS = (
 
 
 def shape(state: State, type_: ShapeType) -> Expr:
-    """A shape of that type."""
+    """Return a shape of a type."""
     found = state.find_type(type_) if state.source.one_in(2) else None
     if found is not None:
         return found
@@ -289,7 +292,7 @@ def shape(state: State, type_: ShapeType) -> Expr:
 
 
 def operator_on_shapes(state: State) -> Expr | None:
-    """Shapes as values: of a tensor, to a tensor and back, and a tensor made by one."""
+    """Apply a random operator that computes or uses a shape.  Return None if no operand is suitable."""
 
     def is_shape(type_: Type) -> bool:
         return isinstance(type_, ShapeType) and type_.dims is not None

@@ -16,7 +16,7 @@ def _vector() -> TensorType:
 
 
 _K, _L = _vector(), TensorType(I64, (dim_var("k"), dim_var("l")))
-# The function types of values: each binds its own dimension variables.
+# The types of function values.  Each type binds its own dimension variables.
 FUNCTIONS = (
     FuncType((PrimType(I64),), PrimType(I64)),
     FuncType((_K,), _K),
@@ -30,7 +30,10 @@ FUNCTIONS = (
 
 
 def dimension(state: State, simple: bool = False) -> AnyDim:
-    """A dimension over what is known.  simple: one that is no larger than what it is made of."""
+    """Return a random dimension computed from known dimensions.
+
+    simple: whether the dimension must not exceed the larger of its operands.
+    """
     source, known = state.source, state.frame.dims
     if not known or source.one_in(4):
         return source.integer(1, 3)
@@ -54,7 +57,7 @@ def tensor_type(state: State) -> TensorType:
 
 
 def data_type(state: State, depth: int = 0) -> Type:
-    """Anything that is no function, over the known dimensions."""
+    """Return a random type without functions, over the known dimensions.  depth: the nesting depth so far."""
     source = state.source
     match source.integer(0, 11 if depth < 2 else 8):
         case 0 | 1 | 2:
@@ -69,7 +72,7 @@ def data_type(state: State, depth: int = 0) -> Type:
 
 
 def value_type(state: State) -> Type:
-    """Anything, function values and tuples of them included."""
+    """Return a random type, which can be a function or contain one."""
     match state.source.integer(0, 9):
         case 8:
             return state.source.choice(FUNCTIONS)
@@ -79,7 +82,10 @@ def value_type(state: State) -> Type:
 
 
 def parameter_types(state: State) -> tuple[Type, ...]:
-    """Of a function that Python calls.  First come types that give the dimension variables their values."""
+    """Return parameter types for a function that Python calls.
+
+    The first types bind the dimension variables.
+    """
     source = state.source
     dims = [dim_var(name) for name in "nmk"[: source.integer(0, 3)]]
     types: list[Type] = []
@@ -95,7 +101,7 @@ def parameter_types(state: State) -> tuple[Type, ...]:
 
 
 def _binder(state: State, dim: AnyDim) -> Type:
-    """A type in which a new dimension variable stands alone."""
+    """Return a type that binds the new dimension variable `dim`."""
     dtype, earlier = state.source.choice(DTYPES), state.source.choice(state.frame.dims)
     vector = TensorType(dtype, (dim,))
     options = (
@@ -110,7 +116,7 @@ def _binder(state: State, dim: AnyDim) -> Type:
 
 
 def _loose(state: State) -> Type:
-    """A type that does not say all."""
+    """Return a tensor or shape type without known sizes."""
     dtype = state.source.choice(DTYPES)
     options = (TensorType(dtype, None, 1), TensorType(dtype, None, 2), TensorType(dtype), ShapeType(None, 2))
     return state.source.choice(options)

@@ -1,8 +1,8 @@
-"""Writes what is kept of the present version: `python tests/vm/versions/make_version.py`, once for each release.
+"""Write the test data for the current version.  Run `python tests/vm/versions/make_version.py` for each release.
 
-VERSION.rvm: a program in bytecode that uses something of everything, as this version writes it.
-VERSION.json: what the program gives, and the numbers and signatures that files of this version rely on.
-tests/vm/test_versions.py has all later versions read them.
+VERSION.rvm is a bytecode program that uses a wide range of features, in the format of this version.  VERSION.json has
+the results of the program, and the numbers and signatures that files of this version rely on.
+tests/vm/test_versions.py checks that all later versions can read these files.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ private def squares(n: i64) -> list[i64] {
 }
 """
 
-# Of each table what files name its rows by; a row that is there stays.
+# For each table, the field by which files refer to its rows.  Rows must not be removed or renumbered.
 NUMBERED = {
     "arguments": (tables.ARGUMENTS, "letter"),
     "dtypes": (tables.DTYPES, "bits"),
@@ -49,12 +49,15 @@ NUMBERED = {
 
 
 def relied_on() -> dict[str, dict[str, str]]:
-    """Table -> row -> its number, and what else a file relies on; of builtins, which have no numbers, the signature."""
+    """Return, for each table and row, the number of the row and other data that files rely on.
+
+    Builtins have no numbers.  For them the signature is returned.
+    """
     found = {
         table: {row.name: f"{row.index}: {getattr(row, field)}" for row in rows}
         for table, (rows, field) in NUMBERED.items()
     }
-    # `u`, a register that is released, is stored as `r`, one that is read: its number.
+    # Operands `u` (a register to release) and `r` (a register to read) are stored in the same way.
     found["opcodes"] = {row.name: f"{row.index}: {row.operands.replace('u', 'r')}" for row in tables.OPCODES}
     found["sections"] = {row.name: str(row.id) for row in tables.SECTIONS}
     found["builtins"] = {row.name: row.signature for row in tables.BUILTINS}

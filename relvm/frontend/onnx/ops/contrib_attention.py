@@ -142,8 +142,10 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Return whether each key is visible, according to input `index`, the mask: a bool tensor that broadcasts to
-    (batch, heads, queries, keys)."""
+    """Convert the mask, input `index`, to a bool tensor that is true for visible keys.
+
+    The result broadcasts to (batch, heads, queries, keys).
+    """
     mask = shaped(node, index)
     match len(mask.shape):
         case 1:
@@ -243,10 +245,12 @@ def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 def _kept(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
-    """Return the updated cache of keys or values: the past ones in input `index`, new ones, and zeros elsewhere.
+    """Return the updated cache of keys or values.
 
-    where: the number of past positions of each sequence, and the positions of the new keys or values.   total: the
-    minimum number of positions in the cache.
+    The cache contains the past keys or values from input `index`, followed by the new ones.  Unused positions are zero.
+
+    new: the new keys or values.   where: the number of past positions of each sequence, and the positions of the new
+    keys or values.   total: the minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, room = TensorExpr(node, new.operand(0)), total

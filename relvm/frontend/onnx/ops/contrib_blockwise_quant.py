@@ -81,8 +81,8 @@ def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
 def _gather_blocks(node: OnnxNode) -> Expr:
     """Inputs: data, indices, scales, zero points.
 
-    u8 data is packed along the last axis.  Only gathered elements are dequantized.  The result for an index out of
-    range is zeros.
+    u8 data is packed along the last axis.  Only gathered elements are dequantized.  An index that is out of
+    range yields zeros.
     """
     data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
     rank, own, bits = len(data.shape), data.dtype, node.attribute("bits", 4)

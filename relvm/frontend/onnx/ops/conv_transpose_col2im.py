@@ -18,7 +18,7 @@ def _conv_transpose(node: OnnxNode) -> Expr:
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
-    if not isinstance(channels, int):  # use the number of channels of the weights
+    if not isinstance(channels, int):  # the weights state the number of channels
         x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)

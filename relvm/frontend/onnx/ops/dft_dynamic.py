@@ -70,9 +70,9 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, the number of its results, and the number of parts of a result, 2.
+    """Return the matrix of a DFT or inverse DFT, the number of frequencies in the result, and 2, the parts of each.
 
-    The product of a signal and the matrix, (size * parts, results * 2), is the result of the transform.   size: the
+    The product of a signal and the matrix, (size * parts, frequencies * 2), is the result of the transform.   size: the
     number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2 for a
     complex one.
     """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import string
-from dataclasses import dataclass
 
 import relvm.ops as ops
+from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.broadcasting import common_dim, expanded
 from relvm.frontend.onnx.dynamic_sizes import iota, number_of
@@ -20,7 +20,7 @@ from relvm.ir.type_rules import expect_equal_dims
 Label = str | int
 
 
-@dataclass(frozen=True)
+@value_record
 class Labelled:
     """A tensor with a distinct label for each axis."""
 

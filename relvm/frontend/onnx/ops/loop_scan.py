@@ -10,12 +10,13 @@ loop, the list is stacked into one tensor.  SequenceMap is a loop over such list
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import value_record
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.identifiers import identifier
@@ -140,7 +141,7 @@ def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> lis
     return numbers
 
 
-_OF_ONE = "__of_one"  # marks a Scan of opset 8 whose states and sequences have lost their batch axis
+_OF_ONE = "__of_one"  # marks the inner Scan that `_over_batch` creates, which has no batch axis
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
@@ -190,7 +191,7 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     return _Repeated(node, body, lengths[0], prim(True), [], rows, None, given).results(None)
 
 
-@dataclass(frozen=True)
+@value_record
 class _State:
     """A loop-carried state: the name of the body's input, the initial value, the name of the body's output."""
 
@@ -199,7 +200,7 @@ class _State:
     output: str
 
 
-@dataclass(frozen=True)
+@value_record
 class _Round:
     """The imported body of a loop, for states of given types.
 
@@ -215,7 +216,7 @@ class _Round:
     rows: list[Expr]
 
 
-@dataclass(frozen=True)
+@value_record
 class _Repeated:
     """A loop.
 
@@ -349,7 +350,7 @@ class _Repeated:
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
         if row.type.rank is None:
-            return node.emit(ops.list_stack(rows, axis=axis))  # fails without a row: the rank is unknown
+            return node.emit(ops.list_stack(rows, axis=axis))  # an empty list is an error at run time
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
         own = round_.graph.own_dims
         found = (None,) * row.type.rank if row.type.shape is None else row.type.shape

@@ -8,9 +8,8 @@ padding of min(after + s - 1, w - 1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import relvm.ops as ops
+from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
@@ -21,7 +20,7 @@ from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, known_sizes, product
 
 
-@dataclass(frozen=True)
+@value_record
 class _Pool:
     """The attributes of a pooling node.
 

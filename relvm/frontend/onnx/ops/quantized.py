@@ -203,7 +203,7 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Reshape a zero point of x for matmul_integer, as `_scale_of` does.  If `zero` is None, return 0."""
+    """Reshape a zero point of x for matmul_integer (see `_scale_of`).  If `zero` is None, return 0."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)

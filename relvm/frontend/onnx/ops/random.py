@@ -79,7 +79,7 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
 def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
     """Return random numbers in [0, 1), as f64 if `dtype` is f64, otherwise as f32.
 
-    stream: the number of an independent stream of random numbers of the node.
+    A node with a seed can call this function several times.  Calls with different `stream` return independent numbers.
     """
     seed = node.attribute("seed")
     if seed is None:

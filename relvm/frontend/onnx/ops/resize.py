@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import assert_none, is_known, numbers_of, run_time_sizes, sizes_of
 from relvm.frontend.onnx.ops.if_ import if_then_else
@@ -41,7 +42,7 @@ from relvm.ir.type_rules import expect_axes
 _WHOLE = (Fraction(0), Fraction(1))  # the default region of interest (roi): the whole axis
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Target:
     """One axis to resize.
 

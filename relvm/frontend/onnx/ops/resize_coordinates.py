@@ -6,12 +6,12 @@ Source of every formula: ONNX Resize-19 and its reference, onnx/reference/ops/op
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota as numbered
 from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes
@@ -24,7 +24,7 @@ from relvm.ir.symbolic import AnyDim
 NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Quotient:
     """A scale that is only known at run time, as a fraction of two tensors f64[1].
 
@@ -59,7 +59,7 @@ def quotient_near(scale: TensorExpr) -> Quotient:
     return Quotient(exists.where(numerator, own), exists.where(denominator, 1))
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class ResizeAxis:
     """An axis resized from `dim` to `size` elements.
 

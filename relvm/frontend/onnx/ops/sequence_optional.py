@@ -44,7 +44,7 @@ def _list(node: OnnxNode, index: int = 0) -> Expr:
 
 
 def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
-    """Return a new list of `items`.  The importer remembers its items, as the docstring of this module describes."""
+    """Return a new list of `items`.  If there are few items, record them, so that later accesses use them directly."""
     made = node.emit(ops.make_list(*items))
     if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items

@@ -88,7 +88,9 @@ def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: 
 
 
 def _listed(node: OnnxNode, what: str) -> np.ndarray:
-    """Return the attribute with the keys or the values, in the form in which it is given.
+    """Return the keys or the values of a LabelEncoder as a vector.
+
+    They are given by exactly one of the attributes `what`_tensor, `what`_strings, `what`_floats and `what`_int64s.
 
     what: "keys" or "values".
     """
@@ -132,7 +134,7 @@ def _zip_map(node: OnnxNode) -> Expr:
 
 
 def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
-    """Return the keys and values of an input that is a map or a sequence of maps."""
+    """Return the keys and the values of input 0, a map or a sequence of maps."""
     x = node.tensor(0)
     if not isinstance(x.type, TupleType) or len(x.type.fields) != 2:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")

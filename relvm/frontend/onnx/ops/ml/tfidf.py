@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
@@ -19,7 +19,7 @@ from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import AnyDim, dim_op, known_size
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class _Grams:
     """The n-grams of one length.
 

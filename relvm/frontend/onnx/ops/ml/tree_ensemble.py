@@ -6,11 +6,10 @@ TreeEnsembleClassifier and TreeEnsembleRegressor identify a node by its tree num
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 import relvm.ops as ops
+from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
@@ -44,7 +43,7 @@ _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
-@dataclass(frozen=True, eq=False)
+@record
 class Forest:
     """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
 
