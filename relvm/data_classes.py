@@ -1,4 +1,4 @@
-"""Class decorators for the small immutable objects that a build makes by the thousand."""
+"""Class decorators for small immutable objects, of which a build creates thousands."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ _Object = TypeVar("_Object")
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def record(cls: type[_Object]) -> type[_Object]:
-    """Class decorator for immutable objects that are compared by identity.
+    """A class decorator for immutable objects that are compared by identity.
 
-    Only type checkers reject an assignment to a field.  Python does not, because a frozen dataclass takes three times
-    as long to make.
+    Only type checkers reject an assignment to a field.  Python does not, because creating an instance of a frozen
+    dataclass takes three times as long.
     """
     return _with_repr(dataclass(eq=False, repr=False)(cls))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value_record(cls: type[_Object]) -> type[_Object]:
-    """Class decorator for immutable objects that are compared by their fields.  See `record`."""
+    """A class decorator for immutable objects that are compared by their fields.  As with `record`, only type checkers
+    reject assignments."""
     return _with_repr(dataclass(unsafe_hash=True, repr=False)(cls))
 
 
 def _with_repr(cls: type[_Object]) -> type[_Object]:
-    """Give a class the `repr` of dataclasses.  A function that all classes share takes no time to compile."""
+    """Add the `repr` of dataclasses to a class.  All classes share one function, so no code needs to be compiled for
+    each class."""
     if "__repr__" not in vars(cls):
         setattr(cls, "__repr__", _repr)  # noqa: B010  mypy accepts no assignment to a method
     return cls
@@ -37,7 +39,7 @@ def _repr(self: Any) -> str:
 
 
 def cached_hash(cls: type[_Object]) -> type[_Object]:
-    """Class decorator: compute the hash of an object once, and keep it in the attribute `_hash`.
+    """A class decorator that computes the hash of an object only once, and stores it in the attribute `_hash`.
 
     The objects must be immutable.  A copy or a pickle does not contain `_hash`, because the hash of a string differs
     between processes.

@@ -91,7 +91,7 @@ ARGUMENTS = read_table("arguments.def", "ARGUMENT", "name letter meaning")
 KINDS = read_table("kinds.def", "KIND", "name meaning")
 SECTIONS = read_table("sections.def", "SECTION", "name id meaning")
 
-# The tables that only a build needs: the arguments of `read_table`, by the name in this module.
+# The tables that only a build needs: the name in this module -> the arguments of `read_table`.
 _BUILD_TABLES = {
     "BUILTINS": ("builtins.def", "BUILTIN", "name signature effect cost decoded meaning"),
     "SHAPE_CODES": ("shape_codes.def", "SHAPE_CODE", "name number meaning"),

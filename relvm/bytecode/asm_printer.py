@@ -5,7 +5,7 @@ The instruction set is that of csrc/tables/*.def.  An example:
     c0 = tensor f32 (2,) [1.0, 2.0]                a constant; a long one is `base64` and lines that begin with `|`
     f0 = packed test.add
     f1 = bytecode main(x) registers 3              `private bytecode`: hosts do not find it by name;
-                                                   `impure bytecode`: a call of it may have effects
+                                                   `impure bytecode`: a call can have side effects
       0: call r2 = test.add(r0, c0)                ; the comment in the debug section
       1: call r1 = vm.builtin.copy(r2)
       2: ret r1
@@ -45,7 +45,8 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """Return the program as text, which `parse_text` parses.  The parsed program encodes to the same bytes."""
+    """Return the program as text, which `parse_text` can parse.  If the parsed program is encoded, the bytes are the
+    same."""
     return "".join(f"{line}\n" for line in _lines(program))
 
 

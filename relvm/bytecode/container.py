@@ -61,7 +61,7 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
     Returns
     -------
     np.ndarray
-        dtype uint8, 64-byte aligned.
+        The bytes, as a uint8 array that is 64-byte aligned.
     """
     end = _HEADER.size + _SECTION.size * len(sections)
     placed: dict[str, list[int]] = {}

@@ -114,7 +114,7 @@ class _Printer:
         self.arguments: list[Reg | int] = []
         self.messages: dict[str, int] = {}
         self.env: dict[str, StripValue] = {}
-        self.facts: dict[Scalar, tuple[frozenset[str], bool]] = {}  # the results of `locals_in` and `has_load`
+        self.facts: dict[Scalar, tuple[frozenset[str], bool]] = {}  # results of `locals_in` and `has_load`
         self.block = Block(0, None)
         self.current: Statement | None = None  # the statement that is being printed
         self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}

@@ -53,7 +53,7 @@ class Label:
     """A jump target: a position in the code."""
 
 
-@dataclass(eq=False, slots=True)  # not frozen, because a frozen object takes three times as long to make
+@dataclass(eq=False, slots=True)  # not frozen, because creating a frozen object takes three times as long
 class Instruction:
     """An instruction.   source: the statement for which it was first emitted, or None."""
 
@@ -192,7 +192,7 @@ def is_local(scalar: Scalar, local: Local) -> bool:
 class LiveRange:
     """The positions of the first and the last instruction that use a strip or a view.
 
-    size: for a view, the bytes of an element, otherwise None.
+    size: for a view, the size of an element in bytes, otherwise None.
     """
 
     first: int
@@ -207,7 +207,7 @@ def number_registers(
 
     Scalar registers come first: those of `fixed`, then the others.  Strips follow, then views.
 
-    Strips with disjoint live ranges may share a number, and so may views.  If a loop uses a register that is defined
+    Strips with disjoint live ranges can share a number, and so can views.  If a loop uses a register that is defined
     before the loop, its live range extends to the end of the loop.
     """
     numbers: dict[Reg | Label | int, int] = {reg: i for i, reg in enumerate(fixed)}
@@ -237,7 +237,7 @@ def number_registers(
         position += 1
     counts = [scalars]
     for live in ranges.values():
-        for top, end in loops:  # inner loops come first
+        for top, end in loops:  # inner loops come before outer loops
             for used in live.values():
                 if used.first < top <= used.last < end:
                     used.last = end
@@ -246,14 +246,16 @@ def number_registers(
 
 
 def _share_numbers(live: dict[Reg, LiveRange], numbers: dict[Reg | Label | int, int], start: int) -> int:
-    """Number registers from `start`, and return how many numbers there are.
+    """Assign consecutive numbers, beginning with `start`, to registers.  Return the count of different numbers.
 
-    live: the live ranges of the registers, in the order of their beginnings.   numbers: receives the numbers.
+    live: the live ranges of the registers, sorted by their beginnings.   numbers: the dict to which the numbers are
+    added.
 
-    Registers share a number only if their sizes are equal, because the verifier requires it of views.
+    Registers with disjoint live ranges share a number if their sizes are equal.  The verifier requires equal sizes for
+    views.
     """
     free: dict[object, list[int]] = {}
-    ends: list[tuple[int, int, object, int]] = []  # a heap: the end of a live range, a serial number, size, number
+    ends: list[tuple[int, int, object, int]] = []  # a heap of (end of the live range, serial, size, number)
     count = 0
     for serial, (reg, used) in enumerate(live.items()):
         while ends and ends[0][0] < used.first:

@@ -348,7 +348,7 @@ class StripPrinter:
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):
             factors[0] = self.emitted("move", factors[0], F32.size_bytes)
-        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # read only here
+        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # no other reader
         if not is_own:
             result = Reg("strip", self.p.block.depth)
             self.p.emit("move", result, total, F32.size_bytes)

@@ -104,6 +104,6 @@ def _compile_source(executable: Executable) -> NativeCode:
 
 
 def _warn(message: str) -> None:
-    import logging  # most executables run as they are
+    import logging  # imported here, because most executables need no adaptation
 
     logging.getLogger("relvm").warning("%s", message)

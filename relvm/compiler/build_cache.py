@@ -108,7 +108,7 @@ def claim(place: Path) -> Iterator[None]:
 
 
 def keep(place: Path, executable: Executable) -> None:
-    """Write an executable to the cache file `place`."""
+    """Write an executable to the cache file `place`, which is replaced if it exists."""
     write(place, executable.to_bytes())
 
 
@@ -121,10 +121,10 @@ def _own_sources() -> str:
 
 
 def _python_files(package: str) -> Iterator[tuple[str, float]]:
-    """Yield the path of each Python file of a package, and the time of its last modification."""
+    """Yield the path of each Python file of a package, and the time at which the file was last modified."""
     folders = [package]
     while folders:
-        with os.scandir(folders.pop()) as entries:  # pathlib would take longer than all the rest
+        with os.scandir(folders.pop()) as entries:  # pathlib would be the slowest part
             for entry in entries:
                 if entry.name.endswith(".py"):
                     yield entry.path, entry.stat().st_mtime
@@ -133,9 +133,10 @@ def _python_files(package: str) -> Iterator[tuple[str, float]]:
 
 
 def _recorded_digest(package: str, files: list[tuple[str, float]]) -> str | None:
-    """Return a digest of the file RECORD, in which an installer lists the digests of all files that it installed.
+    """Return a digest of the package's entries in the file RECORD, in which an installer records a digest of each
+    installed file.
 
-    Return None if the package was not installed from a wheel, or if a file was changed afterwards.
+    Return None if the package was not installed from a wheel, or if a file was changed after the installation.
     Source: the Python Packaging User Guide, Recording installed projects.
     """
     folder, name = os.path.split(package)

@@ -33,8 +33,8 @@ from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
 
 # -fwrapv: integer overflow wraps around as in NumPy.  -ffp-contract=off: multiplications and additions are not fused,
-# so that kernels give the same bits as kernel bytecode.  -fno-math-errno -fno-trapping-math: no code reads errno or the
-# exception flags.
+# so that results are bit for bit those of kernel bytecode.  -fno-math-errno -fno-trapping-math: no code reads errno or
+# the exception flags.
 # Routines are compiled without vectorization.  A value is stored as two words, and a load of both words as one vector
 # stalls the processor.
 _COMMON = ("-std=gnu11", "-fPIC", "-fwrapv", "-w")

@@ -425,7 +425,7 @@ class Builder:
         return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """Return the dimension variables that the next expression may use."""
+        """Return the dimension variables that the next expression can use."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
@@ -434,7 +434,8 @@ class Builder:
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Restore the counts that `names` returned.  Use this to discard the expressions emitted since then."""
+        """Restore the counts that `names` returned.  Call this after the expressions emitted since then have been
+        discarded."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)

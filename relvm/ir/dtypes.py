@@ -101,7 +101,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dtype_of, (self.name,)  # a copy is the same object
+        return dtype_of, (self.name,)  # so that a copy is the same object
 
 
 ALL_DTYPES = {row.name: DType(row.name, row.index, int(row.bits), row.ctype) for row in DTYPES}

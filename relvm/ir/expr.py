@@ -109,8 +109,10 @@ class Expr(Node):
 
 
 def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
-    """Return the expression of the Python operator `sign` on expressions and numbers.  `name` is the operator to call
-    on tensors."""
+    """Return the expression for the Python operator `sign`, applied to expressions and numbers.
+
+    name: the relvm operator that is called if the operands are tensors.
+    """
     from relvm.ir.operator import find_operator  # relvm.ir.operator imports this module
     from relvm.ir.scalar_ops import DTYPE_OF_LETTER, FORMS, find_row
 

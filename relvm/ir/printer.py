@@ -1,8 +1,8 @@
 """Printer of the text form of modules.  relvm/frontend/text/parser.py parses it, and docs/language.md contains the
 grammar.
 
-The printer makes names unique in each function of the module, and different from keywords and operators.  The text
-therefore parses to the same program.  The printer does not recurse along the bindings of a block.
+The printer makes names unique in each function of the module, and different from keywords and operators.  Parsing the
+text therefore results in the same program.  The printer does not recurse along the bindings of a block.
 """
 
 from __future__ import annotations

@@ -242,15 +242,21 @@ class FusedExprBuilder:
         return tree
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
-        """Return a leaf: an element of the buffer of `expr`, or a constant.   at, shape: the indices of the element in
-        a tensor of this shape, which has the elements of the buffer."""
+        """Return a leaf of a tree: an element of the buffer of `expr`, or a constant.
+
+        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
+        buffer.
+        """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
         return self.at(self.buffers[expr], at, shape)
 
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """Return the load of a buffer element.   at, shape: the indices of the element in a tensor of this shape, which
-        has the elements of the buffer."""
+        """Return the load of an element of a buffer.
+
+        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
+        buffer.
+        """
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
             position = position + place * stride

@@ -189,7 +189,8 @@ class Group:
         if result is None and recomputes(root, trees):
             raise NotFusable
         core = self.product
-        if result is not None and core is not None and result.partial is None:  # a product in parts needs partial sums
+        # A product that is computed in parts needs a place for partial sums.
+        if result is not None and core is not None and result.partial is None:
             own = tuple(buffers[arg] for arg in core.args)
             core.op.lower.function(KernelBuilder(), own, result, **dict(core.attributes))
 

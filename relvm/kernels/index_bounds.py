@@ -63,7 +63,7 @@ class IndexBounds:
 
     def dim(self, scalar: kd.Scalar) -> AnyDim:
         """Return an i64 expression as a polynomial.  An expression that is not a polynomial becomes an atom.  Equal
-        expressions become the same atom, unless their value may change."""
+        expressions become the same atom, unless their value can change."""
         assert scalar.dtype == I64
         try:
             found = self._polynomial(scalar)

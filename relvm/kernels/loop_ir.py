@@ -336,7 +336,7 @@ class Kernel(Displayed):
 
     in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape and dtype
     of the output, and each of its elements is read only to compute the output element in the same place.  Another input
-    may be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs in
+    can be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs in
     the same way.
     """
 

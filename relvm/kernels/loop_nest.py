@@ -336,8 +336,8 @@ class _Lanes:
             store_all(scope, rows.outputs)
 
     def settle(self, trees: list[FusedExpr]) -> None:
-        """Generate code that computes the operators that depend only on the row once per row, instead of once per
-        element."""
+        """Generate code for the operators that depend only on the row, so that they are computed once per row instead
+        of once per element."""
         columns = set(self.rows.columns)
         if not columns:
             return

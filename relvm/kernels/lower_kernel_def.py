@@ -1,9 +1,10 @@
 """Lowering of kernel definitions to loop IR.
 
-Three things are added: index checks, defined results of division, and independent loops.  An index that is proven to be
-inside its axis (relvm/kernels/index_bounds.py) is not checked at run time.  In `simd` and `parallel` loops every index
-must be proven, because a failed check would end the kernel while other iterations run.  An innermost `range` loop
-becomes a SIMD loop if its iterations are independent and contain no checks.
+Lowering adds index checks, gives integer divisions by 0 a defined result, and clears outputs that are possibly not
+written completely.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py) is not checked at run
+time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end the kernel while
+other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent and contain no
+checks.
 """
 
 from __future__ import annotations
@@ -248,8 +249,8 @@ class _Lowering:
     def named(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         """Return a scalar that can be used several times: `scalar` itself, or a new variable with its value.
 
-        guard: the condition under which the scalar may load elements, or None if it always may.  Where the guard does
-        not hold, the variable is 0.
+        guard: the condition under which elements may be loaded, or None if they always may.  If the scalar loads an
+        element, the variable is 0 where the guard does not hold.
         """
         if isinstance(scalar, ir.Local | ir.Literal | ir.Size):
             return scalar

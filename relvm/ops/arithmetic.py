@@ -84,7 +84,7 @@ def multiply(x: TensorType, y: TensorType) -> TensorType:
 def _numpy_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return x / y
-    quotient = np.floor_divide(x, y)  # 0 where y is 0
+    quotient = np.floor_divide(x, y)  # this is 0 where y is 0
     inexact = (y != 0) & (quotient * y != x)
     return quotient + (inexact & ((x < 0) != (y < 0))).astype(x.dtype)
 

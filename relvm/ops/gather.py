@@ -28,16 +28,16 @@ def expect_indices(op: str, indices: TensorType) -> None:
 
 
 def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """Convert an index that may be negative, and then counts from the end, to an index that counts from 0.  Raise
-    RelvmIndexError if it is out of range."""
+    """Convert an index to an index that counts from 0.  A negative `index` counts from the end.  Raise RelvmIndexError
+    if it is out of range."""
     if not -size <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Convert an index that may be negative, and then counts from the end, to an index that counts from 0.  The kernel
-    fails if it is out of range."""
+    """Convert an index to an index that counts from 0.  A negative `index` counts from the end.  The kernel fails if it
+    is out of range."""
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
@@ -208,7 +208,8 @@ def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """For each row of `indices`, yield the position of the row, and the index tuple of the slice of x that it selects.
+    """Yield, for each row of `indices`, the position of the row and the index tuple of the slice of x that the row
+    selects.
 
     A row consists of the indices along the last axis.  Raise RelvmIndexError if an index is out of range.
     """

@@ -288,7 +288,7 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
 
     x: a tensor of rank >= 1.
     sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must add up to the size of the axis.
-    A scalar is the size of every part, except that the last part may be smaller.   axis: the axis, in [-rank, rank).
+    A scalar is the size of every part, except that the last part can be smaller.   axis: the axis, in [-rank, rank).
     Result: a list of tensors with the dtype and rank of x.
     Raises RelvmTypeError if x is not a tensor, the axis is out of range, or sizes has another type.  At run time, it
     raises RelvmShapeError if the sizes do not add up to the size of the axis, or a scalar is less than 1.

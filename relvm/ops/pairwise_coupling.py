@@ -90,8 +90,8 @@ def pairwise_coupling(x: TensorType) -> TensorType:
     Result: a tensor of shape (n, classes) and of the dtype of x.  The elements of each row sum to 1.
     Raises RelvmTypeError if x has another dtype or rank, or the number of classes is unknown or exceeds 512.  Raises
     RelvmShapeError if the matrices are not square.
-    Source: T.-F.  Wu, C.-J.  Lin, R.  C.  Weng, Probability Estimates for Multi-class Classification by Pairwise
-    Coupling, 2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
+    Source: T.-F. Wu, C.-J. Lin, R. C. Weng, Probability Estimates for Multi-class Classification by Pairwise Coupling,
+    2004, second method; with the tolerance of LIBSVM and ONNX Runtime.
     """
     expect_float("pairwise_coupling", x=x)
     expect(x.rank in (None, 3), "pairwise_coupling: x has rank {}, expected 3", x.rank)

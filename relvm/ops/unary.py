@@ -135,7 +135,7 @@ def ceil(x: TensorType) -> TensorType:
 
 @op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
 def round_(x: TensorType) -> TensorType:
-    """The integer nearest to x, elementwise; half to even.
+    """The integer nearest to x, elementwise; ties to even.
 
     x: a tensor of a float dtype.   Result: a tensor of the same type as x.
     Raises RelvmTypeError if x has another dtype.   Source: ONNX Round-11.

@@ -60,7 +60,7 @@ def constant_folding(module: Module) -> Module:
 
     y = add(const(f32[2], [1, 2]), const(f32[2], [3, 4]))   ->   const(f32[2], [4, 6])
 
-    Equal calls on the same constant give the same constant, so weights that layers share are not duplicated.
+    Equal calls on the same constant result in the same constant, so weights that layers share are not duplicated.
     The pass also simplifies tuples, conditionals and shapes.  `(a, b).0` becomes `a`.  An `if` on a constant condition
     becomes the branch that is taken.  An `if` with the same value in both branches becomes that value.  The shape of a
     tensor of known sizes becomes a constant.

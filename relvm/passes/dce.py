@@ -86,7 +86,7 @@ def _use(expr: Node, used: set[Var]) -> None:
 def _has_effect(value: Expr) -> bool:
     match value:
         case Function():
-            return False  # making a closure has no effect
+            return False  # creating a closure has no effect
         case If(then=then, orelse=orelse):
             return any(
                 is_impure_call(part) or isinstance(part, MatchCast) or may_fail(part)

@@ -28,11 +28,11 @@ from relvm.passes.util.scale_factors import (
 
 _DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
 _SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
-_LARGE_TERM = 2.0**20  # adding a term of this size or more may round away digits of the other term
+_LARGE_TERM = 2.0**20  # adding a term of this size or more can round away digits of the other term
 # Operators that can turn a small difference in their argument into a large one.  So does a cast to integers.
 _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
 
-Changes = dict[Var, OpCall]  # variable -> the call that computes it from now on
+Changes = dict[Var, OpCall]  # variable -> the call that computes it after the change
 
 
 @module_pass("fold_scales", at=Stage.ANF, optional=True)
@@ -42,9 +42,9 @@ def fold_scales(module):
     y = conv(x, w); z = multiply(y, s); t = add(z, b)   ->   y = conv(x, w * s); t = add(y, b)
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
-    the same for all results of a filter or column.  Between the product and the factor, constant terms may be added.
-    These terms are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the
-    factor is a single number, so are products of two computed matrices.  Only values that are used once are changed.
+    the same for all results of a filter or column.  Between the product and the factor, constant terms can be added.
+    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the factor is
+    a single number, so are products of two computed matrices.  Only values that are used once are changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
@@ -143,7 +143,8 @@ class _Folder:
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Return the changed call, by its variable, that adds the constant `shift` to the value of `expr`.
+        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return the changed
+        call, by its variable.
 
         `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
         if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
@@ -167,7 +168,7 @@ class _Folder:
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls, by their variables, that multiply the value of `expr` by `factor`.
+        """Change calls so that `expr` is multiplied by `factor`.  Return the changed calls, by their variables.
 
         Return None if the factor cannot be folded.   depth: the maximum number of operators through which the factor is
         moved.
@@ -203,7 +204,8 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Return the changed calls, by their variables, that multiply the matrix product `expr` by `factor`.
+        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return the changed calls, by their
+        variables.
 
         The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
         call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.

@@ -26,9 +26,9 @@ def fuse_attention(function: Function) -> Function:
 
     s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
 
-    Between the first product and the softmax, the program may multiply the scores by a number, add a bias, and mask
-    scores with a `where`.  Between the softmax and the second product, a `where` may replace NaN by 0, or rows whose
-    scores are all -inf.
+    Between the first product and the softmax, the program can multiply the scores by a number, add a bias, and mask
+    scores with a `where`.  Between the softmax and the second product, a `where` can replace NaN by 0, or rows whose
+    scores are all -inf by 0.
 
     The pass applies if the dtype is f32, the intermediate values have no other users, and a single query or value
     vector has few elements.
@@ -113,7 +113,7 @@ class _Match:
             or not _fits(scores.q, scores.k, v)
             or call.tensor_type.known_shape[:-2] != softmax.tensor_type.known_shape[:-2]
         ):
-            return None  # the same scores for several v are computed once
+            return None  # several v share these scores, which are computed only once
         bias = constant(0.0, F32) if scores.bias is None else scores.bias
         attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
         return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)

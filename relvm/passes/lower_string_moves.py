@@ -75,7 +75,7 @@ def _moved(binding: Binding, call: OpCall, known: dict[Expr, Moved]) -> list[Bin
             places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
     attributes = dict(call.attributes)
     if call.op is ops.pad and attributes["mode"] == "constant":
-        attributes["value"] = -1  # the empty string
+        attributes["value"] = -1  # position -1 is the empty string
     moved = call.op(*(places.get(arg, arg) for arg in call.args), **attributes)
     positions = _bound(f"{binding.var.name}_places", moved, origins, bindings)
     known[binding.var] = positions, sources

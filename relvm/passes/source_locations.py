@@ -143,7 +143,7 @@ def _trail(part: Node, function: str) -> _Trail:
         return trail
     trail.bound += (param.origins for param in part.params)
     result = part.body
-    if isinstance(result, Block):  # its bindings are separate parts
+    if isinstance(result, Block):  # the bindings of the block are separate parts
         trail.used.append((result.origin,) if result.origin else ())
         result = result.result
     trail.visit(result, _Result(function))
@@ -165,7 +165,7 @@ def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
                     users.setdefault(origin, {})[user] = None
     taken: Taken = {}
     for origin in order:
-        handed = {**taken.pop(origin, {}), origin: None}  # complete, because users come after the values that they use
+        handed = {**taken.pop(origin, {}), origin: None}  # complete, because users follow the values that they use
         for user in users.get(origin, ()):
             heirs = taken.setdefault(user, {})
             if len(heirs) < MOST:

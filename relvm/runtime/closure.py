@@ -32,7 +32,7 @@ class Closure(Callable):
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
     def argument(self, k: int) -> str:
-        """Return the name of argument k in messages."""
+        """Return the name of argument k for messages."""
         return f"{self.name}: argument {k}"
 
     def __repr__(self) -> str:

@@ -232,7 +232,7 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
 class _Opened:
     def __init__(self, items: Sequence[Any]) -> None:
         self.is_list = isinstance(items, list)
-        self.items = tuple(items)  # a copy, because a subclass may change or report another length
+        self.items = tuple(items)  # a copy, because a subclass can change or report another length
         self.words = new_words(len(self.items))
         self.filled = 0
         self.owned: list[int] = []

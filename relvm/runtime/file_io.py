@@ -169,8 +169,8 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
     temporary file is removed.
 
     The data is first synced to the disk, so that after a system crash `path` is either the old or the new file.  If the
-    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  The next process that writes `path`
-    removes such files if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
+    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  When `path` is written again, such files
+    are removed if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
 
     Raises
     ------

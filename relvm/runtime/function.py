@@ -101,11 +101,11 @@ class Function(Closure):
         return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
 
     def argument(self, k: int) -> str:
-        """Return the name of argument k in messages, or its number if it has no name."""
+        """Return the name of argument k for messages, or its number if it has no name."""
         return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 
     def is_set(self) -> RelvmArgumentError:
-        """Return the error for a direct call of the function while its inputs are pre-bound."""
+        """Return the error that is raised if the function is called directly while its inputs are pre-bound."""
         return RelvmArgumentError(
             f"{self.name}: the inputs are already set; run it with invoke_stateful({self.name!r}), or call"
             f" clear_input({self.name!r}) first"
@@ -165,7 +165,7 @@ class SavedFunction:
         raise uncopyable(self)
 
     def is_complete(self) -> RelvmArgumentError:
-        """Return the error for a call with arguments: all arguments are already bound."""
+        """Return the error that is raised if a call passes arguments, because all arguments are already bound."""
         return RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
 
     def __repr__(self) -> str:

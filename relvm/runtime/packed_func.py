@@ -21,7 +21,8 @@ Provider = Callable[[str], Callable[..., Any] | None]
 class _Named(HostFunction):
     """The context object that the C callback of a registered function receives.
 
-    A call looks up the Python function that is registered under the name at the time of the call.
+    It contains the name, not the function: each call looks up the Python function that is then registered under the
+    name.
     """
 
     __slots__ = ("address",)

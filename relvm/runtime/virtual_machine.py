@@ -62,9 +62,9 @@ class VirtualMachine(Displayed):
         control characters in strings escaped.
     num_threads
         The maximum number of threads that work on a kernel at once, including the calling thread.  Results do not
-        depend on this number.  None: the environment variable RELVM_NUM_THREADS, or the number of processors of this
-        process.  All machines of a process share one team of threads.  While the team works for one machine, other
-        machines run kernels on their own thread only.
+        depend on this number.  The default is RELVM_NUM_THREADS, or else the number of processors of this process.  All
+        machines of a process share one team of threads.  While the team works for one machine, other machines run
+        kernels on their own thread only.
     max_bytes
         The maximum memory in use by a run at any time, without the value stack, or 0 for no limit.  Python objects
         created for the result count, but arrays created by Python functions do not.  A run beyond the limit raises

@@ -337,9 +337,10 @@ def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
 
 
 def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
-    """Check that an array has the dtype and shape of the input or output `info`.
+    """Raise RelvmTypeError or RelvmShapeError if an array does not have the dtype and shape of the input or output
+    `info`.
 
-    Raise RelvmTypeError or RelvmShapeError if not.   what: the name of the array in messages.
+    what: the name of the array in messages.
     """
     if array.dtype != dtype_of(info.dtype).numpy:
         raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")

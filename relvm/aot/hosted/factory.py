@@ -57,8 +57,8 @@ class ExecutorFactory(AotLibrary):
     def get_params(self) -> dict[str, np.ndarray]:
         """Return the constants of the program, by their names in C.
 
-        The result is empty if the library was loaded from a file, because a file contains the constants only as machine
-        data.
+        The result is empty if the library was loaded from a file, because a file contains the constants only in
+        compiled form.
         """
         return {} if self._program is None else self._program.params
 

@@ -244,8 +244,7 @@ class LoweredModule:
 class Port:
     """An input or output of the entry.
 
-    name: its name in C.   value: for a tensor, the number of the storage that holds it; for a scalar or a size, its
-    variable.
+    name: its name in C.   value: for a tensor, the number of its storage.  For a scalar or a size, its variable.
     """
 
     name: str

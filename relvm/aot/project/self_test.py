@@ -131,7 +131,7 @@ def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: di
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
-    assert isinstance(port.value, int)  # `_values` leaves sizes out
+    assert isinstance(port.value, int)  # `_values` omits sizes
     storage = entry.storages[port.value]
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if dtype_of(array.dtype) != storage.dtype:

@@ -393,8 +393,8 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """Return the name of the C function for an intrinsic: a function of the runtime, of a header in csrc/codegen, or of
-    <math.h>."""
+    """Return the name of the C function for an intrinsic.  It is declared in the runtime, in a header in csrc/codegen,
+    or in <math.h>."""
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     if name == "fma":

@@ -44,7 +44,8 @@ Ints = tuple[int, ...] | None
 def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
     """Check the attributes `strides`, `pads` and `dilations` of operator `op`, and return its window.
 
-    sizes: the extent of the window along each spatial axis.   Defaults for None: strides and dilations 1, pads 0.
+    sizes: the extent of the window along each spatial axis.   If strides or dilations are None, they are 1.  If pads is
+    None, there is no padding.
 
     Raises
     ------

@@ -102,7 +102,7 @@ class LhsInt8:
 @value_record
 class Prepacked:
     """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  Each panel is stored row by row.
-    The last panel may be narrower than the others."""
+    The last panel can be narrower than the others."""
 
     buffer: Buffer
     start: Scalar

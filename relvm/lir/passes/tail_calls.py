@@ -48,7 +48,7 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
     if not isinstance(value, Register):
         return body
     while before and isinstance(before[-1], ResetStatement) and before[-1].register != value.index:
-        before.pop()  # not needed: a tail call releases all registers
+        before.pop()  # the tail call releases these registers, too
     match before:
         case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions

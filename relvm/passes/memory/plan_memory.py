@@ -44,7 +44,7 @@ def plan_memory(module: Module) -> Module:
     z = kernel relu_f32(y)  ->   _ = run relu_f32(y, y)
                                  z = y
 
-    Tensors that are not needed at the same time may share a storage, by the rules of
+    Tensors that are not needed at the same time can share a storage, by the rules of
     relvm/passes/memory/buffer_reuse.py.  The pass insert_kills adds the release of a storage after its last use.
     """
     kernels = dict(module.kernels)
