@@ -6,10 +6,10 @@ model, with one thread:
 - first s: the time from the model file to the first result, without imports, in a new process with an empty cache.  For
   ONNX Runtime, it is the time of creating a session and of its first run.
 - again s: the time of a whole new process, with the build in the cache.  Both runtimes read their inputs from a .npz
-  file.  The figure is the median of three processes.
+  file.
 - steady ms: the median time of a run.  The runtimes take turns in one process.
 
-Each ratio is relvm's time divided by ONNX Runtime's.
+The first two figures are medians of three processes.  Each ratio is relvm's time divided by ONNX Runtime's.
 """
 
 from __future__ import annotations
@@ -61,22 +61,24 @@ def _times(name: str) -> tuple[dict[str, float], dict[str, float], dict[str, flo
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, **model.cases()[0])
-        environment = os.environ | {"RELVM_CACHE_DIR": folder, "RELVM_CC": "none"}
+        environment = os.environ | {"RELVM_CC": "none"}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that Python has compiled all imported packages
 
-        def child(what: str, who: str) -> Any:
+        def child(what: str, who: str, cache: str) -> Any:
             command = [sys.executable, "-m", "benchmarks.start_child", what, who, str(model.path()), str(inputs)]
-            done = subprocess.run(command, cwd=_ROOT, env=environment, check=True, capture_output=True, text=True)
+            own = environment | {"RELVM_CACHE_DIR": f"{folder}/{cache}"}
+            done = subprocess.run(command, cwd=_ROOT, env=own, check=True, capture_output=True, text=True)
             return json.loads(done.stdout)
 
         def whole(who: str) -> float:
             started = time.perf_counter()
-            child("again", who)
+            child("again", who, "0")
             return time.perf_counter() - started
 
-        first = {who: child("first", who) for who in RUNTIMES}
-        again = {who: statistics.median(whole(who) for _ in range(_PROCESSES)) for who in RUNTIMES}
-        return first, again, child("steady", "both")
+        rounds = range(_PROCESSES)
+        first = {who: statistics.median(child("first", who, str(i)) for i in rounds) for who in RUNTIMES}
+        again = {who: statistics.median(whole(who) for _ in rounds) for who in RUNTIMES}
+        return first, again, child("steady", "both", "0")
 
 
 if __name__ == "__main__":
