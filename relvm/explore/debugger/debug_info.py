@@ -214,7 +214,7 @@ class ProgramCode:
                 self.values.setdefault(name, []).extend(places)
 
     def find(self, name: str) -> FunctionCode | KernelCode | None:
-        """Return the function or kernel `name`, or None if it has no instructions."""
+        """Return the function or kernel `name`, or None if there is none with instructions."""
         return self.functions.get(name) or self.kernels.get(name)
 
     @cached_property

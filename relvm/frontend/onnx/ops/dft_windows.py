@@ -120,10 +120,12 @@ def _parts(x: TensorExpr) -> int:
 
 
 def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
-    """Return the DFT matrix: the contribution of each part of each element to each part of each frequency.
+    """Return the DFT matrix, of shape (elements, parts, frequencies, 2).
 
-    Its shape is (elements, parts, frequencies, 2).   length: the length of the transform.   size: the number of
-    elements of the signal, of which at most `length` are used.   parts: 1 for a real signal, 2 for a complex one.
+    Its product with a signal (elements, parts) is the spectrum (frequencies, 2).  Parts are real and imaginary parts.
+
+    length: the length of the transform.   size: the number of elements of the signal, of which at most `length` are
+    used.   parts: 1 for a real signal, 2 for a complex one.
 
     Raises
     ------
