@@ -23,7 +23,7 @@ _HOUSEKEEPING = tuple(_BUILTIN + name for name in ("alloc_", "check_", "match_",
 
 @dataclass(frozen=True, eq=False)
 class FunctionCode:
-    """The instructions of a function, and where they come from.
+    """The instructions of a function, with their source locations.
 
     Attributes
     ----------

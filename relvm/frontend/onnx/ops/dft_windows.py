@@ -45,7 +45,7 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Transforms one axis.  The last axis holds the real part and, for complex numbers, the imaginary part."""
+    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part."""
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
