@@ -88,7 +88,10 @@ REFUSED = {
 
 
 def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
-    """Return a list of the result of an exported function: empty if there is no compiler, or the export rejected."""
+    """Return a list with the result of an exported function.
+
+    The list is empty if there is no compiler, or if the export is rejected.
+    """
     program = export(module, name)
     if program is None or find_compiler() is None:
         return []

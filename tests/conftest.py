@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print the seconds of each folder, and those of its slowest files."""
+    """Print the time of each folder in seconds, and the times of its slowest files."""
     if not terminalreporter.config.getoption("--times"):
         return
     seconds: Counter[str] = Counter()

@@ -89,10 +89,10 @@ def run_everywhere(
     packed: Mapping[str, Callable] | None = None,
     tolerance: float = 1e-5,
 ) -> Any:
-    """Return the result of the reference interpreter, after checking that every mode and target gives the same.
+    """Return the result of the reference interpreter, after checking that every mode and target has the same result.
 
-    The modes of one target must agree bit for bit, so must kernel bytecode and native kernels, and an export
-    (tests/ahead.py) with the mode "compiled"; floats may be `tolerance` apart from the reference, relative to the
+    Results must be bit-identical for all modes of a target, for kernel bytecode and native kernels, and for an export
+    (tests/ahead.py) and the mode "compiled".  Floats may differ from the reference by `tolerance`, relative to the
     largest value.
     """
     for packed_name, function in (packed or {}).items():

@@ -89,8 +89,10 @@ def stage_of(test: str) -> str:
 
 
 def may_hold(stage: str, path: Path) -> bool:
-    """Return whether a file or folder, relative to tests/, may hold tests of the stage.  Any may for `full`, or for
-    another marker expression."""
+    """Return whether a file or folder, relative to tests/, can contain tests of a stage.
+
+    stage: the value of `-m`.  The result is True for `full`, and for any other marker expression.
+    """
     name = path.as_posix()
     files = [entry.partition("::")[0] for entry in _LISTED.get(stage, (name,))]
     return name == "." or any(f"{name}/".startswith(f"{file}/") or f"{file}/".startswith(f"{name}/") for file in files)

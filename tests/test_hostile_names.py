@@ -117,7 +117,7 @@ def hostile_executable(name: str, path: Path) -> None:
     b.get().save(path)
 
 
-# ---- each function alone ----
+# ---- single functions ----
 
 
 def test_c_takes_all_names_as_comments_strings_and_identifiers(tmp_path: Path) -> None:

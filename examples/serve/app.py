@@ -1,4 +1,4 @@
-"""The endpoints: those of the Open Inference Protocol, and GET /metrics."""
+"""The endpoints of the Open Inference Protocol, and GET /metrics."""
 
 from __future__ import annotations
 

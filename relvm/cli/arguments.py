@@ -58,9 +58,10 @@ def file_name(text: str) -> str:
 
 
 def picture_file(text: str) -> str:
-    """Check the value of --roofline, and return it.  Reject a model, as in `--roofline model.onnx`.
+    """Check the value of --roofline, and return it.  Raise an error if the value is the path of a model.
 
-    The value of --roofline is optional, so argparse takes a model that follows it as the value.
+    This happens in `relvm run --roofline model.onnx`: the value of --roofline is optional, so argparse uses the model
+    as the value.
     """
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, SOURCE_SUFFIXES
 

@@ -52,7 +52,7 @@ class Prompt(cmd.Cmd):
         self.prompt = "(relvm) " if sys.stdin.isatty() else ""
         self.intro = f"{function} has not started yet; `help` lists the commands" if sys.stdin.isatty() else None
 
-    # ---- what stops a run ----
+    # ---- breakpoints ----
 
     def do_break(self, text: str) -> None:
         """break WHERE [in FUNCTION]: stop there; without WHERE: list the breakpoints.
@@ -120,7 +120,7 @@ class Prompt(cmd.Cmd):
         """quit: leave the debugger."""
         return True
 
-    # ---- looking ----
+    # ---- inspection ----
 
     def do_where(self, text: str) -> None:
         """where: print the call stack, the innermost function first."""
@@ -168,7 +168,7 @@ class Prompt(cmd.Cmd):
             self.default(text)
         super().do_help(text)
 
-    # ---- for all of these ----
+    # ---- parsing and errors ----
 
     do_b, do_r, do_c, do_s, do_n = do_break, do_run, do_continue, do_step, do_next
     do_sk, do_nk = do_stepk, do_nextk

@@ -14,11 +14,11 @@ from relvm.runtime.file_io import complete_file, read_text
 
 
 def format_files(options: argparse.Namespace) -> int:
-    """Format files in place.  With --check, only name those that would change, and return 1 if there is one.
+    """Format files in place, and return the exit status.
 
-    A file that cannot be formatted is reported, does not stop the others, and makes the result 1.
-
-    The file `-` is standard input, whose formatted text is printed.
+    With --check, only print the names of files that would change, and return 1 if there are any.  A file that cannot be
+    formatted is reported, and the result is then 1.  Other files are still formatted.  The file `-` means standard
+    input: the formatted text is printed.
     """
     if "-" in options.files:
         if len(options.files) > 1 or options.check:
@@ -38,7 +38,7 @@ def format_files(options: argparse.Namespace) -> int:
 
 
 def _format_file(file: str, *, is_check: bool) -> bool:
-    """Format a file, or only name it, and return whether its text changes."""
+    """Format a file and return whether its text changes.  With `is_check`, only print the name of a changed file."""
     if Path(file).suffix != ".relvm":
         raise RelvmArgumentError(f"{file}: expected a .relvm file")
     text = read_text(file)

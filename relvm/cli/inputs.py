@@ -173,7 +173,7 @@ _USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
 
 
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:
-    """Read the inputs that --input gives, and return them by their names in the model.
+    """Read the inputs from the values of --input, and return them by their names in the model.
 
     settings: the values of --input.   names: the input names of the model.   params: the parameters in the signature.
     """

@@ -41,7 +41,8 @@ def read_module(options: argparse.Namespace) -> Module:
 
 
 def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
-    """Check that the model file exists.  Return its path, and the sizes that --dim gives to dimensions of the model.
+    """Check that the model file exists.  Return its path, and the sizes of its dimensions from --dim.
+
     Raise FileNotFoundError, or the RelvmArgumentError of `read_module`."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
@@ -56,8 +57,11 @@ def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tup
 
 
 def chosen_target(options: argparse.Namespace) -> str:
-    """Return the target that --target chooses.  `auto` means "c" if there is a C compiler.  Otherwise it means
-    "bytecode", and a note is printed on standard error."""
+    """Return the target for the value of --target.
+
+    `auto` means "c" if there is a C compiler.  Otherwise it means "bytecode", and a note is printed on
+    standard error.
+    """
     if options.target != "auto":
         return options.target
     if find_compiler() is not None:

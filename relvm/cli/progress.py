@@ -14,8 +14,8 @@ _INTERVAL_SECONDS = 0.5
 class Progress:
     """A progress line, which is shown while a block runs, and removed afterwards.
 
-    It appears after a second, and only where `has_progress` allows it.  Nothing that the block prints is lost, but it
-    begins on the row of the line.
+    The line appears after a second, and only if `has_progress` is true.  Text that the block prints begins on the row
+    of the progress line.
 
     Parameters
     ----------

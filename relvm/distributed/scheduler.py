@@ -33,7 +33,7 @@ _COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reu
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a batch.  error: the reason why there is no result; its `__cause__` is the original error."""
+    """The outcome of a batch.  error: why there is no result, or None.  Its `__cause__` is the original error."""
 
     batch: Batch | FileBatch
     result: Any = None

@@ -211,7 +211,10 @@ class DebugAdapter:
         return {"breakpoints": self._replace_breakpoints(names, is_line=False)}
 
     def _replace_breakpoints(self, places: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
-        """Replace the breakpoints at lines, or those at names, and return what the editor shows of each."""
+        """Replace all breakpoints at lines, or all at names, by breakpoints at `places`.
+
+        Return their descriptions for the editor.
+        """
         debugger = self._debugger()
         for made in list(debugger.breakpoints):
             if made.where.isdecimal() == is_line:

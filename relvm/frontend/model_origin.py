@@ -29,7 +29,7 @@ def onnx_origin(
 
 @functools.cache
 def _onnx_version() -> str:
-    """Return the name and version of the installed onnx package."""
+    """Return a string with the version of the installed onnx package."""
     spec = find_spec("onnx")
     if spec is None or spec.origin is None:
         return "onnx"

@@ -38,7 +38,7 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read a varint.  Return its value and the position behind it."""
+    """Read a varint.  Return its value and the position after it."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

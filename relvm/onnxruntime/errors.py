@@ -1,4 +1,4 @@
-"""Exceptions with the names and messages of those in onnxruntime.capi.onnxruntime_pybind11_state.
+"""Exceptions with the same names and messages as in onnxruntime.capi.onnxruntime_pybind11_state.
 
 relvm raises them in the same cases as ONNX Runtime.  If an error of relvm caused such an exception, the exception has
 the error as its `__cause__`.
@@ -42,7 +42,7 @@ class Status(Exception):
 
     @classmethod
     def of(cls, message: str) -> Status:
-        """Return the error with the prefix that ONNX Runtime gives to messages."""
+        """Return an error whose message begins with the prefix that ONNX Runtime adds."""
         return cls(f"[ONNXRuntimeError] : {cls.number} : {cls.name} : {message}")
 
 

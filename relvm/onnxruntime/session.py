@@ -458,9 +458,10 @@ class InferenceSession:
     # ---- building ----
 
     def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return a model for a call in which inputs give different sizes to the same symbolic dimension.
+        """Return the model for a call.
 
-        In this model, the names of such dimensions are mere hints, as in ONNX Runtime.
+        If inputs have different sizes for the same symbolic dimension, it is another variant of the model, in which the
+        names of such dimensions are mere hints, as in ONNX Runtime.
         """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))

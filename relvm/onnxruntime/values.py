@@ -106,7 +106,7 @@ def expect_cpu(device_type: str) -> None:
 
 
 class OrtValue:
-    """A tensor, a sequence, a map, or nothing.
+    """A tensor, a sequence, a map, or an empty optional value.
 
     A tensor shares the memory of the array that it is made of.
 

@@ -101,7 +101,7 @@ quit
     assert re.search(r"^b0    x +f32\[2\] \[-1.,  2.\]$", shown, re.MULTILINE)
     assert re.search(r"^\* 0: add_f32:2 .*\n  1: main:", shown, re.MULTILINE)
     assert "step\nin main, model.relvm:" in shown
-    assert "stepk: go on" in shown and "nextk: go on" in shown
+    assert "stepk: continue" in shown and "nextk: continue" in shown
 
 
 def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:

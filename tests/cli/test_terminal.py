@@ -78,8 +78,7 @@ def test_where_there_are_colors(
 
 
 def colors_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], list[str]]:
-    """Run the command with colors, and return the lines that it prints on standard output, and those on standard
-    error."""
+    """Run the command with colors, and return the printed lines of standard output and of standard error."""
     main(arguments)
     out, error = capsys.readouterr()
     return out.splitlines(), error.splitlines()

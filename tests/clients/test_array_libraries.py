@@ -1,4 +1,4 @@
-"""PyTorch and JAX: array_libraries.py runs in an environment that has both.  `pytest -m clients` runs this."""
+"""Run array_libraries.py in an environment with PyTorch and JAX.  `pytest -m clients` includes this test."""
 
 from __future__ import annotations
 

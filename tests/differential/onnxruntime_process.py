@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from frontend.onnx_models import onnx
 
-SECONDS = 20  # a run takes no longer
+SECONDS = 20  # time limit of a run
 
 
 class OnnxRuntimeRefusal(Exception):

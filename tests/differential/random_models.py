@@ -41,9 +41,9 @@ class Sketch:
         return self.number(0, 99) < percent
 
     def data(self, rank: tuple[int, int] = (1, 5), dtype: str = "float32") -> str | None:
-        """Choose a value of this dtype and of a rank in this range, and return its name, or None if there is none.
+        """Choose a value with the given dtype and a rank in the given range.
 
-        Later values are chosen more often.
+        Return its name, or None if there is none.  Later values are chosen more often.
         """
         fits = [n for n, a in self.arrays.items() if a.dtype == dtype and rank[0] <= a.ndim <= rank[1]]
         return fits[max(self.number(0, len(fits) - 1), self.number(0, len(fits) - 1))] if fits else None

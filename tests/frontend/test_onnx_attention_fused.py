@@ -95,7 +95,7 @@ def test_multi_head_attention_with_a_past() -> None:
 
 
 def test_packed_tensors() -> None:
-    """Packed tensors give the results of unpacked ones.  ONNX Runtime supports them on other devices only."""
+    """Packed tensors have the same results as unpacked ones.  ONNX Runtime supports them only on other devices."""
     q, every = numbers(BATCH, KEYS, WIDTH), numbers(BATCH, KEYS, HEADS, 3, SIZE)
     first, *others = (np.ascontiguousarray(every[:, :, :, i]).reshape(BATCH, KEYS, WIDTH) for i in range(3))
     for plain, packed in (([first, *others], [every]), ([q, *others], [q, every[:, :, :, 1:]])):

@@ -65,7 +65,7 @@ def trees(count: int, depth: int, modes=MODES[:1], nan: bool = False) -> tuple[d
 
 
 def says(prefix: str, leaves, targets, low: float = -1.0) -> dict:
-    """Return the attributes that give each leaf a random weight for each target."""
+    """Return the attributes with a random weight for each leaf and each target."""
     rows = [(t, n, target, float(RANDOM.uniform(low, 1))) for t, n in leaves for target in targets]
     columns = zip(*rows, strict=True)
     return {

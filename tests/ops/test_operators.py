@@ -177,7 +177,7 @@ def test_mistakes_are_listed_for_each_operator(name):
 
 
 def outputs_of(sample: Sample, result) -> list[tuple[TensorType, np.ndarray]]:
-    """Return the results of the sample, each tensor with its type.  A result may be a tuple."""
+    """Return the tensors in the result of a sample, each with its type.  result: a tensor or a tuple."""
     type_ = static_result(sample)
     fields, parts = (type_.fields, result) if isinstance(type_, TupleType) else ((type_,), (result,))
     return [(field, np.asarray(part, field.dtype.numpy)) for field, part in zip(fields, parts, strict=True)]

@@ -39,7 +39,7 @@ def i(*values: int) -> np.ndarray:
 
 
 CASES = [
-    # the element count of a view, alone and fused with what follows
+    # the element count of a view, alone and fused with the next operator
     Case("def main(x: f32[n, 6], y: f32[b]) = reshape(x, shape(b, 2, 3))", (f(1, 6), f(3)), (f(2, 6), f(2)), "6 .* 18"),
     Case(
         "def main(x: f32[n, 6], y: f32[b]) = relu(reshape(x, shape(b, 2, 3)))",

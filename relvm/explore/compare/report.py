@@ -79,8 +79,7 @@ class Comparison(Displayed):
         return self.first is None
 
     def __getitem__(self, name: str) -> ComparisonRow:
-        """Return the row of the value `name`, the first one if several have the name.  Raise RelvmNameError if there is
-        none."""
+        """Return the first row of a value with the given name.  Raise RelvmNameError if there is none."""
         found = next((row for row in self.rows if row.name == name), None)
         if found is None:
             raise RelvmNameError(f"no value {name} in the comparison{known_names(str(name), self._names())}")

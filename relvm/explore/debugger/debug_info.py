@@ -23,7 +23,7 @@ _HOUSEKEEPING = tuple(_BUILTIN + name for name in ("alloc_", "check_", "match_",
 
 @dataclass(frozen=True, eq=False)
 class FunctionCode:
-    """The instructions of a function, and where they come from.
+    """The instructions of a function, with their source locations.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class ProgramCode:
                 self.values.setdefault(name, []).extend(places)
 
     def find(self, name: str) -> FunctionCode | KernelCode | None:
-        """Return the function or kernel `name`, or None if it has no instructions."""
+        """Return the function or kernel `name`, or None if there is none with instructions."""
         return self.functions.get(name) or self.kernels.get(name)
 
     @cached_property

@@ -52,7 +52,7 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
 
 
 def draw_legend(axes: Axes) -> None:
-    """Draw the legend below the chart, where it covers nothing."""
+    """Draw the legend below the chart, so that it does not cover the chart."""
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=8, frameon=False)
 
 

@@ -34,7 +34,7 @@ def page(
     views
         The stages.
     graph
-        The page of a graph, which opens over the stages, or "".
+        The HTML page of a graph, which the page can show in front of the stages, or "".
     graph_stage
         Name of the stage whose values the graph shows.
     timeline

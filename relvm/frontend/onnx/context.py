@@ -65,7 +65,9 @@ class Imported:
 
 
 class ImportContext(ABC):
-    """The context of a graph being imported.  The context of a subgraph sees the values of the enclosing graph."""
+    """The context of a graph being imported.  The context of a subgraph sees the values of the enclosing graph.
+
+    The parameter `here` of its methods is the beginning of error messages."""
 
     def __init__(
         self,

@@ -39,9 +39,10 @@ def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
-    """Return a number for each axis: `numbers[i]` if entry i of the vector `axes` is the axis, otherwise `otherwise`.
+    """Return a number for each axis of a tensor, given numbers for some of the axes.
 
-    found: the result of `matches` for `axes`.
+    found: the result of `matches` for a vector of axes.   numbers: a number for each entry of this vector.   otherwise:
+    the number for axes that are not in the vector.
     """
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
     return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
@@ -83,7 +84,7 @@ def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
 
 
 def along(x: TensorExpr, axis: TensorExpr) -> TensorExpr:
-    """Reshape x to three axes: the merged axes before `axis`, the axis itself, and the merged axes behind it.
+    """Reshape x to three axes: the merged axes before `axis`, the axis itself, and the merged axes after it.
 
     The shape of x must be known.  The order of the elements stays the same.   axis: a tensor of one element.
     """

@@ -1,4 +1,4 @@
-"""Reading of ONNX model files: protobuf parses the graph, and the weights stay in the bytes of the file.
+"""Reading of ONNX model files: protobuf parses the graph, and weights are used directly from the bytes of the file.
 
 A file is read once, completely, so later changes of the file do not affect the module.  Weights are most of a model's
 bytes.  To avoid copying them again, the initializers' raw_data is removed before protobuf parses the model.  Each

@@ -169,9 +169,9 @@ def with_margins(
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 in front and 1 behind.
+    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 before and 1 after the axis.
 
-    before, after: the number of copies in front of and behind each axis.
+    before, after: the number of copies before and after each axis.
     """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]

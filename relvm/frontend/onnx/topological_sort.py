@@ -42,7 +42,7 @@ def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
 
 
 def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the sets of outputs to which single nodes of a sorted graph contribute, without duplicates.
+    """Return, for the nodes of a sorted graph, the sets of outputs to which a node contributes, without duplicates.
 
     outputs: names of outputs.   A set is a tuple of indices in `outputs`, in increasing order.
     """

@@ -585,7 +585,7 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
 
 
 def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
-    """Return the parameters of a function.  Raise RelvmSyntaxError if they are not all plain positional parameters."""
+    """Return the parameters of a function.  Raise RelvmSyntaxError if a parameter is not a plain positional one."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)

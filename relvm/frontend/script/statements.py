@@ -321,7 +321,7 @@ class StatementTranslator(LoopTranslator):
         self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
 
     def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
-        """Translate the branches of an if.  Return the paths that reach its end, and both blocks.
+        """Translate the branches of an if.  Return the paths that reach its end, and the blocks of both branches.
 
         live: the names used after the if.
         """

@@ -33,7 +33,7 @@ SCRIPT_FUNCTIONS = (
 
 @value_record
 class ScriptFunctionName:
-    """The value of a name in SCRIPT_FUNCTIONS: a callable of scripts that is neither an operator nor a function."""
+    """The value of a name in SCRIPT_FUNCTIONS, such as `packed`.  Scripts translate calls of it in a special way."""
 
     name: str
 

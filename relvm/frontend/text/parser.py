@@ -121,7 +121,7 @@ class _Parser(KernelReader):
     """The parser of a module.
 
     scopes: the variables of each scope by name, innermost scope last.  The outermost scope has the module's constants.
-    own_names: the variables of the enclosing local functions, by the names after `fn`.
+    own_names: the variables of the enclosing local functions, by the functions' own names, which follow `fn`.
     runs: the runs of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
     without_type: the last call without a result type.  If it is the value of a binding with a type, it gets that type.

@@ -1,4 +1,4 @@
-"""Tell speech from silence; the state goes from chunk to chunk."""
+"""Tell speech from silence; the state is passed from chunk to chunk."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return bool tensors, each of which tells whether a query can attend to a key, judged only by their positions.
+    """Return bool tensors that restrict, by their positions only, which keys a query can attend to.
 
     queries, keys: the numbers of queries and keys.   past: the number of past keys, which precede the first query.
     """

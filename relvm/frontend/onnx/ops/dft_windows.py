@@ -45,7 +45,7 @@ def _window(node: OnnxNode) -> Expr:
 
 @converts("DFT")
 def _dft(node: OnnxNode) -> Expr:
-    """Transforms one axis.  The last axis holds the real part and, for complex numbers, the imaginary part."""
+    """Transforms one axis.  The last axis contains the real part and, for complex numbers, the imaginary part."""
     x = TensorExpr(node, node.known_shape(0))
     rank, inverse, onesided = len(x.shape), bool(node.attribute("inverse", 0)), bool(node.attribute("onesided", 0))
     if node.opset >= 20 and node.has(2):
@@ -120,10 +120,12 @@ def _parts(x: TensorExpr) -> int:
 
 
 def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
-    """Return the DFT matrix: the contribution of each part of each element to each part of each frequency.
+    """Return the DFT matrix, of shape (elements, parts, frequencies, 2).
 
-    Its shape is (elements, parts, frequencies, 2).   length: the length of the transform.   size: the number of
-    elements of the signal, of which at most `length` are used.   parts: 1 for a real signal, 2 for a complex one.
+    Its product with a signal (elements, parts) is the spectrum (frequencies, 2).  Parts are real and imaginary parts.
+
+    length: the length of the transform.   size: the number of elements of the signal, of which at most `length` are
+    used.   parts: 1 for a real signal, 2 for a complex one.
 
     Raises
     ------

@@ -135,7 +135,7 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Divides each vector along the axis by its norm.  A vector of norm 0 gives zeros."""
+    """Divides each vector along the axis by its norm.  The result for a vector of norm 0 is zeros."""
     x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")

@@ -281,7 +281,7 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
 
 
 def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
-    """Reshape a vector with one number for each filter to broadcast with `trailing` axes behind the filters.
+    """Reshape a vector with one number for each filter to broadcast with `trailing` axes after the axis of filters.
 
     One element becomes a scalar.
     """

@@ -161,9 +161,9 @@ def _is_exact(scale: float) -> bool:
 
 
 def _ratio(scale: float) -> Fraction:
-    """Return a scale as a fraction: a simple fraction such as 3 / 5 that rounds to the scale as f32, if there is one.
+    """Return a scale as a fraction.
 
-    Otherwise return the exact value of the number.
+    If a simple fraction such as 3 / 5 rounds to the scale in f32, return this fraction, otherwise the exact value.
     """
     short = Fraction(scale).limit_denominator(LARGEST_DENOMINATOR)
     return short if np.float32(float(short)) == np.float32(scale) else Fraction(scale)
@@ -280,7 +280,7 @@ def _unless_same(
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """Return how often each element along an axis is repeated, or None if they are not repeated equally often.
+    """Return how often each element along an axis is repeated, or None if elements are not repeated equally often.
 
     dim: the size of the axis.   how: the coordinate_transformation_mode.   rounding: the nearest_mode.
     """
