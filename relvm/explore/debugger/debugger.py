@@ -452,10 +452,7 @@ class Debugger(Displayed):
         return tuple(RegisterValue(k, name, shown_value(value), f"r{k}") for k, name, value in self._held(number))
 
     def _held(self, number: int) -> list[tuple[int, str, Any]]:
-        """Return the number, name and value of each register of frame `number` that has a value.
-
-        Values are not copied.
-        """
+        """Return the number, name and value, uncopied, of each register of frame `number` that has a value."""
         code, instruction = self._code_at(number)
         if code is None:
             return []
