@@ -64,7 +64,7 @@ def _attributes(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RelvmArgumentError(f"the attributes of a kernel are not JSON: {error}") from None
+        raise RelvmArgumentError(f"the attributes of a kernel are not valid JSON: {error}") from None
     if not isinstance(found, dict):
         raise RelvmArgumentError(f"the attributes of a kernel must be a JSON object, got {type(found).__name__}")
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}

@@ -362,7 +362,7 @@ def index(value: Operand) -> Scalar:
 def cast(value: Operand, dtype: DType) -> Scalar:
     """Return a conversion of `value` to `dtype`, or `value` itself if it has that dtype already."""
     if dtype.is_string:
-        raise RelvmTypeError("a kernel cannot convert to str")
+        raise RelvmTypeError("a value cannot be converted to str inside a kernel")
     if isinstance(value, int | float):
         fits = isinstance(value, int) and dtype.is_integer and dtype.limits[0] <= value <= dtype.limits[1]
         if (dtype.is_float or fits) and not isinstance(value, bool):

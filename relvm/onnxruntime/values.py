@@ -55,7 +55,7 @@ def _dtype(wanted: Any) -> np.dtype:
     """Return the dtype of an element type given as a NumPy type or as a number of TensorProto.DataType."""
     if isinstance(wanted, int) and not isinstance(wanted, bool):
         if not 0 < wanted < len(ELEMENT_TYPES):
-            raise InvalidArgument.of(f"unknown element type {wanted}; expected a number of onnx.TensorProto.DataType")
+            raise InvalidArgument.of(f"unknown element type {wanted}; expected a value of onnx.TensorProto.DataType")
         return numpy_dtype(ELEMENT_TYPES[wanted])
     dtype = np.dtype(wanted)
     return STRINGS if dtype.kind in "UT" else dtype

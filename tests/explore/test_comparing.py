@@ -225,7 +225,7 @@ def test_mistakes_are_named(module: Module, model: ModelProto) -> None:
     for modes, message in [
         (["reference", "compild"], "did you mean compiled"),
         (["reference"], "at least two"),
-        (["reference", "onnxruntime"], "'onnxruntime' is not available; expected modes among"),
+        (["reference", "onnxruntime"], "'onnxruntime' is not available; expected one or more of"),
     ]:
         with pytest.raises(RelvmArgumentError, match=message):
             compare(module, X, True, modes=modes)

@@ -129,7 +129,7 @@ def _quantize(node: OnnxNode) -> Expr:
     if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
         raise RelvmUnsupportedError(
             f"output_dtype is {named} and the zero point has dtype {dtype};"
-            " both must be the same dtype of at most 16 bits"
+            " they must be the same dtype, of at most 16 bits"
         )
     if same := bytes_again(node, x, scale, zero, dtype):
         return same
