@@ -253,7 +253,8 @@ def _expect_modes(modes: Sequence[str], known: Sequence[str]) -> None:
         expect_type("modes", mode, str, "a mode name")
         if mode not in known:
             raise RelvmArgumentError(
-                f"modes: {mode!r} is not available; expected one or more of {', '.join(known)}{near_matches(mode, known)}"
+                f"modes: {mode!r} is not available; expected one or more of {', '.join(known)}"
+                f"{near_matches(mode, known)}"
             )
     if len(set(modes)) < 2 or len(set(modes)) < len(modes):
         raise RelvmArgumentError(f"modes: expected at least two distinct modes, got {', '.join(modes) or 'none'}")

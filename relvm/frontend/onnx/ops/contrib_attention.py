@@ -150,7 +150,9 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
     match len(mask.shape):
         case 1:
             if node.type(index).known_shape[0] != node.type(0).known_shape[0]:
-                raise RelvmUnsupportedError(f"mask has type {mask.type}, expected one length per batch element")
+                raise RelvmUnsupportedError(
+                    f"mask has type {mask.type}, expected a tensor with the sequence length of each batch element"
+                )
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
             return iota(node, 1, 1, 1, keys) < lengths
         case 2 | 3 as rank:
