@@ -92,7 +92,7 @@ def test_a_kernel_in_numpy_takes_only_attributes_of_its_operator() -> None:
 @pytest.mark.parametrize("attributes", ['"{"', '"[]"', '"3"', '"' + "[" * 100_000 + '"'])
 def test_attributes_that_are_no_json_object_are_refused(attributes: str) -> None:
     machine = machine_of(NEGATIVE.format(attributes=attributes, out="r3"))
-    with pytest.raises(RelvmArgumentError, match="kernel (are not valid JSON|must be a JSON object)"):
+    with pytest.raises(RelvmArgumentError, match=r"kernel (are not valid JSON|must be a JSON object)"):
         machine["main"](np.ones(3, np.uint8))
 
 
