@@ -359,6 +359,7 @@ class _Printer:
         return self.facts_of(scalar)[1]
 
     def facts_of(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
+        """Return the results of `locals_in` and `has_load`.  They are computed once for each expression."""
         facts = self.facts.get(scalar)
         if facts is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
