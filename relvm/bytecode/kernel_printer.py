@@ -52,8 +52,10 @@ def _printing(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return the enclosing loops of each instruction, outermost first.  A loop is represented by the number of its
-    first instruction."""
+    """Return the loops that enclose each instruction, outermost first.
+
+    A loop is represented by the index of its first instruction.  Only the outermost _LOOPS loops are listed.
+    """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)
     for place, step in enumerate(program.code):

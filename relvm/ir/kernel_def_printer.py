@@ -91,10 +91,10 @@ class _Printer:
         return loops, f"{kind}({', '.join(bounds)})"
 
     def definition(self, value: kd.Scalar) -> str:
-        """Return the text of the value of a `let`, or of the operand of a cast.  No other operand determines the dtype
-        there.
+        """Return the text of the value of a `let`, or of the operand of a cast.
 
-        Therefore, a literal is printed with its dtype, unless this is the default dtype of its value.
+        In these places, no other operand determines the dtype of a literal.  A literal is therefore printed with its
+        dtype, unless this is the default dtype of its value.
         """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
@@ -136,8 +136,9 @@ class _Printer:
         raise AssertionError(f"cannot print {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
-        """Return the text of `scalar`, the first operand of an operation.  If all operands are literals, it includes
-        the dtype.
+        """Return the text of `scalar`, the first operand of an operation.
+
+        If all operands are literals, the text of `scalar` includes its dtype, because no other operand determines it.
 
         others: the other operands of the same dtype.   outer: as in `scalar`.
         """

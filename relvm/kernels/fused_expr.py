@@ -85,8 +85,9 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`.
 
-    of: the IR variable whose element the tree computes, then the variables that only move its arguments.   key: the IR
-    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
+    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
+    transpositions, through which the tree reads its operands.   key: the IR value and the indices of the element.
+    Trees with equal keys compute the same element and can share the result.
     """
 
     of: tuple[Var, ...]
@@ -105,7 +106,8 @@ class ReduceExpr(FusedExpr):
     """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
     number of reduced elements.
 
-    of: the IR variable whose element the tree computes, then the variables that only move its argument.
+    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
+    transpositions, through which the tree reads its operands.
     """
 
     of: tuple[Var, ...]
@@ -194,7 +196,8 @@ class FusedExprBuilder:
         Raises
         ------
         NotFusable
-            The indices of a view cannot be computed, or a member has a lowering rule that cannot be a tree.
+            The indices of a view cannot be computed, or an operator of the group has a lowering rule that cannot be
+            expressed as a tree.
         """
         key = (expr, at)
         if key not in self.grown:
@@ -236,16 +239,18 @@ class FusedExprBuilder:
         raise NotFusable
 
     def _moved(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Return `tree`.  Record that `var`, the result of an operator that only moves elements, has this tree as an
-        element."""
+        """Record that `tree` also computes an element of `var`, and return `tree`.
+
+        var: the result of an operator that only moves elements.
+        """
         self.moves[tree] = (*self.moves.get(tree, ()), var)
         return tree
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """Return a leaf of a tree: an element of the buffer of `expr`, or a constant.
 
-        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
-        buffer.
+        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
+        be a view of the buffer.
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
@@ -254,8 +259,8 @@ class FusedExprBuilder:
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
         """Return the load of an element of a buffer.
 
-        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
-        buffer.
+        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
+        be a view of the buffer.
         """
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):

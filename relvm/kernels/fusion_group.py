@@ -73,7 +73,7 @@ class Group:
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """Symbolic dimension of a tensor that the kernel reads or writes -> kernel variable."""
+        """The kernel variable for each symbolic dimension of the tensors that the kernel reads or writes."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -287,10 +287,12 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """Return the positions in `inputs` of the inputs that the output may overwrite.  Each element of such an input is
-    read only to compute the output element that replaces it.
+    """Return the inputs that the output may overwrite, as indices into `inputs`.
 
-    root: the loops over the output.   out, tree: the place where an element of the output is stored, and its tree.
+    Each element of such an input is read only to compute the output element that replaces it.
+
+    root: the loops over the output.   out: the leaf at which an element of the output is stored.   tree: the tree that
+    computes this element.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
@@ -336,8 +338,10 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_`, with numbers in place of the kernel variables.  The keys of corresponding values in
-    equal kernels are equal, even if their variables have different names.
+    """Return a key of `type_` in which numbers stand for the kernel variables.
+
+    The names of the variables therefore do not matter: corresponding values of two groups with the same kernel have
+    equal keys.
 
     type_: the type of a value of the group.   number: a dimension of the tensors that the kernel reads and writes ->
     the number of its kernel variable.

@@ -1,10 +1,10 @@
 """Lowering of kernel definitions to loop IR.
 
-Lowering adds index checks, gives integer divisions by 0 a defined result, and clears outputs that are possibly not
-written completely.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py) is not checked at run
-time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end the kernel while
-other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent and contain no
-checks.
+Lowering adds index checks, gives integer divisions by 0 a defined result, and sets outputs to 0 first if the kernel may
+leave some of their elements unwritten.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py)
+is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end
+the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent
+and contain no checks.
 """
 
 from __future__ import annotations
@@ -142,8 +142,10 @@ class _Lowering:
                 self.loop(statement)
 
     def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
-        """Return the value of an assignment, lowered.  If the assignment is a reduction, the value has the form that
-        loop IR expects."""
+        """Lower `value`, which is assigned to `variable`.
+
+        If the assignment is a reduction, return the form that loop IR expects, such as x + -a for x - a.
+        """
         match value:
             case kd.Operation("sub", (first, second)) if first is variable:  # in a reduction, x - a is a sum of -a
                 return self.locals[variable] + -self.scalar(second)

@@ -49,7 +49,10 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
         return {number for name in names for number in provenance.values.get(name, ())}
 
     def own(statement: Statement) -> set[int]:
-        """Return the numbers of the operators that a statement without nested statements belongs to."""
+        """Return the operators that `statement` was generated from, as indices into `provenance.members`.
+
+        `statement` must have no nested statements.
+        """
         match statement:
             case Let(local) | Assign(local):
                 target = local.name

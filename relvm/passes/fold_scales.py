@@ -259,8 +259,10 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return a factor for the weights that has the same effect as `factor` has on the first argument, or None if there
-    is none."""
+    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
+
+    Return None if there is no such factor of the weights.
+    """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):

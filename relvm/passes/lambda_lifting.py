@@ -123,9 +123,10 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return the references that replace the functions in `known` where these are used as values, by variable.
+        """Return a mapping from variables of local functions to references to the lifted functions.
 
-        Functions that capture values are omitted, because they become closures.
+        The references replace these variables where they are used as values.  Functions that capture values are
+        omitted, because they become closures.   known: the local functions in scope.
         """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 

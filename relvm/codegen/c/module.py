@@ -124,8 +124,10 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
 
 
 def without_kernels(module: LirModule) -> LirModule:
-    """Return the module without its kernels, for programs whose kernels are in kernel bytecode.  Kernels are then
-    called through the function table."""
+    """Return the module without its kernels, for a program that contains them as kernel bytecode instead.
+
+    Direct calls of kernels become calls through the function table.
+    """
 
     def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(map(statement, body))

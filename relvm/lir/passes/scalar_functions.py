@@ -164,8 +164,8 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
 
 
 def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Return whether every register that the routine reads has a type, and its calls match the parameters of the
-    callees.
+    """Return whether the types of all registers that the routine reads are known, and its calls pass the types that the
+    callees expect.
 
     The routine must also write its result, and must not contain resets of registers.
     """
