@@ -285,11 +285,10 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a mask: a strip of bools that are true where both `outer`, another mask, and the condition `scalar`
-        hold.
+        """Return a mask, a strip of bools, for the condition `scalar`.
 
-        outer: the other mask, or None if there is none.   inverted: whether the mask is true where the condition is
-        false.
+        outer: another mask, or None.  The returned mask is true only where `outer` is also true.   inverted: whether to
+        negate the condition.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)

@@ -75,9 +75,9 @@ class _Printer:
                 yield f"{indent}}}", ()
 
     def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return nested loops that can be printed as one loop, and the text of their kind and bounds.
+        """Return the loops that are printed together with `loop` as one loop, and the text of their kind and bounds.
 
-        Directly nested loops from 0 to sizes or literals are printed as one `grid` loop.
+        Directly nested loops, all of which are plain (see `_is_plain`), are printed as one `grid` loop.
         """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
@@ -169,7 +169,8 @@ def _is_zero(scalar: kd.Scalar) -> bool:
 def _is_plain(loop: kd.For) -> bool:
     """Return whether a loop can be part of a grid: a `range` loop from 0 whose end contains only sizes and literals.
 
-    Such an end has the same value before all loops of the grid.
+    A grid states all ends before its loops begin.  An end that contains only sizes and literals has the same value
+    there.
     """
     parts = kd.parts_of(loop.stop)
     return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -48,7 +48,10 @@ class FusedExpr:
 
 @dataclass(eq=False)
 class BufferLoad(FusedExpr):
-    """The element `buffer.flat[start + sum of counter * stride]`."""
+    """The element `buffer.flat[start + sum of counter * stride]`.
+
+    strides: a loop -> the distance, in elements, by which the position moves in one iteration.
+    """
 
     buffer: Buffer
     strides: dict[LoopAxis, AnyDim]
@@ -60,8 +63,10 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """A BufferLoad with `index * step` added to its position.   index: the tree that computes an index along an axis of
-    size `size`.  A negative index counts from the end."""
+    """An element whose position depends on data.  `index * step` is added to the position of a BufferLoad.
+
+    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
+    """
 
     index: FusedExpr
     size: AnyDim
@@ -311,7 +316,10 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Convert indices into a result to indices into an argument of shape `shape`, which is broadcast to the result."""
+    """Convert the indices of an element of a result to the indices of the argument's element that is broadcast to it.
+
+    at: the indices in the result.   shape: the shape of the argument.
+    """
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 

@@ -212,8 +212,8 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the place where an element is stored, and its tree.
-        grower: the builder of the trees.
+        root: the loops over the outputs.   pairs: for each output, the leaf at which an element is stored, and the tree
+        that computes it.   grower: the builder of the trees.
         """
         if self.product is None:
             return None

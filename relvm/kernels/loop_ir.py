@@ -232,8 +232,8 @@ class Loop(Statement):
 
 @record
 class Parallel(Statement):
-    """A parallel loop over [0, count).  Threads run the body on parts [first, last) of this range.  Each part except
-    the last has at least `grain` iterations.
+    """A parallel loop over [0, count).  Each thread runs the body for one or more subranges, called parts: the body
+    processes the iterations [first, last).  Each part except the last has at least `grain` iterations.
 
     The effect of an iteration does not depend on the part that contains it.  The body does not assign locals that are
     declared outside the body, and it contains no Fail and no other Parallel.

@@ -143,8 +143,8 @@ class _Folder:
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return the changed
-        call, by its variable.
+        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return a dict from
+        its variable to the changed call.
 
         `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
         if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
@@ -168,7 +168,7 @@ class _Folder:
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that `expr` is multiplied by `factor`.  Return the changed calls, by their variables.
+        """Change calls so that `expr` is multiplied by `factor`.  Return a dict from variables to their changed calls.
 
         Return None if the factor cannot be folded.   depth: the maximum number of operators through which the factor is
         moved.
@@ -204,8 +204,8 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return the changed calls, by their
-        variables.
+        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return a dict from variables to
+        their changed calls.
 
         The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
         call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.

@@ -57,8 +57,8 @@ def lambda_lifting(module: Module) -> Module:
 class _Lifted:
     """A lifted local function.
 
-    reference: a reference to the new function of the module.   captured: the values that the local function captures:
-    variables, then at most one shape.
+    reference: a reference to the new function of the module.   captured: the captured variables, then a shape that
+    consists of the captured dimension variables, if there are any.
     """
 
     reference: FunctionRef

@@ -106,8 +106,10 @@ def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
 
 
 def opening_unit() -> str:
-    """Return the text of a translation unit that contains no kernels, only the function that opens the library.  The
-    first unit of `print_c` contains the same function."""
+    """Return the text of a translation unit with the function that opens the library, but without kernels.
+
+    The first unit of `print_c` contains the same function.
+    """
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
 
 

@@ -314,8 +314,11 @@ class _PanelMatmul:
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """Call body(columns) to generate code for a panel of `columns` columns.  If the number of columns of the last
-        panel is unknown, generate code for several numbers, and select one at run time."""
+        """Generate code for a panel by calling body(columns) for each number of columns that the panel can have.
+
+        If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
+        last panel is unknown, it is rounded up to one of WIDTHS.
+        """
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:

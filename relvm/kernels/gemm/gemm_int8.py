@@ -88,8 +88,10 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
 
 
 def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
-    """Generate code that adds `depth` bytes of x, from flat position `start` on, with `move` added to each byte.
-    Return the variable that contains the sum."""
+    """Generate code that sums `depth` bytes of x, from flat position `start` on.  Return the variable with the sum.
+
+    move: a number that is added to each byte.
+    """
     total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))

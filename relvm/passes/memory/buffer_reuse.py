@@ -141,8 +141,8 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """Return the size of a tensor in bytes.  If its dimensions are bounded, this is the largest size, otherwise a
-    symbolic size."""
+    """Return the size of a tensor in bytes.  If all its dimensions are bounded, this is the largest possible size.
+    Otherwise it is a symbolic size."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape

@@ -86,8 +86,10 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """Return the known fields of tuples: those in `around`, which are of enclosing blocks, and those of tuples that
-    `block` binds."""
+    """Return the known fields of the tuples that `block` and its enclosing blocks bind.
+
+    around: the known fields of the tuples of enclosing blocks.
+    """
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
