@@ -76,7 +76,7 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
     """Return the signature of an executable, or of its portable program if `portable` is set.
 
-    The errors are those of `decode`.
+    Raise the same errors as `decode`.
     """
     with _malformed():
         sections = unpack_sections(buffer)

@@ -47,7 +47,7 @@ def debug_section(
     compiled
         The names of the functions that are native code.
     source
-        The module from which the program is built if it is built for debugging, otherwise None.
+        The source module of the program if the program is built for debugging, otherwise None.
     """
     section: dict[str, dict[str, Any]] = {}
     for kernel in lir.kernels:

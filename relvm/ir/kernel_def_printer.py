@@ -169,8 +169,8 @@ def _is_zero(scalar: kd.Scalar) -> bool:
 def _is_plain(loop: kd.For) -> bool:
     """Return whether a loop can be part of a grid: a `range` loop from 0 whose end contains only sizes and literals.
 
-    A grid states all ends before its loops begin.  An end that contains only sizes and literals has the same value
-    there.
+    The text of a grid states the ends of all loops before the first loop begins.  Sizes and literals have the same
+    values at that point.
     """
     parts = kd.parts_of(loop.stop)
     return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -175,7 +175,7 @@ class FusedExprBuilder:
     Parameters
     ----------
     members
-        The operator calls of the group, by the variable to which the result of each is bound.
+        A mapping from each variable that the group computes to the operator call that computes it.
     type_of
         A function that returns the type of an IR value.  The dimensions of the type are integers, or expressions of the
         kernel's variables.

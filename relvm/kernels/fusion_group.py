@@ -30,7 +30,7 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group.
 
-    members: the operator calls, in order, by the variable to which the result of each is bound.   results: the
+    members: a variable that the group computes -> the operator call that computes it, in program order.   results: the
     variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it is empty, the
     names of the operators are used.
 
@@ -44,7 +44,8 @@ class Group:
 
     @cached_property
     def args(self) -> tuple[Expr, ...]:
-        """The tensors that the kernel reads, in order of first use.  Scalar constants are part of the kernel."""
+        """The tensors that the kernel reads, in order of first use.  Scalar constants are omitted, because the code of
+        the kernel contains them."""
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)

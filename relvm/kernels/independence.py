@@ -14,8 +14,7 @@ _REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
-    """Return the variables into which a `simd` loop reduces.  Each is mapped to its reduction function: add, mul, max
-    or min.
+    """Return the reduction variables of a `simd` loop.  Each is mapped to its reduction function: add, mul, max or min.
 
     Raises
     ------
@@ -180,8 +179,8 @@ def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
     """Return whether `part`, an operand in a bound of an inner loop, can have different values in different iterations
     of the outer `simd` loop.
 
-    own: the variables defined in the `simd` loop.  The counters of inner loops do not count, because the bounds of
-    these loops are themselves required to be the same in each iteration.
+    own: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary, because the
+    bounds of these loops must also be the same in each iteration.
     """
     return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
 

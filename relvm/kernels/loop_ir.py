@@ -125,8 +125,10 @@ class Size(Scalar):
 
 @record
 class Load(Scalar):
-    """The element `buffer[indices]`.  If there is a single index and the rank of the buffer is not 1, the index is a
-    flat row-major position."""
+    """The element `buffer[indices]`.
+
+    indices: the index along each axis, or a single item, which is the flat row-major position.
+    """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]

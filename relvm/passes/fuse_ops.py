@@ -118,7 +118,7 @@ def _candidates(
     place: dict[Expr, int],
     refused: set[int],
 ) -> list[int]:
-    """Return the bindings that can be added to the group `members`, as indices, in the order in which to try them.
+    """Return the indices of the bindings that can be added to the group `members`, in the order in which to try them.
 
     refused: the bindings that must not be added.   calls, users, place: as in `_grow`.
     """

@@ -230,7 +230,7 @@ def _captured(
     A function captures the values that it uses, and the values that the functions it uses capture.
 
     known: the lifted functions in scope.   outer: for each function, the dimension variables of the surrounding
-    function against which its parameters are checked.
+    function whose values are needed to check the arguments of calls.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -266,7 +266,11 @@ def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Compute the transitive closure: add to the needs of each function those of the functions that it uses."""
+    """Compute the transitive closure of `needs`: what a function needs, and what the functions that it uses need.
+
+    needs: for each function, the keys of a dict, which is updated.   uses: for each function, the functions that it
+    uses.
+    """
     changed = True
     while changed:
         changed = False
@@ -285,10 +289,10 @@ def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVa
     """Return the dimension variables that `local` need not capture, because other values determine them.
 
     These are the variables that captured values bind, and the variables that parameters or checks inside the function
-    bind.  In the second case, variables in `outer` are excluded: they must be captured, so that the parameters can be
-    checked against them.
+    bind.  In the second case, variables in `outer` are excluded: they must be captured, because arguments are compared
+    with their values.
 
-    outer: the dimension variables of the surrounding function against which the parameters are checked.
+    outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
     """
     given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):

@@ -204,8 +204,8 @@ class _Lowering:
     def value(self, expr: Expr, scope: _Scope) -> Expr:
         """Return the lowered form of `expr`, an atom.
 
-        The lowered form of a removed variable is its replacement.  That of a symbolic shape or dimension is the
-        variable with its value.  If this variable does not exist yet, its binding is appended to the block of `scope`.
+        A removed variable becomes its replacement.  A symbolic shape or dimension becomes the variable with its value.
+        If this variable does not exist yet, its binding is appended to the block of `scope`.
         """
         match expr:
             case Var():

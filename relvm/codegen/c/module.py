@@ -151,8 +151,8 @@ def print_c(
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
     places: for debugging, the indices of the bytecode instructions that correspond to the statements of each routine
-    (Bytecode.places), otherwise None.  Code for debugging has all values in registers, and makes all calls through the
-    virtual machine.
+    (Bytecode.places), otherwise None.  Code for debugging keeps all values in registers, and makes all calls through
+    the virtual machine.
     """
     kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]

@@ -110,8 +110,10 @@ def flip_of(dtype: DType) -> int:
 
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
-    """Return the zero point of bytes of dtype `dtype` after the bytes are converted to unsigned.   zero: their zero
-    point before that."""
+    """Return the zero point of bytes after their conversion to unsigned.
+
+    dtype, zero: the dtype and the zero point of the bytes before the conversion.
+    """
     return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 

@@ -286,9 +286,9 @@ def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
 
 
 def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
-    """Return the indices of the points at which an arena would exceed the limit.
+    """Return the indices of the points at which more than `limit` bytes would be allocated.
 
-    others: the bytes that are allocated in addition to the arena at each point.
+    others: the bytes that are allocated at each point, without the arena.   arena_bytes: the size of the arena.
     """
     return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 
