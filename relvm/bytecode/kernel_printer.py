@@ -38,10 +38,9 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """A context manager that raises RelvmFormatError if the kernel program `name` refers to a table entry that does not
-    exist.
+    """A context manager that raises RelvmFormatError if the code in its block raises IndexError.
 
-    The code in the block raises IndexError for such a reference.
+    This is the case if the kernel program `name` refers to a table entry that does not exist.
     """
     try:
         yield

@@ -74,7 +74,7 @@ class KernelProgram:
 
 
 def decode_kernel(content: bytes | memoryview) -> KernelProgram:
-    """Convert bytes that `KernelProgram.encode` returned back to a program.
+    """Return the program that is encoded in `content`, as by `KernelProgram.encode`.
 
     Raises
     ------

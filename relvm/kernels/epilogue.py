@@ -43,8 +43,8 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The place where partial sums are stored: the first output if its dtype is that of the contraction, otherwise
-        None."""
+        """The leaf of the first output, where partial sums can be stored, or None if its dtype is not that of the
+        contraction."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 

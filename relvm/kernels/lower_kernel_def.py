@@ -175,10 +175,10 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether the two are proven to be equivalent.
+        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether this was possible.
 
-        If they are not, emit nothing.  A loop that reduces floats is never equivalent, because the order of the
-        additions would change.
+        If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats is never
+        equivalent, because the order of the additions would change.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
             return False
@@ -400,7 +400,7 @@ class _Lowering:
         return ir.Intrinsic(kd.MATH[function], values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down; 0 if y is 0."""
+        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `named`."""
         x, y = self.named(x, guard), self.named(y, guard)
         if not x.dtype.is_signed:
             return _quotient(x, y)
@@ -410,7 +410,7 @@ class _Lowering:
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y; 0 if y is 0."""
+        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `named`."""
         x, y = self.named(x, guard), self.named(y, guard)
         rest = self.named(_remainder(x, y), guard)
         if not x.dtype.is_signed:

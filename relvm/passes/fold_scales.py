@@ -43,8 +43,9 @@ def fold_scales(module):
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms can be added.
-    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the factor is
-    a single number, so are products of two computed matrices.  Only values that are used once are changed.
+    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  A factor that is
+    a single number is also moved through products of two computed matrices.  Only values that are used once are
+    changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.

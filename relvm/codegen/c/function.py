@@ -301,7 +301,7 @@ def _is_split(body: tuple[Statement, ...]) -> bool:
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """Return `line` with a change: if the C code in it fails, it reports instruction `place` to the virtual machine.
+    """Return `line`, changed so that a failure in it reports instruction `place` to the virtual machine.
 
     line: a line of C that begins with RVM_TRY.   place: the index of an instruction, or None to return `line`
     unchanged.

@@ -80,8 +80,8 @@ class SequenceBatch:
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """A context manager that opens a loop over all sequences, and yields step t of a sequence.  This includes
-        sequences that have fewer than t + 1 steps."""
+        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.  This
+        includes sequences that have fewer than t + 1 steps."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)

@@ -286,8 +286,8 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     """Return, for each axis of the result of `call`, the corresponding axis of the argument.
 
-    An axis of size 1 that a view inserts has the item None.  If `call` is a view that does more than insert, remove or
-    move axes of size 1, return None.
+    If `call` is a view, axes of size 1 in its result have None instead.  If it is a view that does more than insert,
+    remove or move axes of size 1, return None.
     """
     if call.op is ops.transpose:
         return order_of(call)

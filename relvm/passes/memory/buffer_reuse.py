@@ -228,7 +228,7 @@ class _Timeline:
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run(self, point: int) -> int:
-        """Return the number of the run that contains a point."""
+        """Return a number that identifies the run that contains `point`."""
         return bisect_right(self.run_starts, point)
 
     def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
