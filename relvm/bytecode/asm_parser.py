@@ -112,8 +112,7 @@ class _Line:
         return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
 
     def index(self, letter: str) -> int:
-        """Parse a token that consists of a letter and an index.  For example, return 12 for the token `c12` and the
-        letter c."""
+        """Parse a token that consists of `letter` and an index, such as `c12`, and return the index."""
         return self.convert(f"{letter} and a number", lambda token: _index(token, letter))
 
     def list(self, opening: str, closing: str, item: Callable[[], Any]) -> list:
@@ -132,9 +131,10 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A line of the text, together with the following lines that belong to it.
+    """A statement: a line of the text, and the lines below it that belong to it.
 
-    block: the contents of following lines that begin with `|`.   instructions: the instructions of a function.
+    block: the lines below that begin with `|`, without the `|`.   instructions: the lines below that are instructions,
+    if the statement begins a function.
     """
 
     line: _Line

@@ -53,7 +53,8 @@ def as_text(program: Program) -> str:
 def listing(program: Program) -> str:
     """Return the program as text for people.  Unlike the result of `as_text`, it cannot be parsed.
 
-    Parts of several lines are shortened to `| ...`: long tensors, native code, a portable program, source and JSON.
+    Adjacent lines that begin with `|` are replaced by a single line `| ...`.  Such lines contain long tensors, native
+    code, a portable program, source or JSON.
     """
     lines: list[str] = []
     for line in _lines(program):
@@ -100,7 +101,7 @@ def quoted(name: str) -> str:
 
 
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
-    """Return the text of one instruction, without its number.
+    """Return the text of one instruction, without its index in the function.
 
     names: the names of the functions in the function table, in the text form that `quoted` returns.
     """

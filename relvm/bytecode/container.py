@@ -55,8 +55,8 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
     Parameters
     ----------
     sections
-        The parts of each section, by the name of the section.  A part is bytes or a 1-d uint8 array.  Each part is
-        placed at a multiple of 64 bytes.
+        A mapping from the name of each section to its contents, a sequence of parts.  A part is bytes or a 1-d uint8
+        array, and is placed at a multiple of 64 bytes.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """Return read-only views of the known sections of the executable `buffer`, by name.  The errors are those of
+    """Return read-only views of the known sections of the executable `buffer`, by name.  Raise the same errors as
     `section_places`."""
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_places(view).items()}

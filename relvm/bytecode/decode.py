@@ -62,9 +62,10 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program in an executable.   sections: the sections of the executable.
+    """Return the sections of the portable program that an executable contains.
 
-    If the portable program has no section `data` of its own, its section `data` is that of the executable.
+    sections: the sections of the executable.  If the portable program has no section `data`, it uses that of the
+    executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
@@ -75,7 +76,7 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
     """Return the signature of an executable, or of its portable program if `portable` is set.
 
-    The errors are those of `decode`.
+    Raise the same errors as `decode`.
     """
     with _malformed():
         sections = unpack_sections(buffer)
@@ -84,7 +85,8 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _malformed() -> Iterator[None]:
-    """A context manager that converts the exceptions raised when malformed bytes are decoded to RelvmFormatError."""
+    """A context manager that raises RelvmFormatError instead of the errors that occur while malformed bytes are
+    decoded."""
     try:
         yield
     except RelvmFormatError:
@@ -197,10 +199,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction.  A jump distance in words is converted to the index of the target
-    instruction.
+    """Return the operands of an instruction, with a jump distance converted to the index of the target instruction.
 
-    start: the position of the instruction.   indices: the position of an instruction -> its index.
+    name: the opcode.   start: the position of the instruction, in words.   indices: the position of each instruction,
+    in words -> its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

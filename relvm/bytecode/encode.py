@@ -114,8 +114,10 @@ def _content_key(elements: np.ndarray) -> tuple[int, int]:
 
 
 def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
-    """Return the parts of each section except `data`, by section name.  The elements of tensors are added to
-    `tensors`."""
+    """Return the contents of each section except `data`, by section name, as parts for `pack_sections`.
+
+    tensors: the builder of the section `data`, to which the elements of tensor constants are added.
+    """
     strings = _Strings()
     code: list[int] = []
     functions = _function_section(program.functions, strings, code)
@@ -164,7 +166,11 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
-    """Return the section `functions`.  The instructions of bytecode functions are appended to `code`."""
+    """Return the bytes of the section `functions`.
+
+    strings: the builder of the section `strings`, to which names are added.   code: the words of the section `code`, to
+    which the instructions of bytecode functions are appended.
+    """
     records: list[bytes] = []
     parameters: list[int] = []
     names: set[str] = set()
@@ -237,7 +243,10 @@ def _argument_word(kind: str, payload: int) -> int:
 
 
 def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors: _Tensors) -> bytes:
-    """Return the section `constants`.  The elements of tensors are added to `tensors`."""
+    """Return the bytes of the section `constants`.
+
+    strings, tensors: the builders of the sections `strings` and `data`, to which the contents of constants are added.
+    """
     records: list[bytes] = []
     dims: list[int] = []
     for index, value in enumerate(constants):

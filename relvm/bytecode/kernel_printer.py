@@ -38,10 +38,9 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """A context manager that raises RelvmFormatError if the kernel program `name` refers to a table entry that does not
-    exist.
+    """A context manager that raises RelvmFormatError if the code in its block raises IndexError.
 
-    The code in the block raises IndexError for such a reference.
+    This is the case if the kernel program `name` refers to a table entry that does not exist.
     """
     try:
         yield
@@ -52,8 +51,10 @@ def _printing(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return the enclosing loops of each instruction, outermost first.  A loop is represented by the number of its
-    first instruction."""
+    """Return the loops that enclose each instruction, outermost first.
+
+    A loop is represented by the index of its first instruction.  Only the outermost _LOOPS loops are listed.
+    """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)
     for place, step in enumerate(program.code):

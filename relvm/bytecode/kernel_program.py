@@ -24,12 +24,12 @@ class KernelProgram:
         The dtype, rank and dimensions of each tensor, inputs first.  A dimension is a size >= 0, or -1 - k for the k-th
         size variable.
     inputs, outputs, sizes
-        The numbers of input tensors, output tensors and size variables.
+        How many input tensors, output tensors and size variables the kernel has.
     constants
         The constants, as 64 bits each.  They are the initial values of the scalar registers that follow the registers
         of the size variables.
     registers
-        The numbers of scalar registers, strip registers and view registers.
+        How many scalar registers, strip registers and view registers the kernel uses.
     arrays
         The offset and the size, in bytes, of each array in the scratch memory.
     code
@@ -74,7 +74,7 @@ class KernelProgram:
 
 
 def decode_kernel(content: bytes | memoryview) -> KernelProgram:
-    """Convert bytes that `KernelProgram.encode` returned back to a program.
+    """Return the program that is encoded in `content`, as by `KernelProgram.encode`.
 
     Raises
     ------

@@ -58,7 +58,7 @@ def constant(index: int) -> Argument:
 
 
 def function(index: int) -> Argument:
-    """Return the argument for the function at `index` of the function table, as a value."""
+    """Return the argument that passes the function at `index` of the function table as a value."""
     return Argument("FUNCTION", index)
 
 
@@ -150,7 +150,8 @@ class FunctionEntry(Displayed):
     parameters
         The names of the parameters, or None for packed functions, which accept any number of arguments.
     registers
-        The number of registers, of which the first are the parameters.  It is 0 for packed functions and kernels.
+        The number of registers, including those of the parameters, which come first.  It is 0 for packed functions and
+        kernels.
     code
         The instructions of a bytecode function.
     symbol
@@ -215,10 +216,10 @@ class Program(Displayed):
         Information for people about each function, by name, as JSON.
         The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
         computes.
-        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}: the number of operations in a call, and the
-        largest number of elements that a call reads of each input (null: all elements).  A sum is a list of terms, or
-        null if it is unknown.  A term [coefficient, [argument, axis], ...] is the product of a number and of sizes of
-        arguments.
+        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}: the number of operations in a call, and for
+        each input, the maximum number of elements that a call reads (null: all elements).
+        A sum is a list of terms, or null if it is unknown.  A term [coefficient, [argument, axis], ...] is the
+        coefficient, multiplied by the size of each listed axis of an argument.
         relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
         The same program without native code, for machines that cannot run the native code, or None.

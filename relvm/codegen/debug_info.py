@@ -18,8 +18,8 @@ code
     For a native function, the text of the corresponding bytecode instructions.  The native code reports its position to
     a debugger as one of these instructions.
 values
-    For a function of the source module, the locations at which a value is bound, by the name of the value.  This
-    includes functions that were inlined everywhere, and so are not in the program.
+    For a function of the source module, a mapping from the name of each value to the source locations at which values
+    of this name are bound.  This includes functions that were inlined everywhere, and so are not in the program.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def debug_section(
     compiled
         The names of the functions that are native code.
     source
-        The module from which the program is built if it is built for debugging, otherwise None.
+        The source module of the program if the program is built for debugging, otherwise None.
     """
     section: dict[str, dict[str, Any]] = {}
     for kernel in lir.kernels:
@@ -68,7 +68,10 @@ def debug_section(
 
 
 def _values(function: Function) -> dict[str, list[str]]:
-    """Return the locations at which each name is bound, including names inside ifs and local functions."""
+    """Return a mapping from each name in `function` to the source locations at which it is bound.
+
+    Names that are bound inside ifs and local functions are included.
+    """
     bound = [item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast)]
     places: dict[str, dict[str, None]] = {}
     for var in bound:

@@ -42,11 +42,12 @@ class Bytecode:
     the routine as the key.
 
     code: the instructions.   comments: for each instruction, the name of the IR value that it computes.   origins: for
-    each instruction, its source locations.   places: for each statement of the routine's C code, in order, the index of
-    the corresponding instruction.  For an `if`, the list contains the conditional jump, the first branch, the jump at
-    the end of the first branch, and the second branch.  The last item is the return instruction.   registers: the
-    number of registers, including a spare one if a condition is constant.   constants: the constants of the module,
-    then constants that only instructions need.
+    each instruction, its source locations.   places: the indices of the instructions that correspond to the statements
+    of the routine's C code, in the order of these statements.  For an `if`, these are the conditional jump, the first
+    branch, the jump at the end of the first branch, and the second branch.  The last item is the return instruction.
+    registers: the number of registers.  If an `if` has a constant condition, this includes a spare register, because
+    the instruction can test only a register.   constants: the constants of the module, then constants that only
+    instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]
@@ -136,8 +137,11 @@ class _Printer:
                     self.conditional(statement)
 
     def conditional(self, statement: IfStatement) -> None:
-        """Emit an `if`: a conditional jump over the first branch, and a jump over the second branch at the end of the
-        first."""
+        """Emit an `if`.
+
+        A conditional jump skips the first branch if the condition is false.  At the end of the first branch, a jump
+        skips the second branch.
+        """
         condition = self.condition(statement.cond)
         test = self.emit(program.unless(condition, 0), origins=statement.origins)
         self.places.append(test)
@@ -158,8 +162,10 @@ class _Printer:
                 self.instructions[place] = self.instructions[instruction.operands[0]]
 
     def condition(self, cond: Operand) -> int:
-        """Return the register that contains a condition.  If the condition is constant, emit a copy of it to a spare
-        register first."""
+        """Return the register that contains the condition `cond`.
+
+        If `cond` is constant, emit a copy of it to a spare register first.
+        """
         if isinstance(cond, Register):
             return cond.index
         self.registers = self.spare + 1
@@ -188,7 +194,8 @@ class _Printer:
         raise AssertionError(f"cannot encode the argument {operand!r}")
 
     def constant(self, value: int | float) -> int:
-        """Return the index of a number in the constant table.  The number does not fit in an argument word."""
+        """Return the index of `value` in the constant table, which holds numbers that do not fit in an argument
+        word."""
         key = (type(value), value.hex() if isinstance(value, float) else value)
         if key not in self.added:
             self.added[key] = len(self.constants)

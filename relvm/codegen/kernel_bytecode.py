@@ -93,7 +93,10 @@ def print_with_sources(kernel: Kernel) -> tuple[KernelProgram, tuple[Statement |
 
 
 def literal_bits(value: bool | int | float, dtype: DType) -> int:
-    """Return the bits of a scalar register that contains `value` in its low bytes, as a number of dtype `dtype`."""
+    """Return the contents of a scalar register that holds `value` as a number of dtype `dtype`.
+
+    The number is in the low bytes of the register.  All other bits are 0.
+    """
     if type(value) is int and dtype.is_integer and dtype.bits >= 8:
         return value & ((1 << dtype.bits) - 1)
     with np.errstate(all="ignore"):
@@ -275,9 +278,11 @@ class _Printer:
         self.close_loop(body, counter, start, stop, top, end)
 
     def blocks(self, loop: Loop) -> None:
-        """Print a loop around a SIMD loop as a loop over blocks of rows, if the rows are short.
+        """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows
+        (relvm/codegen/strip_axis.py).
 
-        If the length of the rows is unknown, print both forms, and code that chooses between them at run time.
+        A row consists of all iterations of the SIMD loop for one iteration of `loop`.  If the length of a row is
+        unknown, also print the two loops as they are, and code that uses them at run time if the rows are too long.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
@@ -298,9 +303,9 @@ class _Printer:
         self.block.code += [past, *long.code, end]
 
     def close_loop(self, body: Block, counter: Reg, start: Reg, stop: Reg, top: Label, end: Label) -> None:
-        """Emit the instructions of a loop over [start, stop) around the code of `body`.
+        """Emit the code of `body` in a loop over [start, stop).
 
-        top, end: the labels at the start of the body and after the loop.
+        counter: the register of the loop counter.   top, end: the labels at the start of the body and after the loop.
         """
         self.emit("loop", counter, start, stop, end)
         self.block.code += [top, *body.code]

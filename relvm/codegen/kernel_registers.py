@@ -66,7 +66,8 @@ class Instruction:
 class Block:
     """A block of code under construction.
 
-    known: the opcode and operands of an instruction without side effects -> the register with its result.
+    known: the results that later instructions can reuse.  The opcode and operands of an instruction without side
+    effects -> the register with its result.
     """
 
     depth: int
@@ -79,7 +80,7 @@ class Block:
 class Affine:
     """A strip of the i64 numbers first, first + step, first + 2 * step...
 
-    row_step: the difference between the first numbers of consecutive rows, if the strip is a block of rows.
+    row_step: if the strip is a block of rows, the difference between the first numbers of consecutive rows.
     """
 
     first: Reg
@@ -91,9 +92,9 @@ StripValue = Reg | Affine  # a scalar register is a strip of equal elements
 
 
 def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
-    """Return the row-major position of an element.
+    """Return the row-major position of an element of `buffer`.
 
-    If there is a single index and the rank of the buffer is not 1, the index already is that position.
+    indices: the index along each axis, or a single item, which is the row-major position itself.
     """
     if len(indices) != len(buffer.shape):
         assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
@@ -203,9 +204,12 @@ class LiveRange:
 def number_registers(
     code: list[Instruction | Label], fixed: Iterable[Reg]
 ) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
-    """Return the numbers of registers and the positions of labels, and the counts of scalar, strip and view registers.
+    """Assign numbers to registers, and positions to labels.
 
-    Scalar registers come first: those of `fixed`, then the others.  Strips follow, then views.
+    Return two items: a dict from each register or label to its number or position, and a tuple of how many scalar,
+    strip and view registers there are.  A position is the index of an instruction.
+
+    Scalar registers are numbered first: those of `fixed`, then the others.  Strips follow, then views.
 
     Strips with disjoint live ranges can share a number, and so can views.  If a loop uses a register that is defined
     before the loop, its live range extends to the end of the loop.
@@ -246,13 +250,13 @@ def number_registers(
 
 
 def _share_numbers(live: dict[Reg, LiveRange], numbers: dict[Reg | Label | int, int], start: int) -> int:
-    """Assign consecutive numbers, beginning with `start`, to registers.  Return the count of different numbers.
+    """Assign consecutive numbers to registers, beginning with `start`.  Return how many numbers are in use.
 
-    live: the live ranges of the registers, sorted by their beginnings.   numbers: the dict to which the numbers are
-    added.
+    live: the live ranges of the registers, sorted by their beginnings.   numbers: the dict to which the registers and
+    their numbers are added.
 
-    Registers with disjoint live ranges share a number if their sizes are equal.  The verifier requires equal sizes for
-    views.
+    Registers with disjoint live ranges share a number if their sizes (LiveRange.size) are equal.  The verifier requires
+    equal sizes for views.
     """
     free: dict[object, list[int]] = {}
     ends: list[tuple[int, int, object, int]] = []  # a heap of (end of the live range, serial, size, number)

@@ -46,9 +46,9 @@ FMA = function_number("fma_f32")
 
 
 class StripPrinter:
-    """Printer of a loop over strips: a SIMD loop, or a loop around short loops (relvm/codegen/strip_axis.py).
+    """Printer of a vectorized loop, in which one iteration processes a strip of iterations of the original loop.
 
-    The code of the body processes a whole strip of iterations.
+    The original loop is a SIMD loop, or a loop around short loops (relvm/codegen/strip_axis.py).
     """
 
     def __init__(self, printer: Any, loop: Loop) -> None:
@@ -243,7 +243,8 @@ class StripPrinter:
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Emit copies of the variables that are views of buffer `stored`.  This is done before a store to the buffer.
+        """Emit copies of the variables that are views of buffer `stored`, because a store to the buffer would change
+        them.
 
         If an output of the kernel can be in the memory of an input, copy all views, because the store can change all of
         them.
@@ -263,7 +264,7 @@ class StripPrinter:
     def emitted(self, op: str, *operands: Reg | int) -> Reg:
         """Return the strip with the result of an instruction without side effects.
 
-        The instruction is emitted only if its result does not exist yet.
+        If an equal instruction was emitted before, reuse its result.  Otherwise emit the instruction.
         """
         key = (op, *operands)
         if key in self.known:
@@ -284,11 +285,10 @@ class StripPrinter:
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
-        """Return a mask: a strip of bools that are true where both `outer`, another mask, and the condition `scalar`
-        hold.
+        """Return a mask, a strip of bools, for the condition `scalar`.
 
-        outer: the other mask, or None if there is none.   inverted: whether the mask is true where the condition is
-        false.
+        outer: another mask, or None.  The returned mask is true only where `outer` is also true.   inverted: whether to
+        negate the condition.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
@@ -342,8 +342,11 @@ class StripPrinter:
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
-        """Return left * right + added.  The instruction adds the product to its destination strip, so `added` is in
-        that strip."""
+        """Return the strip with left * right + added.
+
+        The instruction adds the product to its destination strip.  Therefore `added` is first copied to a new strip,
+        unless nothing else reads the strip that contains it.
+        """
         total = self.strip_of(self.value(added, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):

@@ -201,9 +201,10 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the call that computes a value, as a tuple of four items.
+        """Return the call that computes `value`, as a tuple of four items.
 
-        The items are the name of the function, its arguments, whether it is a kernel, and whether it returns nothing.
+        The items are the name of the called function, the arguments, whether the function is a kernel, and whether it
+        returns nothing.
         """
         match value:
             case PackedCall(name, args):

@@ -429,13 +429,12 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return the number of times that each variable name was used in the current function, as a copy for
-        `restore_names`."""
+        """Return a copy of the use counts of variable names in the current function, which `restore_names` can
+        restore."""
         return Counter(self._frame().names)
 
     def restore_names(self, names: Counter[str]) -> None:
-        """Restore the counts that `names` returned.  Call this after the expressions emitted since then have been
-        discarded."""
+        """Restore the counts that `names` returned, after discarding the expressions that were emitted since then."""
         counts = self._frame().names
         counts.clear()
         counts.update(names)

@@ -23,7 +23,7 @@ class DType:
     name
         The name in the text form: `f32`, `i64`, `bool`.
     index
-        The number of the table row.  It represents the dtype in executables, and in dtype values at run time.
+        The index of the table row.  It represents the dtype in executables, and in dtype values at run time.
     bits
         The size of one element in bits.
     ctype

@@ -47,8 +47,8 @@ def _origin():
 class Expr(Node):
     """Base class of expressions.
 
-    Python's arithmetic operators on typed expressions return expressions.  On tensors they return operator calls, with
-    a Python number as a constant of the tensor's dtype.  On scalars they return scalar arithmetic.
+    Python's arithmetic operators on typed expressions return expressions.  On tensors they return operator calls, and a
+    Python number becomes a constant of the tensor's dtype.  On scalars they return scalar arithmetic.
     """
 
     # None before type inference (`infer_types`).  The annotation omits None, because only the front ends, type

@@ -149,7 +149,7 @@ class _Evaluator:
         return result
 
     def enter(self, callee: Any, args: tuple) -> Any:
-        """Run one function.  Return its result, or a tail call at its end, which is not performed."""
+        """Run one function, except for a tail call at its end.  Return its result, or the tail call."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, InterpretedClosure):

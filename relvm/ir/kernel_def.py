@@ -247,8 +247,8 @@ def default_dtype(value: Number) -> DType:
 
 
 def typed(value: Operand, dtype: DType | None = None) -> Scalar:
-    """Return a number as a literal of `dtype`, or of its default dtype if that is None.  Return any other scalar
-    unchanged.
+    """Return a Python number as a literal of `dtype`.  If `dtype` is None, use the default dtype of the number.  Return
+    a Scalar unchanged.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class KernelDefBuilder:
         self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
 
     def check_dims(self) -> None:
-        """Check that each dimension variable is by itself the size of some axis.
+        """Check that each dimension variable is the size of at least one axis, so that the arguments determine it.
 
         Raises
         ------

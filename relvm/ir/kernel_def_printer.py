@@ -75,9 +75,9 @@ class _Printer:
                 yield f"{indent}}}", ()
 
     def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return nested loops that can be printed as one loop, and the text of their kind and bounds.
+        """Return the loops that are printed together with `loop` as one loop, and the text of their kind and bounds.
 
-        Directly nested loops from 0 to sizes or literals are printed as one `grid` loop.
+        Directly nested loops, all of which are plain (see `_is_plain`), are printed as one `grid` loop.
         """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
@@ -91,10 +91,10 @@ class _Printer:
         return loops, f"{kind}({', '.join(bounds)})"
 
     def definition(self, value: kd.Scalar) -> str:
-        """Return the text of the value of a `let`, or of the operand of a cast.  No other operand determines the dtype
-        there.
+        """Return the text of the value of a `let`, or of the operand of a cast.
 
-        Therefore, a literal is printed with its dtype, unless this is the default dtype of its value.
+        In these places, no other operand determines the dtype of a literal.  A literal is therefore printed with its
+        dtype, unless this is the default dtype of its value.
         """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
@@ -136,8 +136,9 @@ class _Printer:
         raise AssertionError(f"cannot print {type(scalar).__name__}")
 
     def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
-        """Return the text of `scalar`, the first operand of an operation.  If all operands are literals, it includes
-        the dtype.
+        """Return the text of `scalar`, the first operand of an operation.
+
+        If all operands are literals, the text of `scalar` includes its dtype, because no other operand determines it.
 
         others: the other operands of the same dtype.   outer: as in `scalar`.
         """
@@ -168,7 +169,8 @@ def _is_zero(scalar: kd.Scalar) -> bool:
 def _is_plain(loop: kd.For) -> bool:
     """Return whether a loop can be part of a grid: a `range` loop from 0 whose end contains only sizes and literals.
 
-    Such an end has the same value before all loops of the grid.
+    The text of a grid states the ends of all loops before the first loop begins.  Sizes and literals have the same
+    values at that point.
     """
     parts = kd.parts_of(loop.stop)
     return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -22,8 +22,9 @@ _printers: list[Callable[[Any, bool], str]] = []
 def register_printer(printer: Callable[[Any, bool], str]) -> None:
     """Set the function that prints nodes and kernels.
 
-    printer: a function of a node, and of whether to elide long constants.  It is registered here because the printer
-    imports this module, so this module cannot import the printer.
+    printer: a function of two arguments that returns text: the node or kernel, and whether to elide long constants.
+
+    The function is registered here because this module cannot import the printer, which itself imports this module.
     """
     _printers[:] = [printer]
 

@@ -162,7 +162,8 @@ class Traits:
     commutative
         Whether f(x, y) == f(y, x).
     neutral
-        A function that returns, for a dtype, the number e with f(x, e) == x, or None if f has no neutral element.
+        A function from a dtype to the neutral element: the number e with f(x, e) == x.  It is None if f has no neutral
+        element.
     involution
         Whether f(f(x)) == x.
     idempotent
@@ -328,7 +329,7 @@ _inferred: dict[tuple, tuple[Type, _Claims]] = {}  # key: operator, types of arg
 
 
 def forget_inferred_types() -> None:
-    """Clear the cache of inferred types of operator calls, which is useful only within one build."""
+    """Clear the cache of inferred types of operator calls.  Its entries are useful only within one build."""
     _inferred.clear()
 
 
@@ -341,9 +342,10 @@ _NO_TRAITS = Traits()
 
 
 def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
-    """Extend a reference implementation to floats narrower than f32.
+    """Extend `numpy`, a reference implementation, to floats narrower than f32.
 
-    The returned function converts such arguments to f32, computes in f32 and rounds the result to the narrow dtype.
+    The returned function converts arguments of a narrow dtype to f32, calls `numpy`, and rounds its f32 results to the
+    narrow dtype.
     """
 
     @functools.wraps(numpy)

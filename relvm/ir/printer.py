@@ -157,7 +157,7 @@ def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = Fals
 
 
 def _text(item: Printed, elide_constants: bool) -> str:
-    """Return the text with which a node or a kernel is displayed."""
+    """Return the text form of a node or a kernel, as `str` and `repr` display it."""
     match item:
         case Module():
             return print_module(item, elide_constants=elide_constants).removesuffix("\n")

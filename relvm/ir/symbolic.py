@@ -170,7 +170,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result exceeds a limit: on nested operators, on the number of parts, or on the bits of constants.
+        The result exceeds a limit on the nesting of operators, on its size (`dim_size`), or on the bits of constants.
     """
     match function:
         case "add":
@@ -356,7 +356,7 @@ def _expect_narrow(constant: int) -> int:
 
 
 def _expect_small(size: int) -> None:
-    """Raise RelvmUnsupportedError if `size`, the number of parts of a dimension, exceeds `_LARGEST`."""
+    """Raise RelvmUnsupportedError if `size`, the size of a dimension (see `dim_size`), exceeds `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"

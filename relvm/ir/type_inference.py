@@ -154,8 +154,8 @@ def _finish(
 ) -> None:
     """Infer the types of function `name` and add it to `finished`.
 
-    First, finish the functions to which it refers, if their result types are not annotated.   trail: the functions
-    whose inference waits for this one.   stated: as in `infer_types`.
+    If it refers to functions without an annotated result type, finish these first.   trail: the functions whose
+    inference waits for this one, to detect recursion.   stated: as in `infer_types`.
     """
     if name in finished:
         return
@@ -516,9 +516,9 @@ class _Inference:
     def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the result type of a call.
 
-        The types of the arguments determine the values of the callee's dimension variables.  If a variable has no
-        value, shapes in the result type that contain it become unknown.  The variable cannot remain there, because in a
-        recursive call it is also a variable of the caller, with a possibly different value.
+        The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable
+        undetermined, shapes that contain it become unknown in the result type.  They cannot keep the variable: in a
+        recursive call, it is also a variable of the caller, and can have a different value there.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
@@ -542,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Record that the plain dimension variables of `type_` are bound.  Check that its others are already bound."""
+        """Bind the plain dimension variables of `type_`.  Check that its other variables are already bound."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))

@@ -254,9 +254,9 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
 
 
 def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
-    """Return a memoized `function`, with the identity of the type object as the key.  Equal results become one object.
+    """Memoize `function` by the identity of its argument, and return the same object for equal results.
 
-    This is needed because a type can contain the same object many times.
+    A type can contain the same object many times.  `function` then processes this object only once.
     """
     results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, stored to keep the id valid, and its result
     shared: dict[object, Type] = {}
@@ -471,10 +471,10 @@ def _join_inner(
     second: Type | None,
     done: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """Return the list or optional type (`kind`) whose inner type is the join of two inner types, or None if they have
-    no join.
+    """Return the join of two list types or two optional types, or None if they have none.
 
-    An inner type of None is a type without values, as in an empty list.
+    kind: the class of both types.   first, second: the types of their items or values.  None stands for a type without
+    values, as in an empty list.
     """
     if first is None or second is None:
         return kind(first or second)

@@ -11,7 +11,7 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
 class UniqueNames:
-    """A function from objects to unique names.
+    """A callable that returns a unique name for each object.
 
     The result is the object's own name, changed to a valid identifier if necessary.  A number is appended if the name
     is already in use.

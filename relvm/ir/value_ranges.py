@@ -84,8 +84,7 @@ def _pairs(function: str, key: str, value: Any, variables: Mapping[str, list[Dim
 def range_of(dim: AnyDim, ranges: Mapping[DimVar, Range]) -> Range:
     """Return an interval that contains the value of `dim` for all values of its variables within `ranges`.
 
-    The range of a variable that is not in `ranges` is that of all integers if the variable is signed, otherwise of
-    those that are at least 0.
+    A variable without an entry in `ranges` can be any integer if it is signed, otherwise any integer >= 0.
 
     The interval is not always the narrowest, because each occurrence of a variable is treated as a separate variable.
     """

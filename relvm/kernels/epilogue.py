@@ -18,9 +18,9 @@ from relvm.kernels.lowering_rules import LoopAxis
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: the dtype and shape of the contraction's result.   core: the node for an element of this result in the
-    trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, the place where an
-    element is stored, and the tree that computes the element.
+    dtype, shape: the dtype and shape of the contraction's result.   core: the node that stands for an element of this
+    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, the
+    leaf at which an element is stored, and the tree that computes the element.
     """
 
     dtype: DType
@@ -43,8 +43,8 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The place where partial sums are stored: the first output if its dtype is that of the contraction, otherwise
-        None."""
+        """The leaf of the first output, where partial sums can be stored, or None if its dtype is not that of the
+        contraction."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 

@@ -48,7 +48,10 @@ class FusedExpr:
 
 @dataclass(eq=False)
 class BufferLoad(FusedExpr):
-    """The element `buffer.flat[start + sum of counter * stride]`."""
+    """The element `buffer.flat[start + sum of counter * stride]`.
+
+    strides: a loop -> the distance, in elements, by which the position moves in one iteration.
+    """
 
     buffer: Buffer
     strides: dict[LoopAxis, AnyDim]
@@ -60,8 +63,10 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """A BufferLoad with `index * step` added to its position.   index: the tree that computes an index along an axis of
-    size `size`.  A negative index counts from the end."""
+    """An element whose position depends on data.  `index * step` is added to the position of a BufferLoad.
+
+    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
+    """
 
     index: FusedExpr
     size: AnyDim
@@ -85,8 +90,9 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`.
 
-    of: the IR variable whose element the tree computes, then the variables that only move its arguments.   key: the IR
-    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
+    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
+    transpositions, through which the tree reads its operands.   key: the IR value and the indices of the element.
+    Trees with equal keys compute the same element and can share the result.
     """
 
     of: tuple[Var, ...]
@@ -105,7 +111,8 @@ class ReduceExpr(FusedExpr):
     """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
     number of reduced elements.
 
-    of: the IR variable whose element the tree computes, then the variables that only move its argument.
+    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
+    transpositions, through which the tree reads its operands.
     """
 
     of: tuple[Var, ...]
@@ -168,7 +175,7 @@ class FusedExprBuilder:
     Parameters
     ----------
     members
-        The operator calls of the group, by the variable to which the result of each is bound.
+        A mapping from each variable that the group computes to the operator call that computes it.
     type_of
         A function that returns the type of an IR value.  The dimensions of the type are integers, or expressions of the
         kernel's variables.
@@ -194,7 +201,8 @@ class FusedExprBuilder:
         Raises
         ------
         NotFusable
-            The indices of a view cannot be computed, or a member has a lowering rule that cannot be a tree.
+            The indices of a view cannot be computed, or an operator of the group has a lowering rule that cannot be
+            expressed as a tree.
         """
         key = (expr, at)
         if key not in self.grown:
@@ -236,16 +244,18 @@ class FusedExprBuilder:
         raise NotFusable
 
     def _moved(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Return `tree`.  Record that `var`, the result of an operator that only moves elements, has this tree as an
-        element."""
+        """Record that `tree` also computes an element of `var`, and return `tree`.
+
+        var: the result of an operator that only moves elements.
+        """
         self.moves[tree] = (*self.moves.get(tree, ()), var)
         return tree
 
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """Return a leaf of a tree: an element of the buffer of `expr`, or a constant.
 
-        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
-        buffer.
+        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
+        be a view of the buffer.
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
@@ -254,8 +264,8 @@ class FusedExprBuilder:
     def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
         """Return the load of an element of a buffer.
 
-        at: the indices of the element.   shape: the shape of the tensor that is indexed.  It can be a view of the
-        buffer.
+        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
+        be a view of the buffer.
         """
         position = IndexExpr()
         for place, stride in zip(at, strides_of(shape), strict=True):
@@ -306,7 +316,10 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Convert indices into a result to indices into an argument of shape `shape`, which is broadcast to the result."""
+    """Convert the indices of an element of a result to the indices of the argument's element that is broadcast to it.
+
+    at: the indices in the result.   shape: the shape of the argument.
+    """
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
 

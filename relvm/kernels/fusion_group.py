@@ -30,7 +30,7 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group.
 
-    members: the operator calls, in order, by the variable to which the result of each is bound.   results: the
+    members: a variable that the group computes -> the operator call that computes it, in program order.   results: the
     variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it is empty, the
     names of the operators are used.
 
@@ -44,7 +44,8 @@ class Group:
 
     @cached_property
     def args(self) -> tuple[Expr, ...]:
-        """The tensors that the kernel reads, in order of first use.  Scalar constants are part of the kernel."""
+        """The tensors that the kernel reads, in order of first use.  Scalar constants are omitted, because the code of
+        the kernel contains them."""
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)
@@ -73,7 +74,7 @@ class Group:
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """Symbolic dimension of a tensor that the kernel reads or writes -> kernel variable."""
+        """The kernel variable for each symbolic dimension of the tensors that the kernel reads or writes."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -212,8 +213,8 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the place where an element is stored, and its tree.
-        grower: the builder of the trees.
+        root: the loops over the outputs.   pairs: for each output, the leaf at which an element is stored, and the tree
+        that computes it.   grower: the builder of the trees.
         """
         if self.product is None:
             return None
@@ -287,10 +288,12 @@ def tensors(type_: Type) -> list[TensorType]:
 def _in_place(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
-    """Return the positions in `inputs` of the inputs that the output may overwrite.  Each element of such an input is
-    read only to compute the output element that replaces it.
+    """Return the inputs that the output may overwrite, as indices into `inputs`.
 
-    root: the loops over the output.   out, tree: the place where an element of the output is stored, and its tree.
+    Each element of such an input is read only to compute the output element that replaces it.
+
+    root: the loops over the output.   out: the leaf at which an element of the output is stored.   tree: the tree that
+    computes this element.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
@@ -336,8 +339,10 @@ def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
 
 
 def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_`, with numbers in place of the kernel variables.  The keys of corresponding values in
-    equal kernels are equal, even if their variables have different names.
+    """Return a key of `type_` in which numbers stand for the kernel variables.
+
+    The names of the variables therefore do not matter: corresponding values of two groups with the same kernel have
+    equal keys.
 
     type_: the type of a value of the group.   number: a dimension of the tensors that the kernel reads and writes ->
     the number of its kernel variable.

@@ -27,8 +27,11 @@ def work_of(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Return the number of operations of one operator.  Return None if the number depends on more than shapes, or on a
-    size that the kernel does not receive."""
+    """Return the number of operations of one operator, or None if it is unknown.
+
+    It is unknown if the operator declares no operation count, or if the count depends on a size that the kernel does
+    not receive.
+    """
     attributes = dict(call.attributes)
     try:
         types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
@@ -89,6 +92,9 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _takes_some(call: OpCall) -> bool:
-    """Return whether each element of the result is copied from the first argument, or depends on no argument."""
+    """Return whether the operator only selects elements of its first argument.
+
+    Each element of its result must be copied from the first argument, or be independent of all arguments, like padding.
+    """
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -14,8 +14,7 @@ _REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
-    """Return the variables into which a `simd` loop reduces.  Each is mapped to its reduction function: add, mul, max
-    or min.
+    """Return the reduction variables of a `simd` loop.  Each is mapped to its reduction function: add, mul, max or min.
 
     Raises
     ------
@@ -147,8 +146,9 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables that occur in the polynomials of values defined before a loop.  These variables do not
-    change in the loop.
+    """Return the variables in polynomials that do not change in a loop.
+
+    These are the variables that occur in the polynomials of values defined before the loop.
 
     own: the variables that the loop defines.   counter: the variable that represents the loop's counter in polynomials.
     """
@@ -179,8 +179,8 @@ def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
     """Return whether `part`, an operand in a bound of an inner loop, can have different values in different iterations
     of the outer `simd` loop.
 
-    own: the variables defined in the `simd` loop.  The counters of inner loops do not count, because the bounds of
-    these loops are themselves required to be the same in each iteration.
+    own: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary, because the
+    bounds of these loops must also be the same in each iteration.
     """
     return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
 

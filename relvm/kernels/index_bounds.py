@@ -305,10 +305,10 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
 
 
 def _without_quotients(dim: AnyDim) -> AnyDim:
-    """Return a polynomial without quotients `a // d`, whose value is at most a positive multiple of `dim`.  If it is at
-    least 0, then so is `dim`.
+    """Return a polynomial without quotients `a // d` by a constant.  If it is at least 0, then so is `dim`.
 
-    Each quotient is replaced by one of its bounds, (a - d + 1) / d or a / d.
+    The result is a lower bound of `dim`, multiplied by a positive number to remove fractions.  Each quotient is
+    replaced by its lower bound (a - d + 1) / d, or by its upper bound a / d if its factor is negative.
     """
     if isinstance(dim, int):
         return dim

@@ -93,7 +93,7 @@ class Scalar:
         return self._binary("&&", other)
 
     def logical_or(self, other) -> Scalar:
-        """Return the logical or of two bools."""
+        """Return the logical or of two bools.  The right operand is evaluated only if the left one does not hold."""
         return self._binary("||", other)
 
     def to(self, dtype: DType) -> Scalar:
@@ -125,8 +125,10 @@ class Size(Scalar):
 
 @record
 class Load(Scalar):
-    """The element `buffer[indices]`.  If there is a single index and the rank of the buffer is not 1, the index is a
-    flat row-major position."""
+    """The element `buffer[indices]`.
+
+    indices: the index along each axis, or a single item, which is the flat row-major position.
+    """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -232,8 +234,8 @@ class Loop(Statement):
 
 @record
 class Parallel(Statement):
-    """A parallel loop over [0, count).  Threads run the body on parts [first, last) of this range.  Each part except
-    the last has at least `grain` iterations.
+    """A parallel loop over [0, count).  Each thread runs the body for one or more subranges, called parts: the body
+    processes the iterations [first, last).  Each part except the last has at least `grain` iterations.
 
     The effect of an iteration does not depend on the part that contains it.  The body does not assign locals that are
     declared outside the body, and it contains no Fail and no other Parallel.
@@ -313,12 +315,12 @@ class Fail(Statement):
 
 @value_record
 class Provenance:
-    """The operators of which a kernel is composed, and what each variable of the kernel computes.
+    """The operators of which a kernel is composed, and which of them each variable and statement belongs to.
 
-    members: the source locations of each operator.  If several calls share the kernel, an operator has the locations of
-    all calls.   values: the name of a variable, array or output -> the operators that it computes, as numbers in
-    `members`.   rest: the operators of all other statements.  If it is None, each of these statements belongs to the
-    operators that use its result.
+    members: for each operator, its source locations.  If several calls share the kernel, these are the locations of all
+    calls.   values: the name of a variable, array or output -> the operators that it belongs to, as indices into
+    `members`.   rest: the operators that all other statements belong to, in the same form.  If it is None, each of
+    these statements belongs to the operators that use its result.
     """
 
     members: tuple[tuple[str, ...], ...]
@@ -334,10 +336,10 @@ class Kernel(Displayed):
     unknown.   provenance: the operators that the statements come from, or None for a kernel that is not composed of
     operators.
 
-    in_place: the positions of the inputs that the single output may overwrite.  Such an input has the shape and dtype
-    of the output, and each of its elements is read only to compute the output element in the same place.  Another input
-    can be a view of the overwritten memory with the same number of elements, because the kernel reads both inputs in
-    the same way.
+    in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
+    the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
+    indices.  Another input can be a view of the overwritten memory with the same number of elements, because the kernel
+    reads both at the same flat positions.
     """
 
     name: str

@@ -62,8 +62,8 @@ def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad,
 
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Return whether the kernel would compute an expensive value more than once.  One value that several passes over a
-    row share does not count, because the first pass can store it in the memory of the result.
+    """Return whether the kernel would compute an expensive value more than once.  The exception is one value per row
+    that several passes need, because the first pass can store it in the memory of the result.
 
     Raises
     ------
@@ -179,7 +179,10 @@ class _Rows:
 
     def _side_by_side(self, lane: CollapsedLoop) -> bool:
         """Return whether corresponding elements of adjacent rows are contiguous in memory, while the elements of one
-        row are not."""
+        row are not.
+
+        lane: the loop over adjacent rows.
+        """
         over = {axis for total in self.totals for axis in total.over if axis.extent != 1}
         leaves = [leaf for leaf in leaves_of(self.totals) if leaf.axes & over]
         along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
@@ -272,8 +275,12 @@ class _Rows:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return a dict from the key of the shared value to the place where it is stored, expressed in the loops
-        `over`.  The dict is empty if `tree` does not contain the shared value."""
+        """Return the place where the shared value (see `_shared`) is stored, as a dict from the key of the value to the
+        place.
+
+        The dict is empty if `tree` does not contain the shared value.   over: the loops of the pass, which determine
+        the position in memory.
+        """
         if self.shared is None:
             return {}
         parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
@@ -293,9 +300,10 @@ class _Rows:
 
 
 def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """Return a key of the value of a tree in one pass.  If two passes compute the same value, their keys are equal.
+    """Return a key of the value that `tree` computes in one pass.  If two passes compute the same value, their keys are
+    equal.
 
-    over: the loops of the pass, which the key contains only as numbers.
+    over: the loops of the pass.  The key contains their indices in `over`, because each pass has its own loops.
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
@@ -304,8 +312,10 @@ def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
 
 
 class _Lanes:
-    """Generator of the loops for LANES adjacent rows that are processed together.  A value that a row has once becomes
-    an array of LANES elements."""
+    """Generator of the loops for LANES adjacent rows that are processed together.
+
+    Each per-row scalar becomes an array of LANES elements, one for each row.
+    """
 
     def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows

@@ -168,8 +168,10 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Generate code that computes the values in `outputs` that do not depend on the loops `inside`.  It is placed
-    before these loops."""
+    """Generate code that computes the values in `outputs` that do not depend on the loops `inside`.
+
+    The caller opens these loops afterwards.   outputs: pairs of a leaf or None, and a tree.
+    """
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:
         waiting.append(tree)

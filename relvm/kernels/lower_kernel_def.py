@@ -1,10 +1,10 @@
 """Lowering of kernel definitions to loop IR.
 
-Lowering adds index checks, gives integer divisions by 0 a defined result, and clears outputs that are possibly not
-written completely.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py) is not checked at run
-time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end the kernel while
-other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent and contain no
-checks.
+Lowering adds index checks, gives integer divisions by 0 a defined result, and sets outputs to 0 first if the kernel may
+leave some of their elements unwritten.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py)
+is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end
+the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent
+and contain no checks.
 """
 
 from __future__ import annotations
@@ -142,8 +142,10 @@ class _Lowering:
                 self.loop(statement)
 
     def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
-        """Return the value of an assignment, lowered.  If the assignment is a reduction, the value has the form that
-        loop IR expects."""
+        """Lower `value`, which is assigned to `variable`.
+
+        If the assignment is a reduction, return the form that loop IR expects, such as x + -a for x - a.
+        """
         match value:
             case kd.Operation("sub", (first, second)) if first is variable:  # in a reduction, x - a is a sum of -a
                 return self.locals[variable] + -self.scalar(second)
@@ -173,10 +175,10 @@ class _Lowering:
             self.plain_loop(loop)
 
     def vectorized(self, loop: kd.For) -> bool:
-        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether the two are proven to be equivalent.
+        """Try to lower an innermost `range` loop as a `simd` loop.  Return whether this was possible.
 
-        If they are not, emit nothing.  A loop that reduces floats is never equivalent, because the order of the
-        additions would change.
+        If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats is never
+        equivalent, because the order of the additions would change.
         """
         if any(isinstance(statement, kd.For) for statement in kd.statements_in(loop.body)):
             return False
@@ -398,7 +400,7 @@ class _Lowering:
         return ir.Intrinsic(kd.MATH[function], values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down; 0 if y is 0."""
+        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `named`."""
         x, y = self.named(x, guard), self.named(y, guard)
         if not x.dtype.is_signed:
             return _quotient(x, y)
@@ -408,7 +410,7 @@ class _Lowering:
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y; 0 if y is 0."""
+        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `named`."""
         x, y = self.named(x, guard), self.named(y, guard)
         rest = self.named(_remainder(x, y), guard)
         if not x.dtype.is_signed:

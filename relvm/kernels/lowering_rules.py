@@ -272,8 +272,10 @@ def part_loops(
 
 
 def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Return the part of the range [first, last) that lies in block `i`, relative to the start of the block.  Blocks
-    are consecutive ranges of size `extent`, so block i starts at `i * extent`."""
+    """Return the part of [first, last) that lies in block `i`, relative to the start of the block.
+
+    Block `i` is the range [i * extent, (i + 1) * extent).
+    """
     before = k.let("before", i * extent)
     low = k.let("low", maximum(first - before, 0))
     high = k.let("high", minimum(last - before, extent))

@@ -35,9 +35,9 @@ def _names_of(value: Scalar) -> tuple[str, ...]:
 def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
     """Return the source locations of each statement of a kernel: those of the operators that the statement computes.
 
-    A loop or branch has the locations of the statements inside it.  A statement that computes a position, or another
-    part of a value, has the locations of the statements that use its result.  The result is empty if the kernel is not
-    composed of operators.
+    A loop or branch has the locations of the statements inside it.  A statement that computes a position or another
+    intermediate result has the locations of the statements that use this result.  The result is empty if the kernel is
+    not composed of operators.
     """
     if kernel.provenance is None:
         return {}
@@ -49,7 +49,10 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
         return {number for name in names for number in provenance.values.get(name, ())}
 
     def own(statement: Statement) -> set[int]:
-        """Return the numbers of the operators that a statement without nested statements belongs to."""
+        """Return the operators that `statement` was generated from, as indices into `provenance.members`.
+
+        `statement` must have no nested statements.
+        """
         match statement:
             case Let(local) | Assign(local):
                 target = local.name

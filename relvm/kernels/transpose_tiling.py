@@ -1,8 +1,8 @@
 """Tiled loop nests, for kernels that read a tensor contiguously along one loop and write the result contiguously along
 another.
 
-For each tile of the result, the kernel first copies the elements of such a tensor that the tile needs, and transposes
-them.  Each cache line is then read only once, and the loops over the tile can be vectorized.
+For each tile of the result, the kernel first copies the elements that the tile needs from the tensor, and transposes
+them.  Each cache line of the tensor is then read only once, and the loops over the tile can be vectorized.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ _TILE, _LEAST = (
 
 
 def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
-    """Return an outer loop along which some tensor is contiguous, if this tensor is not contiguous along the innermost
-    loop, as in a transposition.  Return None if there is no such loop.
+    """Find a tensor that is contiguous along an outer loop but not along the innermost loop, as in a transposition.
+
+    Return the outer loop, or None if there is no such tensor or if a leaf is a gather.  Short loops are ignored.
 
     joined: the loops, outermost first.   leaves: the elements of tensors that the loops read.
     """

@@ -45,9 +45,9 @@ from relvm.passes.pass_manager import module_pass
 class Made:
     """A cache of folded calls.
 
-    budget: the number of bytes and operations that are left for folding.   results: the key of a call -> the call, and
-    its value, which is None if the call cannot be folded.  A key contains the ids of arrays.  The call is stored to
-    keep these arrays alive, so that the ids stay valid.
+    budget: the number of bytes and operations that are left for folding.   results: the key of a call -> a pair of the
+    call and its value.  The value is None if the call cannot be folded.  A key contains the ids of arrays.  The call is
+    stored to keep these arrays alive, so that the ids stay valid.
     """
 
     budget: FoldingBudget

@@ -43,8 +43,9 @@ def fold_scales(module):
 
     The pass folds a factor before or after a convolution or a matrix product with constant weights.  The factor must be
     the same for all results of a filter or column.  Between the product and the factor, constant terms can be added.
-    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  If the factor is
-    a single number, so are products of two computed matrices.  Only values that are used once are changed.
+    They are multiplied by the factor as well.  Transpositions and views are also allowed in between.  A factor that is
+    a single number is also moved through products of two computed matrices.  Only values that are used once are
+    changed.
 
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
@@ -143,8 +144,8 @@ class _Folder:
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return the changed
-        call, by its variable.
+        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return a dict from
+        its variable to the changed call.
 
         `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
         if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
@@ -168,7 +169,7 @@ class _Folder:
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that `expr` is multiplied by `factor`.  Return the changed calls, by their variables.
+        """Change calls so that `expr` is multiplied by `factor`.  Return a dict from variables to their changed calls.
 
         Return None if the factor cannot be folded.   depth: the maximum number of operators through which the factor is
         moved.
@@ -204,8 +205,8 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return the changed calls, by their
-        variables.
+        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return a dict from variables to
+        their changed calls.
 
         The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
         call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.
@@ -259,8 +260,10 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return a factor for the weights that has the same effect as `factor` has on the first argument, or None if there
-    is none."""
+    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
+
+    Return None if there is no such factor of the weights.
+    """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
         if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):

@@ -87,8 +87,10 @@ class _Match:
         self.taken: set[Expr] = set()
 
     def own(self, expr: Expr, uses: int = 1) -> OpCall | None:
-        """Return the call that computes `expr`, and add `expr` to `taken`.  Return None if `expr` is not a variable of
-        the block that is used `uses` times."""
+        """Return the call that computes `expr`, and add `expr` to `taken`.
+
+        Return None if no call of the block computes `expr`, or if the number of its uses is not `uses`.
+        """
         call = self.calls.get(expr) if isinstance(expr, Var) and self.uses[expr] == uses else None
         if call is not None:
             self.taken.add(expr)

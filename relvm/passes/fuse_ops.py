@@ -88,9 +88,9 @@ def _grow(
 ) -> set[int]:
     """Return the fusion group whose last member is the binding `root`, as a set of indices of bindings.
 
-    The other members are used only by members of the group.  Later bindings are tried first.  To check a group takes
-    time in proportion to its size.  Therefore, all candidates are first added at once.  If they do not fit, binary
-    search finds how many of them do.
+    A binding can join the group only if nothing outside the group uses its variable.  Candidates are tried from the
+    last to the first.  The time to check a group is proportional to its size.  Therefore, all candidates are first
+    checked at once.  If they do not fit, binary search finds how many of them do.
 
     calls: the operator calls that can join a group, by the index of their binding.   users: the result of `_users`.
     place: a variable of the block -> the index of its binding.   taken: the members of other groups.
@@ -118,7 +118,7 @@ def _candidates(
     place: dict[Expr, int],
     refused: set[int],
 ) -> list[int]:
-    """Return the bindings that can be added to the group `members`, as indices, in the order in which to try them.
+    """Return the indices of the bindings that can be added to the group `members`, in the order in which to try them.
 
     refused: the bindings that must not be added.   calls, users, place: as in `_grow`.
     """

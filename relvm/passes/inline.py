@@ -105,9 +105,9 @@ class _Inliner:
     """Inlines calls in the body of one function of the module.
 
     inlinable: the functions of the module that can be inlined, by name.   called_once: the variables of local functions
-    whose only use is a call.   locals: the variable of such a function -> the function, and the dimension variables
-    that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.   known: the
-    dimension variables that are bound so far.   depth: the nesting depth of the current block.
+    whose only use is a call.   locals: the variable of such a function -> a pair of the function and the dimension
+    variables that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.
+    known: the dimension variables that are bound so far.   depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:

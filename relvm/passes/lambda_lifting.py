@@ -57,8 +57,8 @@ def lambda_lifting(module: Module) -> Module:
 class _Lifted:
     """A lifted local function.
 
-    reference: a reference to the new function of the module.   captured: the values that the local function captures:
-    variables, then at most one shape.
+    reference: a reference to the new function of the module.   captured: the captured variables, then a shape that
+    consists of the captured dimension variables, if there are any.
     """
 
     reference: FunctionRef
@@ -123,9 +123,10 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return the references that replace the functions in `known` where these are used as values, by variable.
+        """Return a mapping from variables of local functions to references to the lifted functions.
 
-        Functions that capture values are omitted, because they become closures.
+        The references replace these variables where they are used as values.  Functions that capture values are
+        omitted, because they become closures.   known: the local functions in scope.
         """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
@@ -229,7 +230,7 @@ def _captured(
     A function captures the values that it uses, and the values that the functions it uses capture.
 
     known: the lifted functions in scope.   outer: for each function, the dimension variables of the surrounding
-    function against which its parameters are checked.
+    function whose values are needed to check the arguments of calls.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -265,7 +266,11 @@ def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Compute the transitive closure: add to the needs of each function those of the functions that it uses."""
+    """Compute the transitive closure of `needs`: what a function needs, and what the functions that it uses need.
+
+    needs: for each function, the keys of a dict, which is updated.   uses: for each function, the functions that it
+    uses.
+    """
     changed = True
     while changed:
         changed = False
@@ -284,10 +289,10 @@ def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVa
     """Return the dimension variables that `local` need not capture, because other values determine them.
 
     These are the variables that captured values bind, and the variables that parameters or checks inside the function
-    bind.  In the second case, variables in `outer` are excluded: they must be captured, so that the parameters can be
-    checked against them.
+    bind.  In the second case, variables in `outer` are excluded: they must be captured, because arguments are compared
+    with their values.
 
-    outer: the dimension variables of the surrounding function against which the parameters are checked.
+    outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
     """
     given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):

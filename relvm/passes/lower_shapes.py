@@ -204,8 +204,8 @@ class _Lowering:
     def value(self, expr: Expr, scope: _Scope) -> Expr:
         """Return the lowered form of `expr`, an atom.
 
-        The lowered form of a removed variable is its replacement.  That of a symbolic shape or dimension is the
-        variable with its value.  If this variable does not exist yet, its binding is appended to the block of `scope`.
+        A removed variable becomes its replacement.  A symbolic shape or dimension becomes the variable with its value.
+        If this variable does not exist yet, its binding is appended to the block of `scope`.
         """
         match expr:
             case Var():
@@ -290,8 +290,10 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return `pairs`, a flat list of codes and values.  The code STORE is replaced by ANY if the slot is never
-        read."""
+        """Return `pairs` with the code STORE replaced by ANY for each heap slot that is never read.
+
+        pairs: codes and values, alternately.
+        """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
             unread = code == _CODE["STORE"] and isinstance(value, Prim) and value.value not in self.read
@@ -420,8 +422,10 @@ class _Lowering:
             self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
-        """Append the check that a dimension variable is in its range: that clamping it to the range does not change
-        it."""
+        """Append the check that the value of `var` is in `range_`.
+
+        The check compares the value with the nearest integer in the range.
+        """
         dim = var_dim(var)
         nearest: AnyDim = dim
         words = []

@@ -92,7 +92,9 @@ def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
 def _rounded_fields(
     binding: Binding, result: OpCall, fields: tuple[Type, ...], wider: tuple[Type, ...]
 ) -> list[Binding]:
-    """Return the bindings that compute a result tuple with its narrow items rounded to their original dtypes.
+    """Return the bindings that replace `binding`, the binding of a tuple of narrow values.
+
+    They compute the tuple in f32, and round its narrow items to their original dtypes.
 
     result: the call with f32 arguments.   fields, wider: the item types of the original tuple and of `result`.
     """

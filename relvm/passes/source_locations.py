@@ -87,8 +87,8 @@ class _Trail:
     """The origins in a part of a function, and their users.
 
     bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that the
-    part uses, and of its operator calls, kernel calls and blocks.   users: the origins of each used variable, together
-    with the first origin of its user.
+    part uses, and of each operator call, kernel call and block in it.   users: for each use of a variable, the origins
+    of the variable and the first origin of its user.
     """
 
     bound: list[Origins] = field(default_factory=list)

@@ -60,9 +60,9 @@ def _apply_head(routine: Routine) -> str:
 
 
 def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
-    """Return the C code of `apply_NAME`, a function that calls a routine directly, with a new register window.
+    """Return the C code of `apply_NAME`, the function through which other C code calls a routine directly.
 
-    The code must be placed after the code of the routine.
+    `apply_NAME` opens a register window for the routine.  Its code must be placed after the code of the routine.
 
     Parameters
     ----------
@@ -211,8 +211,10 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
 
     def last_step(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or return at the end of a block.  If `places` is None, return an empty
-        list."""
+        """Return the line that reports the position of the jump or return at the end of a block to the virtual machine.
+
+        If `places` is None, return an empty list.
+        """
         return [] if self.places is None else [self.step(next(self.places), indent)]
 
     def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
@@ -292,16 +294,17 @@ class _Printer:
 
 
 def _is_split(body: tuple[Statement, ...]) -> bool:
-    """Return whether a block, or a block inside it, is split into several functions."""
+    """Return whether `body`, or a block nested in it, is so long that it is split into several C functions."""
     if len(body) > PART_STATEMENTS:
         return True
     return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
 
 
 def _failing_at(place: int | None, line: str) -> str:
-    """Return the line of C `line`, which begins with RVM_TRY, changed so that a failure reports instruction `place`.
+    """Return `line`, changed so that a failure in it reports instruction `place` to the virtual machine.
 
-    If `place` is None, return `line` unchanged.
+    line: a line of C that begins with RVM_TRY.   place: the index of an instruction, or None to return `line`
+    unchanged.
     """
     return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
 

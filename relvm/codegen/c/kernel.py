@@ -133,11 +133,12 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
 class KernelBody:
     """Printer of the statements of a kernel.
 
-    sizes: the C names of size variables.   pointers: the C declarations of buffers, by name.   lines: the lines of the
-    statements.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
-    branch come from the loop or branch itself.   parts: the lines, with their statements, of the functions for the
-    bodies of parallel loops, which must be placed before `lines`.   used: the C names that the statements use,
-    including "self" -> their declarations, in order of first use.   own: the C names that the statements declare.
+    sizes: the C names of the size variables.   pointers: the C declarations of the buffers, by name.   lines: the
+    printed lines.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
+    branch come from the loop or branch itself.   parts: the C functions for the bodies of parallel loops, which must be
+    placed before `lines`.  They are stored as pairs of a line and its statement, or None.   used: the C names that the
+    statements use, including "self" -> their declarations, in order of first use.   own: the C names that the
+    statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -269,7 +270,8 @@ class KernelBody:
     def parallel(self, loop: Parallel, indent: str) -> None:
         """Print a parallel loop.
 
-        A separate C function runs a part of the iterations.  It receives the kernel variables that it uses in a struct.
+        The body becomes a separate C function, which runs a range of the iterations.  A struct passes it the kernel
+        variables that the body uses.
         """
         name = f"{self.symbol}_part{self.part_count}"
         self.part_count += 1
@@ -375,9 +377,9 @@ class KernelBody:
         return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
 
     def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
-        """Return the C expression of an element's position in row-major order.
+        """Return the C expression of the row-major position of an element of `buffer`.
 
-        If there is a single index, and the rank of the buffer is not 1, the index is that position.
+        indices: the index along each axis, or a single item, which is the row-major position itself.
         """
         if len(indices) != len(buffer.shape):
             assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
@@ -403,7 +405,10 @@ def _function(name: str, dtype: DType) -> str:
 
 
 def _combined(clause: str, left: str, right: str) -> str:
-    """Return the C expression that combines two values in a reduction.  clause: the operator of the reduction."""
+    """Return the C expression that combines the values `left` and `right` in a reduction.
+
+    clause: the operator of the reduction.
+    """
     if clause in ("max", "min"):
         return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"
     return f"{left} {clause} {right}"
@@ -415,7 +420,7 @@ def _is_promoted(dtype: DType) -> bool:
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc would warn about an expression without parentheses, although C requires none: && inside ||.
+    """Return whether gcc warns about an expression without parentheses although C requires none, as for && inside ||.
 
     function: the operator of the expression.   outer: the precedence of the enclosing operator.
     """

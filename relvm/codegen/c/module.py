@@ -106,8 +106,10 @@ def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
 
 
 def opening_unit() -> str:
-    """Return the text of a translation unit that contains no kernels, only the function that opens the library.  The
-    first unit of `print_c` contains the same function."""
+    """Return the text of a translation unit with the function that opens the library, but without kernels.
+
+    The first unit of `print_c` contains the same function.
+    """
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
 
 
@@ -124,8 +126,10 @@ def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
 
 
 def without_kernels(module: LirModule) -> LirModule:
-    """Return the module without its kernels, for programs whose kernels are in kernel bytecode.  Kernels are then
-    called through the function table."""
+    """Return the module without its kernels, for a program that contains them as kernel bytecode instead.
+
+    Direct calls of kernels become calls through the function table.
+    """
 
     def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         return tuple(map(statement, body))
@@ -147,8 +151,8 @@ def print_c(
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
     places: for debugging, the indices of the bytecode instructions that correspond to the statements of each routine
-    (Bytecode.places), otherwise None.  Code for debugging has all values in registers, and makes all calls through the
-    virtual machine.
+    (Bytecode.places), otherwise None.  Code for debugging keeps all values in registers, and makes all calls through
+    the virtual machine.
     """
     kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]

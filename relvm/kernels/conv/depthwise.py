@@ -1,8 +1,8 @@
 """Loop nest of convolutions with few filters per group, such as depthwise convolutions.
 
-The kernel processes the output in blocks.  For each block of the output, it copies the input elements that the block
-needs to a buffer, and adds the padding.  In this buffer, the elements that one window position reads for consecutive
-output positions of a row are contiguous, even if the stride is not 1.
+The kernel processes the output in blocks.  For each block, it copies the input elements that the block needs to a
+buffer, and adds the padding.  The buffer is arranged for contiguous loads: a window position reads adjacent elements of
+the buffer for adjacent output positions in a row, even if the stride is not 1.
 """
 
 from __future__ import annotations
@@ -39,12 +39,15 @@ _LANES, _ROWS, _SLACK = (
 class _Shape:
     """The window over two spatial axes, and the layout of an input block.
 
-    A block consists of planes: one for each pair of a channel of the group and a phase.  The phase of a window position
-    is its offset in rows and columns, each modulo the stride.  A plane has one row for each output row, plus `reach[0]`
-    rows at the end.  A row has one element for each output position, plus `reach[1]` elements at the end.  The window
-    at the last output position reads these additional rows and elements.
+    The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
+    same phase read the same input elements, only for different output positions, so these elements are stored in one
+    plane.  A block has one plane for each pair of a channel of the group and a phase.
 
-    phases: the phases of all window positions.   room: the number of elements of a plane.
+    A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
+    position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
+    and elements.
+
+    phases: the phases of all window positions.   room: the maximum number of elements in a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -66,15 +69,16 @@ class _Shape:
 
     @property
     def step(self) -> int:
-        """How many window rows apart two window positions of a column are if they read adjacent rows of the same
+        """The smallest distance, in rows of the window, between two window positions of a column that read the same
         plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield groups of window positions as pairs (first position, number of positions).
+        """Yield the groups of window positions that are processed together, as pairs (first position, number of
+        positions).
 
-        The positions of a group are in one column of the window, and read adjacent rows of a plane.   most: the maximum
-        number of positions in a group.
+        The positions of a group are in one column of the window, and read adjacent rows of a plane.  A position is
+        given by its row-major index in the window.   most: the maximum number of positions in a group.
         """
         together = most if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
@@ -84,16 +88,20 @@ class _Shape:
                     yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
 
     def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the phase of a window position, and its offset (rows, elements) in the plane of this phase.   tap: the
-        row-major number of the window position."""
+        """Return the phase of a window position, and its offset (rows, elements) in the plane of this phase.
+
+        tap: the row-major index of the window position.
+        """
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
 
 
 def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
-    """Return whether `write_few_filters` can generate the convolution of input x and weights w.  The number of filters
-    per group is not checked."""
+    """Return whether `write_few_filters` can generate the convolution of input `x` and weights `w`.
+
+    This function does not check that the number of filters per group is small.
+    """
     sizes = (*window.sizes, w.shape[1])
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
@@ -103,8 +111,11 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 
 
 def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether all output positions certainly fit into one block.  If so, the padding in the block is set to zero
-    only once.   indices: the spatial dimensions of the output."""
+    """Return whether a single block is known to cover all output positions of a channel.
+
+    If so, the padding is in the same place each time the block is filled, and is set to zero only once.   indices: the
+    spatial dimensions of the output.
+    """
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
         return False
@@ -162,11 +173,12 @@ def _sums_of(
     is_line: bool,
 ) -> Callable[[Scalar, Local, Local], None]:
     """Return a function that generates code to convolve a block with one filter, and to write the results to `sums`.
-    The arguments of the function are the position of the filter in w, the number of output rows, and the number of
-    output positions in a row.
 
-    pitch, lanes: the distance between rows in a plane of the block, and in `sums`.   is_line: whether the convolution
-    has one spatial axis.
+    The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
+    number of output positions in a row.
+
+    pitch: the distance between rows in a plane of `block`.   lanes: the distance between rows in `sums`.   is_line:
+    whether the convolution has one spatial axis.
 
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
@@ -211,11 +223,14 @@ def _bring_planes(
     count: tuple[Local, Local],
     is_whole: bool,
 ) -> None:
-    """Generate code that copies elements of a channel of x to the planes of this channel in the block.  The code copies
-    the elements that `count` output positions read, beginning at output position `at`, and writes zeros for padding.
+    """Generate code that copies elements of one channel of x to the planes of this channel in the block.
 
-    plane: the number of the channel in its group.   pitch: the distance between the rows of a plane.   is_whole:
-    whether the zeros of the padding are in the block already.
+    The code copies the elements that the output positions of the block read, and writes zeros for padding.
+
+    channel: the row-major index of the channel over the batch and channel axes of x.   plane: the index of the channel
+    in its group.   pitch: the distance between the rows of a plane.   at: the row and the column of the first output
+    position of the block.   count: the number of output rows, and of output positions in a row.   is_whole: whether the
+    zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])

@@ -25,8 +25,9 @@ _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 o
 class _Shape:
     """The window over two spatial axes, and the layout of the ring buffer.
 
-    The ring buffer has `rows` rows of `fours * pitch` words.  fours: the number of words in a row of the window.
-    pitch: the maximum number of output positions for which a row of the ring buffer has words.
+    The ring buffer contains words, and has shape (`rows`, `fours`, `pitch`).  rows: the number of input rows that the
+    window covers.   fours: the number of words in a row of the window.   pitch: the maximum number of output positions
+    that are processed at a time, rounded up to a multiple of _SLACK.
     """
 
     def __init__(self, window: Window, wide: object) -> None:
@@ -42,8 +43,10 @@ class _Shape:
 
 
 def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Return whether `write_byte_depthwise` can generate a convolution with weights w of shape (filters, 1,
-    window...)."""
+    """Return whether `write_byte_depthwise` can generate a convolution with weights `w`.
+
+    It can if `w` has shape (filters, 1, window...), and if the window has known sizes and is not too large.
+    """
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
     shape = _Shape(window, None)
@@ -129,8 +132,9 @@ def _bring_rows(
     """Generate code that stores words of input rows in the ring buffer.  The rows are those that output row `y` reads
     and output row `y - 1` does not.
 
-    plane: the position in x at which the channel begins.   start, count: the first output position, and the number of
-    output positions.   padding, pad_word: the zero point of x, and a word of four such bytes.
+    plane: the position in x at which the channel begins.   start, count: the first output position of the row to
+    process, and the number of output positions.   padding: the zero point of x.   pad_word: the word for positions
+    outside the input (see `padding_word`).
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
@@ -154,8 +158,11 @@ def _bring_rows(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Generate code that stores an offset for each word of weights.  The offset is the position in the ring buffer of
-    the first input word by which the word of weights is multiplied.   y: the output row."""
+    """Generate code that stores an offset in `offsets` for each word of weights.
+
+    The words of weights are multiplied by input words.  The offset is the position in the ring buffer of the first
+    input word for this word of weights.   y: the output row.
+    """
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
         at_row = k.let("at_row", place * shape.row_size)

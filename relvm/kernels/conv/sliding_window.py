@@ -96,10 +96,10 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 
 
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
-    """Return the range [first, end) of output positions that read an input element, not padding, along one axis.
+    """Return the range [first, end) of output positions along one axis that read the input, and not padding.
 
-    dim: the size of the input.   indices: the size of the output.   Output position o reads the input at `o * stride +
-    offset`.
+    dim: the size of the input.   indices: the size of the output.   Output position o reads input position `o * stride
+    + offset`.
     """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     room = dim - 1 - offset
@@ -115,12 +115,13 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row, by calling `body` for each window position, in row-major order.
+    """Generate code for one output row, by calling `body` for each window position, in row-major order.  Rows of the
+    window that lie outside the input are skipped at run time.
 
     dims, indices: the spatial dimensions of the input and of the output.   row: the output position along all spatial
-    axes except the last.   body(tap, source, first, stop): generates the code for window position number `tap`.  At
-    this position, the window is inside the input for the output positions o in [first, stop) of the row.  They read
-    position `source + o * stride` of their input channel.
+    axes except the last.   body(tap, source, first, stop): generates the code for the window position with row-major
+    index `tap`.  At this position, the window is inside the input for the output positions o in [first, stop) of the
+    row.  They read position `source + o * stride` of their input channel.
     """
     last = len(dims) - 1
 
@@ -146,7 +147,7 @@ def each_row(
     the window that lie outside the input are skipped.
 
     row: the output position along all spatial axes except the last.   body(tap, source): generates the code for row
-    `tap` of the window, which reads row `source` of the input channel.  Both numbers are row-major over all spatial
+    `tap` of the window, which reads row `source` of the input channel.  Both are row-major indices over all spatial
     axes except the last.
     """
     with ExitStack() as loops:

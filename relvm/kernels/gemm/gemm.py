@@ -77,14 +77,14 @@ class LhsInt8:
     counted in words of four bytes, and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
     depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
-    is_signed: whether the bytes are signed after this inversion; the bytes of the right matrix have the other
+    is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
 
-    begin(row, goes_on): generates code for a row of the left matrix.  It returns a function correction(first, column),
-    which returns the number to add to the sum of products to account for the zero points.  The number is for column
-    `column` of the panel that begins at column `first`.  If the product is computed in chunks, the number has one part
-    for each chunk and one part for the whole row.  The part for the whole row is added only in the first chunk, where
-    `goes_on` is None or false.
+    begin(row, goes_on): generates code for a row of the left matrix, and returns a function correction(first, column).
+    This function returns the number to add to the sum of products to account for the zero points.  The sum is for
+    column `column` of the panel that begins at column `first`.  If the depth is divided into chunks, a correction is
+    added for each chunk.  It consists of a part for the chunk and, in the first chunk only, a part for the whole row.
+    `goes_on` is None or false in the first chunk.
     """
 
     buffer: Buffer
@@ -184,7 +184,10 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
 
 
 def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
-    """Return the indices of the batch element with row-major number `number`."""
+    """Convert the row-major index of a batch element to its indices along the batch dimensions.
+
+    number: the row-major index.   batch: the batch dimensions.
+    """
     place: list[Scalar] = []
     for extent in reversed(batch[1:]):
         place.insert(0, k.let("place", number % k.size((extent,))))
@@ -214,8 +217,9 @@ class _PanelMatmul:
     ) -> None:
         """Generate the product with rows [first, first + span) of the panel.  Row `first` begins at right.flat[start].
 
-        goes_on: whether earlier chunks of the panel have stored partial sums, to which this product is added.
-        is_part: whether to store the sums as partial sums for a later chunk.  For both, None means never.
+        If the panel is divided into chunks of rows, each chunk adds its product to partial sums in memory.   goes_on:
+        whether an earlier chunk has stored partial sums.   is_part: whether a later chunk follows, so that the result
+        is stored as partial sums.   For both conditions, None means never.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -310,8 +314,11 @@ class _PanelMatmul:
         return columns if self.is_packed else self.width
 
     def _in_columns(self, body: Callable[[int], None]) -> None:
-        """Call body(columns) to generate code for a panel of `columns` columns.  If the number of columns of the last
-        panel is unknown, generate code for several numbers, and select one at run time."""
+        """Generate code for a panel by calling body(columns) for each number of columns that the panel can have.
+
+        If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
+        last panel is unknown, it is rounded up to one of WIDTHS.
+        """
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:
@@ -370,8 +377,11 @@ class _PanelMatmul:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """Call body(position in the tile, position in the partial sums) to generate code for each element of `count`
-        rows of the tile.   row: the number of the first of these rows in the result."""
+        """Generate code for each element of `count` rows of the tile, by calling body(tile_position, sum_position).
+
+        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the index in the
+        result of the first of these rows.
+        """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
             place = self.result.partial_position(self.counters(row + r, self.column + j))
@@ -392,8 +402,10 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
 
 
 def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from x, which contains its transpose.  The transpose begins at flat position
-    `start` of x, and is stored row by row, with `depth` columns."""
+    """Return a right matrix that is copied from x, where it is stored column by column.
+
+    Its first column begins at flat position `start` of x.   depth: the length of a column.
+    """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(count, name="j") as j:

@@ -53,8 +53,8 @@ class Zeros:
 
     left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.  The
     function is None if all zero points of the matrix are 0.   row_sum(row): the sum of a row of the left matrix.
-    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`, over the rows of
-    the panel that are in memory.
+    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`.  If the panel is
+    copied in chunks of rows, this is the sum over the current chunk.
     """
 
     left: Callable[[Scalar], Scalar] | None
@@ -88,8 +88,10 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
 
 
 def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
-    """Generate code that adds `depth` bytes of x, from flat position `start` on, with `move` added to each byte.
-    Return the variable that contains the sum."""
+    """Generate code that sums `depth` bytes of x, from flat position `start` on.  Return the variable with the sum.
+
+    move: a number that is added to each byte.
+    """
     total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
@@ -108,8 +110,10 @@ def flip_of(dtype: DType) -> int:
 
 
 def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
-    """Return the zero point of bytes of dtype `dtype` after the bytes are converted to unsigned.   zero: their zero
-    point before that."""
+    """Return the zero point of bytes after their conversion to unsigned.
+
+    dtype, zero: the dtype and the zero point of the bytes before the conversion.
+    """
     return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
 
 

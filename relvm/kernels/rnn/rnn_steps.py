@@ -1,10 +1,11 @@
-"""Time steps of recurrent kernels: the division of the sequences into batches, and the product of the states and the
-recurrent weights r.
+"""Time steps of recurrent kernels.
 
+This module divides the sequences into batches, and generates the product of the states and the recurrent weights r.
 All sequences of a batch go through a step together, so that r is read only once for each step.  Batches are
 independent.  Threads divide the batches and the directions among themselves.  If all sequences form one batch, threads
-divide the columns of r at each step.  Current states are stored in the memory of the final states, and the sums of a
-step on the stack.
+divide the columns of r at each step.
+
+Current states are stored in the memory of the final states, and the sums of a step on the stack.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ _UNROLLED = 4  # number of rows of r that are added in one pass over the sums of
 class SequenceStep:
     """One step of a sequence.
 
-    n: the number of the sequence.   at_x: the flat position of its step in x.   at_h: the flat position of its state in
-    the buffers of the initial and the current states.   at_y: the flat position of its outputs of the step in y.
-    at_sums: the flat position of its row in `SequenceBatch.sums`.
+    n: the index of the sequence.   at_x: the flat position in x where the input of this step begins.   at_h: the flat
+    position of the sequence's state in the buffers of the initial and the current states.   at_y: the flat position in
+    y where the output of this step begins.   at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
     """
 
     n: Local
@@ -56,11 +57,12 @@ class SequenceStep:
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
-    first, count: the number of the first sequence, and how many sequences there are.   counts: the possible values of
-    `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of
+    first: the index of the first sequence.   count: the number of sequences in the batch.   counts: the possible values
+    of `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of
     all sequences, and of directions.   lengths: the lengths of all sequences, or None if all have the same number of
     steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step, with a row for
-    each sequence.   alone: whether this is the only batch.  If so, threads divide the columns of its matrix products.
+    each sequence.   is_only_batch: whether all sequences are in this batch.  If so, threads divide the columns of its
+    matrix products.
     """
 
     k: KernelBuilder
@@ -74,12 +76,12 @@ class SequenceBatch:
     lengths: Buffer | None
     r: Buffer
     sums: Buffer
-    alone: bool
+    is_only_batch: bool
 
     @contextmanager
     def each(self) -> Iterator[SequenceStep]:
-        """A context manager that opens a loop over all sequences, and yields step t of a sequence.  This includes
-        sequences that have fewer than t + 1 steps."""
+        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.  This
+        includes sequences that have fewer than t + 1 steps."""
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -97,11 +99,10 @@ class SequenceBatch:
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that computes columns [first, first + columns) of `sums`: the product of a matrix and the same
-        columns of r.
+        """Generate code that multiplies a matrix by columns [first, first + columns) of r.
 
-        The matrix has a row for each sequence.  Its first row begins at position `start` of `left`, and the distance
-        between rows is `step` elements.
+        The product is stored in the same columns of `sums`.  The matrix has a row for each sequence.  Its first row
+        begins at position `start` of `left`, and the distance between rows is `step` elements.
         """
         k = self.k
         for count in self.counts:
@@ -131,8 +132,8 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate row `row` of the product of `multiply` with simple loops, for one sequence.  They read r in memory
-        order, because reading r takes most of the time."""
+        """Generate row `row` of the product of `multiply` with simple loops, for one sequence.  The loops read r in
+        memory order, because reading r takes most of the time."""
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
         with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
@@ -160,9 +161,12 @@ class SequenceBatch:
 
     @contextmanager
     def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
-        """A context manager that yields the bounds of a part of [0, count).  This is the part of one thread if `alone`
-        is set, otherwise the whole range.   work: as in KernelBuilder.parallel."""
-        if self.alone:
+        """A context manager that yields the bounds of the range to process, a part of [0, count).
+
+        If this is the only batch, a parallel loop is opened, and the range is the part of one thread.  Otherwise it is
+        the whole range, because threads divide the batches.   work: as in KernelBuilder.parallel.
+        """
+        if self.is_only_batch:
             with self.k.parallel(count, work) as part:
                 yield part
             return
@@ -222,8 +226,9 @@ def _counts(sequences: object) -> range:
 class _Walk:
     """Generator of all steps of all sequences.
 
-    sizes: the number of steps, and of sequences.   lengths: the lengths of the sequences, or None if all sequences have
-    all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in `each_step`.
+    sizes: the number of steps, and the number of sequences.   lengths: the lengths of the sequences, or None if all
+    sequences have all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in
+    `each_step`.
     """
 
     k: KernelBuilder
@@ -238,7 +243,7 @@ class _Walk:
     def together(self, counts: range) -> None:
         """Generate all sequences as one batch, for a network with one direction and few sequences."""
         zero = self.k.let("first", Literal(0, I64))
-        self._rows(0, zero, self.sizes[1], counts, self._sums(counts), alone=True)
+        self._rows(0, zero, self.sizes[1], counts, self._sums(counts), is_only_batch=True)
 
     def apart(self, counts: range) -> None:
         k, (steps, batch), (directions, hidden, width) = self.k, self.sizes, map(known_size, self.r.shape)
@@ -250,12 +255,14 @@ class _Walk:
                 count = k.let("count", (number % groups + 1) * batch / groups - first)
                 for direction in range(directions):
                     with nullcontext() if directions == 1 else k.branch((number / groups).eq(direction)):
-                        self._rows(direction, first, count, counts, sums, alone=False)
+                        self._rows(direction, first, count, counts, sums, is_only_batch=False)
 
     def _sums(self, counts: range) -> Buffer:
         return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * known_size(self.r.shape[2]),))
 
-    def _rows(self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, alone: bool) -> None:
+    def _rows(
+        self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, is_only_batch: bool
+    ) -> None:
         k, (steps, batch), lengths = self.k, self.sizes, self.lengths
         directions, hidden, _ = map(known_size, self.r.shape)
         at_h = k.let("at_h", (first + batch * direction) * hidden)
@@ -275,4 +282,6 @@ class _Walk:
         with k.loop(longest, name="i") as i:
             t = k.let("t", longest - 1 - i if self.backwards[direction] else i)
             sizes = (batch, directions)
-            self.step(SequenceBatch(k, direction, t, first, count, counts, at_h, sizes, lengths, self.r, sums, alone))
+            self.step(
+                SequenceBatch(k, direction, t, first, count, counts, at_h, sizes, lengths, self.r, sums, is_only_batch)
+            )

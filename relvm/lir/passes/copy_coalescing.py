@@ -64,10 +64,10 @@ def _makes(statement: Statement, register: int) -> bool:
 
 
 def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
-    """Return `statement` with `target`, the destination register of `copy`, in place of `register`.
+    """Return `statement` with register `register` replaced by `target`, the destination register of `copy`.
 
-    If the statement computes the value of `register`, it gets the comment of `copy`, and the origins of `copy` in
-    addition to its own.
+    If the statement computes the value of `register`, it gets the comment of `copy`.  Unless it is a call of a kernel,
+    it also gets the origins of `copy`, in addition to its own.
     """
 
     def operand(value: Operand) -> Operand:

@@ -106,7 +106,7 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
 def _walk(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Record the types of the registers that `body` writes in `types[routine.name]`, as far as they are known.
+    """Record in `types[routine.name]` the known types of the registers that `body` writes.
 
     Return whether `body` computes with scalars only, and each register has a single type.
     """
@@ -164,8 +164,8 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
 
 
 def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Return whether every register that the routine reads has a type, and its calls match the parameters of the
-    callees.
+    """Return whether the routine is fully typed: each register that it reads has a type, and each call passes the types
+    that the callee expects.
 
     The routine must also write its result, and must not contain resets of registers.
     """

@@ -70,9 +70,9 @@ def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
 
 
 def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
-    """Return `body`, a branch of an `if`, changed so that it ends with a copy to the destination of `copy`.
+    """Return `body` with the destination of its last statement replaced by the destination of `copy`.
 
-    The last statement of `body` must copy its value to a register.  The destination of that statement is replaced.
+    body: a branch of an `if`.  Its last statement must copy a value to a register.
     """
     match body:
         case [*before, CallStatement() as last]:

@@ -70,7 +70,7 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
 
 
 def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
-    """Return whether an operand is `register`.  The operand at position `but` is ignored."""
+    """Return whether an operand is `register`, not counting the operand at index `but`."""
     return any(arg == register for i, arg in enumerate(args) if i != but)
 
 

@@ -84,7 +84,8 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """Apply rules to `call` until none applies, and return the result.  The arguments of `call` must be atoms.
+        """Apply rules to `call` until none applies, at most _MAX_STEPS times, and return the result.  The arguments of
+        `call` must be atoms.
 
         Append the bindings of new subexpressions to `bindings`.   whole: the variable to which `call` is bound.  The
         names of new variables are derived from its name.

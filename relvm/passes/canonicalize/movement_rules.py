@@ -133,9 +133,9 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Slice a part of a concatenation instead of the whole:
+    """Slice one operand of a concatenation instead of the result:
 
-    slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other parts
+    slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other operands
     """
     inner = definitions.call_of(call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
@@ -181,7 +181,7 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove empty parts of a concatenation: concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
+    """Remove empty operands of a concatenation: concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
     axis = dict(call.attributes)["axis"]
     if any(part.tensor_type.shape is None for part in call.args):
         return None
@@ -286,8 +286,8 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
 def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     """Return, for each axis of the result of `call`, the corresponding axis of the argument.
 
-    An axis of size 1 that a view inserts has the item None.  If `call` is a view that does more than insert, remove or
-    move axes of size 1, return None.
+    If `call` is a view, axes of size 1 in its result have None instead.  If it is a view that does more than insert,
+    remove or move axes of size 1, return None.
     """
     if call.op is ops.transpose:
         return order_of(call)

@@ -7,7 +7,8 @@ planner does not know the memory that a call, an `if` or the host needs, nor the
   tensors of unknown size does not change.  An arena is used only if it does not increase the peak memory of the run.
   Otherwise the tensors are divided into groups, and an arena is tried for each group.
 - Any other tensor can reuse the storage of a dead tensor of equal size, if nothing was allocated or called since that
-tensor died.  - A tensor that escapes from the block, in its result or through a call, has its own storage.
+  tensor died.
+- A tensor that escapes from the block, in its result or through a call, has its own storage.
 
 Sizes include the overhead of a storage.  A tensor that a kernel writes over its argument (in place) needs no memory.
 """
@@ -128,8 +129,8 @@ def name_of(value: Value) -> str:
 def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
     """Return the tensors that a kernel call computes, with their types.
 
-    var: the variable to which the call is bound.  It is the only tensor, unless the call returns a tuple.  The tensors
-    are then the fields of `var`.
+    var: the variable to which the call is bound.  If the call returns a tuple, the tensors are the fields of `var`.
+    Otherwise the only tensor is `var` itself.
     """
     match call.type:
         case TensorType() as type_:
@@ -140,8 +141,8 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """Return the size of a tensor in bytes.  If its dimensions are bounded, this is the largest size, otherwise a
-    symbolic size."""
+    """Return the size of a tensor in bytes.  If all its dimensions are bounded, this is the largest possible size.
+    Otherwise it is a symbolic size."""
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape
@@ -151,11 +152,11 @@ def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
 def _slots(
     block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
-    """Return two lists of slots of a block, in order of first use: the actual slots, and for comparison, the slots
-    without in-place computation, one for each tensor.
+    """Return the slots of a block, and the slots that the block would have without in-place computation.
 
-    Tensors that are computed in place are recorded in `plan.over`.   found: the lifetimes of the values.   kernels,
-    ranges: as in `plan_block`.
+    Both lists are in order of first use.  The second list has one slot for each tensor, and is only used for
+    comparison.  Tensors that are computed in place are recorded in `plan.over`.   found: the lifetimes of the values.
+    kernels, ranges: as in `plan_block`.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -227,7 +228,7 @@ class _Timeline:
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run(self, point: int) -> int:
-        """Return the number of the run that contains a point."""
+        """Return a number that identifies the run that contains `point`."""
         return bisect_right(self.run_starts, point)
 
     def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
@@ -285,9 +286,9 @@ def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
 
 
 def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
-    """Return the indices of the points at which an arena would exceed the limit.
+    """Return the indices of the points at which more than `limit` bytes would be allocated.
 
-    others: the bytes that are allocated in addition to the arena at each point.
+    others: the bytes that are allocated at each point, without the arena.   arena_bytes: the size of the arena.
     """
     return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
 

@@ -46,7 +46,7 @@ Value = Var | tuple[Var, int]
 class Escape(enum.IntEnum):
     """How a value escapes from a block: which references to it can exist after its last use in the block.
 
-    If a value escapes in several ways, the largest number applies.
+    The members are ordered.  If a value escapes in several ways, the greatest of them is recorded.
     """
 
     NONE = 0
@@ -86,8 +86,10 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 
 def fields_in(block: Block, around: Fields) -> Fields:
-    """Return the known fields of tuples: those in `around`, which are of enclosing blocks, and those of tuples that
-    `block` binds."""
+    """Return the known fields of the tuples that `block` and its enclosing blocks bind.
+
+    around: the known fields of the tuples of enclosing blocks.
+    """
     fields = around.new_child()
     for binding in block.bindings:
         match binding.value:
@@ -105,7 +107,8 @@ def fields_in(block: Block, around: Fields) -> Fields:
 def lifetimes(block: Block, fields: Fields) -> Liveness:
     """Return the lifetimes of all values that a block computes or uses.
 
-    A value lives as long as any value that can refer to it: a tuple, list, view, alias or the result of an `if`.
+    A value lives at least as long as any value that can refer to it, which can be a tuple, list, view, alias or the
+    result of an `if`.
 
     Parameters
     ----------

@@ -13,8 +13,7 @@ def in_tail_position(block: Block, binding: Binding | MatchCast) -> bool:
 
 
 def own_closures(block: Block) -> dict[Var, str]:
-    """Return the closures that a function creates, as a mapping from variables to the names of the closures'
-    functions."""
+    """Return, for each variable that is bound to a new closure, the name of the closure's function."""
     found: dict[Var, str] = {}
     for binding in block.bindings:
         match binding:
