@@ -86,7 +86,7 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
+    """Return q, k and v, each of shape (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
         first, second, third = _parts(q, 3)
@@ -99,7 +99,10 @@ def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Split a tensor (batch, length, heads, count, size) along axis 3 into parts (batch, heads, length, size)."""
+    """Split a tensor of shape (batch, length, heads, count, size) along axis 3.
+
+    Each of the `count` parts has the shape (batch, heads, length, size).
+    """
     return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
@@ -122,9 +125,10 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of these inputs.
+    """Return softmax(q k' * scale + bias + mask) v.
 
-    past: the number of past keys.
+    qkv: the tensors q, k and v.   past: how many past keys precede the first query.   mask, bias: the indices of the
+    optional inputs with the mask and the bias.
     """
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
@@ -142,9 +146,9 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Convert the mask, input `index`, to a bool tensor that is true for visible keys.
+    """Convert the mask, input `index`, to a bool tensor that is true for each key that a query can attend to.
 
-    The result broadcasts to (batch, heads, queries, keys).
+    The result broadcasts to the shape (batch, heads, queries, keys).
     """
     mask = shaped(node, index)
     match len(mask.shape):
@@ -189,7 +193,10 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, columns)."""
+    """Look up the positions `at` in a table of cosines or sines.
+
+    The result has the shape (batch, 1, length, columns of the table).
+    """
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 
@@ -230,7 +237,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 
 def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each (batch, heads, length, size)."""
+    """Return q, k and v, each of shape (batch, heads, length, size)."""
     counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
     if node.has(1):
         parts = [wide_of(shaped(node, index)) for index in range(3)]
@@ -249,10 +256,11 @@ def _kept(
 ) -> TensorExpr:
     """Return the updated cache of keys or values.
 
-    The cache contains the past keys or values from input `index`, followed by the new ones.  Unused positions are zero.
+    For each sequence, the cache contains the past keys or values, from input `index`, followed by the new ones.  Unused
+    positions are zero.
 
-    new: the new keys or values.   where: the number of past positions of each sequence, and the positions of the new
-    keys or values.   total: the minimum number of positions in the cache.
+    new: the new keys or values.   where: the number of past positions of each sequence, and the positions in the cache
+    at which the new keys or values are written.   total: the minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, room = TensorExpr(node, new.operand(0)), total
