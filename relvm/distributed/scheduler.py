@@ -91,7 +91,8 @@ class Stream:
         batches
             All batches.
         output_of
-            Returns the output file for a batch.  If `output_of` is None, the results are in the outcomes.
+            A function that returns the file to which the worker writes the result of a batch.  If it is None, the
+            outcomes contain the results.
 
         Raises
         ------

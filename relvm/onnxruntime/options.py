@@ -229,8 +229,10 @@ class RunOptions:
             threading.Thread(target=self._interrupt, name="relvm terminate", daemon=True).start()
 
     def _interrupt(self) -> None:
-        """Interrupt the machines repeatedly until their runs end, because a machine ignores an interrupt before its
-        run."""
+        """Interrupt the running machines repeatedly until their runs end.
+
+        One interrupt is not enough, because a machine ignores it if its run has not begun yet.
+        """
         while self._terminate and self._running:
             for machine in tuple(self._running):
                 machine.interrupt()

@@ -279,9 +279,9 @@ class ImportContext(ABC):
     def initializers(
         self, graph: Any, overridden: Collection[str] = (), weights: Weights = MappingProxyType({})
     ) -> None:
-        """Record the constants of a graph.
+        """Record the initializers of a graph as constants.
 
-        overridden: initializers to leave out.   weights: arrays that replace dense initializers of the same names.
+        overridden: the names of initializers to leave out.   weights: arrays that replace dense initializers, by name.
         """
         for tensor in graph.initializer:
             if tensor.name in overridden:
@@ -298,7 +298,7 @@ class ImportContext(ABC):
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
     def replacement(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
-        """Return a weight that replaces an initializer of the same type.
+        """Return `array`, the weight that replaces the initializer `tensor`, as a constant.
 
         Raises
         ------

@@ -125,7 +125,8 @@ class _Parser(KernelReader):
     own_names: the variables of the enclosing local functions, by the functions' own names, which follow `fn`.
     runs: the runs of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
-    without_type: the last call without a result type.  If it is the value of a binding with a type, it gets that type.
+    without_type: the last call without a result type.  If a binding that declares a type has this call as its value,
+    the call gets the declared type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:

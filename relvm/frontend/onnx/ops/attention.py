@@ -206,7 +206,7 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
 
 
 def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
-    """Extend a mask that is shorter than the sequence of keys.  The remaining keys are masked."""
+    """Extend a mask to the number of keys if it is shorter.  The additional keys are masked."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
         return mask

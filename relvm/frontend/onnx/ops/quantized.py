@@ -256,7 +256,8 @@ def _integer_convolution(
 ) -> Expr:
     """Return the integer convolution of two inputs as i32.  Padding has the value of the zero point of x.
 
-    x, w: the indices of the inputs.   x_zero, w_zero: a zero point of one element must have rank 0.
+    x, w: the indices of the inputs with the data and the weights.   x_zero, w_zero: their zero points.  A zero point of
+    one element must have rank 0.
     """
     as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:

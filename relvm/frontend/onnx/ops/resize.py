@@ -198,11 +198,13 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
 def _of_one_ratio(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
-    """Resize all axes by the scale of one of them, which keeps the aspect ratio.
+    """Resize all axes by the same scale, which keeps the aspect ratio.
 
-    Sizes are rounded to the nearest integer, and halves are rounded up.   dims, sizes, roi: the dimension, the
-    requested size and the region of interest of each axis.   choose: the operator, argmin or argmax, that selects the
-    scale.
+    The scale is that of the axis that `choose` selects.  Sizes are rounded to the nearest integer, and halves are
+    rounded up.
+
+    dims, sizes, roi: the dimension, the requested size and the region of interest of each axis.   choose: the operator
+    argmin or argmax, which is applied to the scales of the axes.
     """
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
     assert_none(old < 1, "axes of size 0, which have no aspect ratio")

@@ -144,10 +144,13 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the weight of every support vector in the decision between each pair of classes.
+    """Return the weight of every support vector in every decision between two classes.
 
-    The weight is 0 if the vector belongs to neither class of the pair.   counts: the number of support vectors of each
-    class.
+    The weights are a vector: for each pair of classes, one weight for each support vector.  It is 0 if the support
+    vector belongs to neither class.
+
+    coefficients: the coefficients of the support vectors, as in the attribute of the node.   counts: the number of
+    support vectors of each class.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
