@@ -60,8 +60,10 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: q, k, v, all or the last two of which can be packed in one tensor; their biases; a mask; a bias added to
-    the scores; past keys and values."""
+    """Inputs: q, k and v; their biases; a mask; a bias added to the scores; past keys and values.
+
+    One tensor can contain k and v, or all of q, k and v.
+    """
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
@@ -169,7 +171,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
 def _rotary_embedding(node: OnnxNode) -> Expr:
     """Inputs: x; positions; tables of cosines and sines by position.
 
-    The positions are one for each element, or one start position for all sequences.
+    The positions are either a position for each element of each sequence, or one start position for all sequences.
     """
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
@@ -205,8 +207,8 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     """Inputs: q, k, v, or all three packed in q; past keys and values; the total length of each sequence minus 1; the
     maximum total length; tables of cosines and sines; positions; a bias added to the scores.
 
-    The new keys and values of each sequence are written behind its past ones.  The cache can be longer than the
-    sequences so far.
+    The new keys and values of each sequence are written behind its past ones.  The cache can have more positions than
+    are in use.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
     own = node.type(0).known_dtype

@@ -29,7 +29,8 @@ _WINDOWS = {
 def _window(node: OnnxNode) -> Expr:
     """Computes a periodic or a symmetric window.
 
-    A periodic window would continue with its first element.  In a symmetric window, the last element equals the first.
+    In a symmetric window, the last element equals the first.  A periodic window of n elements is a symmetric window of
+    n + 1 elements without its last element.
     """
     size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
