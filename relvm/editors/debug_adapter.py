@@ -127,9 +127,9 @@ class DebugAdapter:
     # ---- the run ----
 
     def _go(self, move: Callable[[Debugger], Stop]) -> None:
-        """Resume the program on another thread, and tell the editor when it stops or ends.
+        """Start or resume the program on another thread, and tell the editor when it stops or ends.
 
-        move: a function that resumes the program, for example for one step, and returns where it stops.
+        move: a function that starts or resumes the program, for example for one step, and returns where it stops.
         """
         debugger = self._debugger()
         self._stop = None
