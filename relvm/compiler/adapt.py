@@ -17,7 +17,7 @@ def adapt(executable: Executable) -> Executable:
     """Return the executable in a form that this machine can run.
 
     If this machine can run `executable`, return `executable` itself.  Otherwise log a warning with the logger "relvm"
-    that names the requirement that is not met, and return the first of these executables that is possible:
+    that names the requirement that is not met, and return the first of the following executables that can be made:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
     are unchanged.  The results are bit for bit the same as those of a build on this machine.  This requires a C
@@ -30,7 +30,7 @@ def adapt(executable: Executable) -> Executable:
     ----------
     executable
         The result of `load(path, elsewhere=True)`, or of `build` for another processor.  The result of
-        `Executable.check` cannot be adapted.
+        `Executable.check`, which no machine can run, cannot be adapted.
 
     Returns
     -------
@@ -42,7 +42,8 @@ def adapt(executable: Executable) -> Executable:
     RelvmTypeError
         `executable` is not an Executable.
     RelvmUnsupportedError
-        Neither is possible.  The message states the reasons.
+        Neither executable can be made, or `executable` is the result of `Executable.check`.  The message states the
+        reasons.
     RelvmFormatError
         The portable program is damaged, or the compiled C source lacks a function.
 

@@ -247,9 +247,10 @@ def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> froz
 
 
 def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
-    """Assign `mode` to the private functions that `start` uses, directly or indirectly, and that have no mode yet.
+    """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
-    given: the modes of functions, by name.  New modes are added to it.
+    routines: all routines of the module, by name.   functions: the names in the function table.   given: the mode of
+    each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
@@ -290,7 +291,11 @@ def assemble(
 
 
 class _Entries:
-    """A callable that converts the name of a function to its entry of the function table."""
+    """A callable that maps the name of a function to its entry of the function table.
+
+    lir: the module with the kernels and routines.  Any other name is that of a packed function.   bytecode: the code of
+    the routines that become bytecode.   compiled: the names of the routines that become native code.
+    """
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:
         self.bytecode = bytecode

@@ -33,8 +33,8 @@ def place_of(
 
     A build is not cached if the origin of its module is not known, or if the target is "numpy".
 
-    If the build waits for the C compiler, the path depends on the compiler's version.  With exec_mode="auto", it does
-    not, because native code of another compiler stays valid.
+    If the build itself calls the C compiler, the path depends on the compiler and its version.  With exec_mode="auto",
+    the path does not depend on them, because native code from any compiler is valid.
     """
     from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
 
@@ -63,7 +63,8 @@ def auto_place(
 ) -> Path:
     """Return the path of the cache file for a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.   The other parameters are those of the build.
+    origin, attributes: the origin and the attributes of the module.   target_kind, target_options: the fields `kind`
+    and `options` of the Target.   fused, portable: as for `build`.
     """
     return _place(origin, attributes, "auto", target_kind, target_options, fused, portable)
 

@@ -184,11 +184,11 @@ _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
 
 
 def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
-    """Return the shared library of translation units, from the cache if possible.
+    """Compile and link translation units to a shared library, or take the library from the cache.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
     meanings on different machines.   publish: a function that is called with the index and the object file of each
-    unit.  It is not called if the whole library is in the cache.
+    unit.  It is not called if the library is in the cache.
     """
 
     def compiled(index: int) -> bytes:

@@ -176,7 +176,7 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: F
     computed
         The computed values of the arguments that `separated` replaced.
     signature
-        The signature of the function.  A file refers to its input names.
+        The signature of the function.  The arrays in a .npz file have the input names of the signature.
 
     Raises
     ------

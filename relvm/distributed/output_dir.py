@@ -24,7 +24,8 @@ _VERSION = 1
 class Output:
     """An output file, `path`, that a worker writes.
 
-    record: the expected content of the record file in the folder.  It is checked when the output is written.
+    record: the content that the record file in the folder must have.  `write` checks it, so that outputs of different
+    functions or executables are not mixed.
     """
 
     path: Path

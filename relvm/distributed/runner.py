@@ -67,7 +67,7 @@ class Runner:
     RelvmTypeError
         `executable` is not an Executable, `function` is not a name, or `functions` is not a list of names.
     RelvmNameError
-        The executable has no such function, or hosts cannot call it.
+        The executable has no such function, or the function is private to the program.
     RelvmArgumentError
         `num_threads` or a limit is out of range.
 
@@ -181,8 +181,10 @@ _lock = threading.Lock()
 
 
 def _made_of(runner: Runner) -> _Made:
-    """Return the executable of a runner.  The first call in this process loads it.  If too many executables are loaded,
-    the least recently used one is dropped."""
+    """Return the executable of a runner, which the first call in this process loads.
+
+    If too many executables are loaded, the least recently used one is dropped.
+    """
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
         made = _made.pop(key, None)

@@ -33,7 +33,11 @@ _COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reu
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a batch.  error: why there is no result, or None.  Its `__cause__` is the original error."""
+    """The outcome of a batch.
+
+    result: the result of the function, or None if the batch failed.   error: the error of the batch, or None if it
+    succeeded.  The `__cause__` of the error is the original error.
+    """
 
     batch: Batch | FileBatch
     result: Any = None
@@ -57,7 +61,7 @@ class Stream:
     Raises
     ------
     RelvmArgumentError
-        There is no client, or a number is too small.
+        There is no client, `ahead` is less than 1, or `retries` is negative.
     RelvmTypeError
         `client` is not a Dask client, or it is asynchronous.
     RelvmUnsupportedError
@@ -87,7 +91,8 @@ class Stream:
         batches
             All batches.
         output_of
-            Returns the output file for a batch.  If `output_of` is None, the results are in the outcomes.
+            A function that returns the file to which the worker writes the result of a batch.  If it is None, the
+            outcomes contain the results.
 
         Raises
         ------
@@ -148,11 +153,13 @@ class Stream:
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
     def _place(self, computed: list[Future]) -> dict[str, Any]:
-        """Return the options that tell Dask the preferred worker for the latest batch.
+        """Return the options that tell Dask which worker to prefer for the latest batch.
 
-        The first batches are assigned to all workers in turn.  Otherwise Dask would send them to the only worker that
-        already has the executable.  Later, Dask detects that the group of tasks is larger than the cluster, and
-        distributes the tasks itself.
+        The first batches are assigned to the workers in turn.  Otherwise Dask would send them all to the only worker
+        that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned,
+        because Dask then detects that the group of tasks is larger than the cluster, and distributes the tasks itself.
+
+        computed: the arguments of the batch that Dask computes.  If there are any, Dask chooses the worker.
         """
         if computed or self._submitted > AHEAD_PER_THREAD * len(self._slots):
             return {}

@@ -14,10 +14,11 @@ from relvm.runtime.array_files import named_outputs
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of relvm as the result of a task.  It is returned instead of raised, so that Dask does not retry the
-    task, which would fail again.
+    """An error of relvm as the result of a task.
 
-    error: the exception.   of_batch: whether the error concerns only this batch.  Otherwise the worker cannot run any
+    The task returns the error instead of raising it, so that Dask does not run the task again, which would fail again.
+
+    error: the exception.   of_batch: whether the error concerns only this batch.  If not, the worker cannot run any
     batch.
     """
 

@@ -129,10 +129,10 @@ class Analysis:
                 yield from filter(None, found)
 
     def _variable(self, var: Var, names: dict[int, Token], end_of: Callable[[int], int]) -> Definition | None:
-        """Return the definition of a variable, or None if the text does not name it.
+        """Return the definition of `var`, or None if the text does not name the variable.
 
-        names: the names in the text, by their offsets.   end_of: returns where the name stops being visible, given its
-        offset.
+        names: the tokens that are names, by offset.   end_of: a function that returns the offset at which the scope of
+        a name ends, given the offset of the name.
         """
         found = _PLACE.fullmatch(var.origin)
         if found is None:
@@ -143,11 +143,11 @@ class Analysis:
         return Definition(var.name, "variable", start, end_of(start), format_type(var.type))
 
     def _end_of_block(self, start: int) -> int:
-        """Return the end of the block that contains an offset."""
+        """Return the offset of the end of the block that contains the offset `start`."""
         return self._closing("{", "}", start)
 
     def _end_of_function(self, start: int) -> int:
-        """Return the end of the function whose parameters contain an offset."""
+        """Return the offset of the end of the function whose parameter list contains the offset `start`."""
         body = self._closing("(", ")", start)
         for token in self.tokens:
             if token.offset > body and token.text == "{":
@@ -157,7 +157,10 @@ class Analysis:
         return next((token.offset for token in self.tokens if token.offset > body and token.first), len(self.text))
 
     def _closing(self, opening: str, closing: str, start: int) -> int:
-        """Return the offset of the bracket that closes the innermost bracket around `start`."""
+        """Return the offset of the `closing` bracket of the innermost pair of brackets around the offset `start`.
+
+        If there is no such bracket, return the length of the text.
+        """
         depth = 0
         for token in self.tokens:
             if token.offset < start or token.kind != "mark":

@@ -127,7 +127,10 @@ class DebugAdapter:
     # ---- the run ----
 
     def _go(self, move: Callable[[Debugger], Stop]) -> None:
-        """Let the program run on another thread, and send the event of its next stop or end."""
+        """Start or resume the program on another thread, and tell the editor when it stops or ends.
+
+        move: a function that starts or resumes the program, for example for one step, and returns where it stops.
+        """
         debugger = self._debugger()
         self._stop = None
 
@@ -211,9 +214,10 @@ class DebugAdapter:
         return {"breakpoints": self._replace_breakpoints(names, is_line=False)}
 
     def _replace_breakpoints(self, places: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
-        """Replace all breakpoints at lines, or all at names, by breakpoints at `places`.
+        """Replace all breakpoints of one kind by breakpoints at `places`, and return their descriptions for the editor.
 
-        Return their descriptions for the editor.
+        is_line: whether `places` are line numbers, which replace the breakpoints at lines.  Otherwise they are names,
+        which replace the breakpoints at names.
         """
         debugger = self._debugger()
         for made in list(debugger.breakpoints):
@@ -243,9 +247,9 @@ class DebugAdapter:
         return {"stackFrames": [self._frame(first + i, frame) for i, frame in enumerate(frames)], "totalFrames": depth}
 
     def _frame(self, number: int, frame: Frame) -> dict[str, Any]:
-        """Return a frame in the form of the protocol.
+        """Return `frame` as a StackFrame of the protocol with the id `number`.
 
-        Its location is a line of the source, or of the listing of its function if the source is not available.
+        Its location is a line of the source, or of the bytecode listing of its function if the source is not available.
         """
         shown = {"id": number, "name": f"{frame.function}:{frame.instruction}"}
         for origin in frame.origins:
@@ -291,7 +295,7 @@ class DebugAdapter:
         self._debugger()
 
     def _nothing(self, arguments: Mapping[str, Any]) -> None:
-        """Respond without an action.  `serve` and `_answer` perform the actions of these requests."""
+        """Do nothing, because `serve` and `_answer` themselves act on "disconnect" and "terminate"."""
 
 
 _RUNS: dict[str, Callable[[Debugger], Stop]] = {

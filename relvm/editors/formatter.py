@@ -26,8 +26,8 @@ _WORDS = (KEYWORDS | KERNEL_KEYWORDS) - _CALLED  # words followed by a space and
 def format_text(text: str, name: str = "<text>") -> str:
     """Return a source text with uniform indentation and spaces.
 
-    A line is indented by two spaces for each bracket that is open at its start, and if it continues an expression after
-    an infix operator or `=`.  At most one blank line remains between two lines.
+    A line is indented by two spaces for each bracket that is open at its start.  It is indented by two more if it
+    continues an expression after an infix operator or `=`.  At most one blank line remains between two lines.
 
     Parameters
     ----------

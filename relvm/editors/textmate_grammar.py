@@ -44,9 +44,10 @@ def textmate_grammar() -> dict[str, Any]:
 
 
 def _pattern(regex: Any, action: Any) -> dict[str, Any]:
-    """Return the rule of a grammar for a rule of the lexer.
+    """Convert a rule of the Pygments lexer to a rule of the grammar.
 
-    action: the token of the match, or the function by which Pygments splits a definition into DEFINITION.
+    regex: the regular expression of the rule.   action: the token type of the whole match, or the callback for
+    definitions.  The groups of a definition have the token types in DEFINITION.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

@@ -57,8 +57,8 @@ def content_digest(content: bytes) -> str:
 def external_files(skeleton: bytes) -> list[str]:
     """Return the names of the files with external data, in alphabetical order.
 
-    skeleton: the serialized model without weights (`without_weights`), because the search for names could otherwise
-    match bytes of a weight.
+    skeleton: the serialized model without weights, as `without_weights` returns it.  In a model with weights, the
+    search for names could match bytes of a weight.
 
     Raises
     ------
@@ -101,9 +101,10 @@ def without_weights(content: bytes) -> bytes:
 
 
 def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """Rewrite a field of a serialized message, and return the parts of the new message.
+    """Replace each large value of a field in a serialized message, and return the parts of the new message.
 
-    Each large value of the field `number` is replaced by the parts that `change(data, start, end)` returns.
+    data, start, end: the message is data[start:end].   number: the number of the field.   change: a function that is
+    called as change(data, start, end) with the range of a value, and returns the parts of the new value.
     """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in fields(data, start, end):

@@ -101,7 +101,11 @@ class _Message:
     end: int
 
     def __iter__(self) -> Iterator[tuple[int, _Message | int]]:
-        """Yield each field: its number, and its content if it has a length, otherwise its value."""
+        """Yield the number and the value of each field.
+
+        The value of a length-delimited field is a _Message, and the value of a varint is an int.  Other fields are
+        skipped.
+        """
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH:
                 yield number, _Message(self.data, begin, stop)
@@ -112,14 +116,15 @@ class _Message:
         return str(self.data[self.start : self.end], "utf-8")
 
     def texts(self, *numbers: int) -> list[str]:
-        """Return the strings in the fields `numbers`, in this order, with "" for a missing field."""
+        """Return the string in each of the fields `numbers`, in this order, or "" if the field is missing."""
         return [parts[-1].text() if parts else "" for parts in self.grouped(*numbers)]
 
     def parts(self, number: int) -> list[_Message]:
         return self.grouped(number)[0]
 
     def grouped(self, *numbers: int) -> list[list[_Message]]:
-        """Return, for each field number in `numbers`, a list of the contents of all fields with that number."""
+        """Return, for each field number in `numbers`, a list of the values of all length-delimited fields with this
+        number."""
         found: dict[int, list[_Message]] = {number: [] for number in numbers}
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH and number in found:

@@ -13,7 +13,7 @@ _NAME = "onnxruntime"
 
 
 class _Metadata(Distribution):
-    """Package metadata with the name onnxruntime, for which no files exist."""
+    """Metadata of a package named onnxruntime, so that programs can read its version although it is not installed."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -30,7 +30,7 @@ class _Metadata(Distribution):
 
 
 class _Finder(DistributionFinder):
-    """An entry of sys.meta_path that finds only the metadata, and no modules."""
+    """An entry of sys.meta_path that provides the metadata of onnxruntime to `importlib.metadata`, but no modules."""
 
     def __init__(self, version: str) -> None:
         self._version = version

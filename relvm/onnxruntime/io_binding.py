@@ -129,7 +129,8 @@ class IOBinding:
 
 
 def _expect(check: Callable[[str], None], name: str) -> None:
-    """Check a name.  Raise RuntimeError if it is invalid, as ONNX Runtime does for all errors of bindings."""
+    """Call check(name).  If it rejects the name, raise RuntimeError, as ONNX Runtime does for all errors of
+    bindings."""
     try:
         check(name)
     except Status as error:

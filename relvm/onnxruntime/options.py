@@ -19,7 +19,7 @@ _logged: set[str] = set()
 
 
 def ignore(what: str) -> None:
-    """Log that relvm ignores the option or call `what`, once in a process and at level INFO."""
+    """Log, once per process and at level INFO, that the option or call `what` has no effect in relvm."""
     if what not in _logged:
         _logged.add(what)
         _LOGGER.info("%s has no effect in relvm", what)
@@ -65,9 +65,9 @@ class GraphOptimizationLevel(enum.IntEnum):
 
 
 class _Option:
-    """A descriptor for an option, an attribute with a default value and the type of this value.
+    """A descriptor for an option: an attribute with a default value.  A new value must have the type of the default.
 
-    If an option without effect is set to another value than the default, this is logged.
+    effect: whether the option has an effect in relvm.  If not, setting it to another value than the default is logged.
     """
 
     def __init__(self, default: Any, effect: bool = False) -> None:
@@ -96,7 +96,10 @@ class _Option:
 
 
 class _Entries(dict[str, str]):
-    """The configuration entries of options: a string for each name.  owner: the class of the options, for messages."""
+    """The configuration entries of a SessionOptions or RunOptions object, as strings by name.
+
+    owner: the name of the class of the object, for messages.
+    """
 
     def __init__(self, owner: str) -> None:
         super().__init__()
@@ -226,8 +229,10 @@ class RunOptions:
             threading.Thread(target=self._interrupt, name="relvm terminate", daemon=True).start()
 
     def _interrupt(self) -> None:
-        """Interrupt the machines repeatedly until their runs end, because a machine ignores an interrupt before its
-        run."""
+        """Interrupt the running machines repeatedly until their runs end.
+
+        One interrupt is not enough, because a machine ignores it if its run has not begun yet.
+        """
         while self._terminate and self._running:
             for machine in tuple(self._running):
                 machine.interrupt()

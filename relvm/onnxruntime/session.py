@@ -89,10 +89,11 @@ class ModelMetadata:
 
 @dataclass(frozen=True)
 class _Variant:
-    """A variant of the model, built for a kind of run.
+    """The settings with which the model of a session is built.  Runs with different settings need different builds.
 
-    outputs: the outputs that it computes, or None for all.   overridden: the initializers that are inputs.   hints: the
-    symbolic dimensions whose name is a mere hint.
+    outputs: the names of the outputs to compute, or None for all.   overridden: the names of the initializers that
+    become inputs.   hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of
+    `from_onnx`).
     """
 
     outputs: tuple[str, ...] | None = None
@@ -102,10 +103,12 @@ class _Variant:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The plan of runs with certain inputs and outputs.
+    """How to run the model with certain inputs and outputs.
 
-    model: the model of the variant `variant`.  inputs: the name and the converter of each argument.  shared: for each
-    symbolic dimension of several arguments, the numbers of these arguments and the axes.
+    variant: the settings of the build.   model: the model built with them.   outputs: the names of the outputs to
+    return.   inputs: the name and the converter of each argument.   shared: the symbolic dimensions that occur several
+    times in the types of the arguments.  Each has its name and its occurrences, as pairs of an argument index and an
+    axis.
     """
 
     variant: _Variant
@@ -331,7 +334,7 @@ class InferenceSession:
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
     def _planned(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs, and return the plan of such a run.  Keep the plan for later runs."""
+        """Check the names of outputs and inputs, and return the plan of runs with them.  Keep it for later runs."""
         key = outputs, inputs
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
@@ -458,10 +461,10 @@ class InferenceSession:
     # ---- building ----
 
     def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return the model for a call.
+        """Return the model to run for a plan and its arguments.
 
-        If inputs have different sizes for the same symbolic dimension, it is another variant of the model, in which the
-        names of such dimensions are mere hints, as in ONNX Runtime.
+        If a symbolic dimension has different sizes in the arguments, return a variant of the model in which its name is
+        a mere hint, as in ONNX Runtime.
         """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
@@ -496,7 +499,7 @@ class InferenceSession:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return a key of the state of a file.  It changes if the file is written or replaced."""
+    """Return the modification time, size and inode of a file, to detect that it was written or replaced."""
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size, status.st_ino
 

@@ -234,7 +234,7 @@ class OrtValue:
         return self.numpy().nbytes
 
     def has_value(self) -> bool:
-        """Return whether the value is not an empty optional."""
+        """Return False for an empty optional value, otherwise True."""
         return self._value is not None
 
     def is_tensor(self) -> bool:

@@ -82,9 +82,9 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast `value`, of rank r, to the last r dimensions in `dims`.
+    """Broadcast `value`, a tensor of rank r, to the last r sizes in `dims`.
 
-    Axes with the known size 1 are not expanded.  If no axis needs to be expanded, `value` is returned unchanged.
+    An axis stays unchanged if its size is known to be 1.  If all axes have the wanted sizes, return `value` itself.
     """
     shape = value.tensor_type.known_shape
     own = dims[len(dims) - len(shape) :]
@@ -97,9 +97,10 @@ def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
 
 
 def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
-    """Return the node with explicitly broadcast inputs, or None if no input can or must be broadcast.
+    """Return a copy of the node with explicitly broadcast inputs, or None.
 
-    Only elementwise operators, PRelu, MatMul and Gemm are handled.  The shapes of all inputs must be known.
+    The result is None if no input needs to be broadcast, or if the inputs cannot be broadcast.  It is also None unless
+    the operator is elementwise, PRelu, MatMul or Gemm, and the shapes of all inputs are known.
     """
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]

@@ -39,7 +39,10 @@ UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
-    """Raised if a value depends on a node that could not be imported.  The node is already listed in `problems`."""
+    """Raised if a value depends on a node that could not be imported.
+
+    `ImportContext.problems` already contains the error of that node.
+    """
 
 
 @dataclass
@@ -65,9 +68,11 @@ class Imported:
 
 
 class ImportContext(ABC):
-    """The context of a graph being imported.  The context of a subgraph sees the values of the enclosing graph.
+    """The context of a graph being imported.
 
-    The parameter `here` of its methods is the beginning of error messages."""
+    The context of a subgraph has access to the values of the enclosing graph.  The parameter `here` of the methods is
+    the beginning of error messages.
+    """
 
     def __init__(
         self,
@@ -100,7 +105,7 @@ class ImportContext(ABC):
 
     @abstractmethod
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import `nodes`, and return the values with the given names."""
+        """Import `nodes` as bindings, and return the values with the given `names`."""
 
     def lookup(self, name: str, here: str) -> Value | None:
         """Return the value `name` of this graph or an enclosing graph.
@@ -218,7 +223,7 @@ class ImportContext(ABC):
         return self.checked(value, shape)
 
     def own(self, dims: Iterable[AnyDim]) -> None:
-        """Record that this graph created the dimension variables in `dims`."""
+        """Record that this graph, and no enclosing graph, created the dimension variables in `dims`."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
     def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
@@ -265,16 +270,18 @@ class ImportContext(ABC):
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
     def outside(self, type_: Type) -> Type:
-        """Return the type without dimensions that this graph created, because these are not defined outside the
-        graph."""
+        """Return `type_` without the dimension variables that this graph created.
+
+        They are not defined outside the graph.
+        """
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(
         self, graph: Any, overridden: Collection[str] = (), weights: Weights = MappingProxyType({})
     ) -> None:
-        """Record the constants of a graph.
+        """Record the initializers of a graph as constants.
 
-        overridden: initializers to leave out.   weights: arrays that replace dense initializers of the same names.
+        overridden: the names of initializers to leave out.   weights: arrays that replace dense initializers, by name.
         """
         for tensor in graph.initializer:
             if tensor.name in overridden:
@@ -291,7 +298,7 @@ class ImportContext(ABC):
             self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
 
     def replacement(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
-        """Return a weight that replaces an initializer of the same type.
+        """Return `array`, the weight that replaces the initializer `tensor`, as a constant.
 
         Raises
         ------
@@ -326,21 +333,25 @@ class ImportContext(ABC):
         return self.rest(list(graph.node), [info.name for info in graph.output])
 
     def inner(self, graph: Any) -> Self:
-        """Return the importer of a subgraph, which sees the values of this graph."""
+        """Return a context for the subgraph `graph`, which has access to the values of this graph."""
         inner = self.inner_block()
         inner.initializers(graph)
         return inner
 
     def inner_block(self) -> Self:
-        """Return a context that collects the bindings of a block nested in the block of this graph."""
+        """Return a context for a nested block, which has access to the values of this graph.
+
+        The context collects the bindings of the nested block.
+        """
         return type(self)(self.opsets, self.fixed_dims, self.file, self)
 
     def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
-        """Return the importer of a function body.
+        """Return a context for a function body, whose bindings are added to the block of this graph.
 
-        The importer adds bindings to the block of this graph, but does not see the values of this graph.
+        The body has no access to the values of this graph.
 
-        opsets: the opset of each domain in the body.   place: the start of messages.   key: the key of the function.
+        opsets: the opset of each domain in the body.   place: the beginning of messages.   key: the key of the function
+        (`key_of`).
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims

@@ -24,9 +24,9 @@ def counted(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def matches(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Compare each axis of a tensor of rank `rank` with each entry of the vector `axes`: bool[rank, count].
+    """Return which axis of a tensor of rank `rank` equals which entry of the vector `axes`: bool[rank, count].
 
-    Axes that are out of range or given twice are rejected at run time.
+    count is the length of `axes`.  Axes that are out of range or given twice are rejected at run time.
     """
     found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
     assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "duplicate axes")
@@ -39,17 +39,20 @@ def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def placed(found: TensorExpr, numbers: TensorExpr, otherwise: int) -> TensorExpr:
-    """Return a number for each axis of a tensor, given numbers for some of the axes.
+    """Return a vector with one integer for each axis of a tensor.
 
-    found: the result of `matches` for a vector of axes.   numbers: a number for each entry of this vector.   otherwise:
-    the number for axes that are not in the vector.
+    found: the result of `matches` for a vector of axes.   numbers: the integers for the axes in this vector, in the
+    same order.   otherwise: the integer for all other axes.
     """
     chosen = (found.cast(I64) * numbers).apply(ops.sum, axes=(1,))
     return (found.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, otherwise)
 
 
 def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
-    """Return the elements of `numbers` at which `gone` is false.  count: the number of these elements."""
+    """Return the elements of the vector `numbers` at which the mask `gone` is false.
+
+    count: the number of these elements.
+    """
     shape = numbers.node.shape([count])
     return numbers.apply(ops.gather, gone.apply(ops.logical_not).apply(ops.nonzero, shape), axis=0)
 
@@ -58,8 +61,8 @@ def rest_of(numbers: TensorExpr, gone: TensorExpr, count: int) -> TensorExpr:
 class SplitAxes:
     """A tensor in which each axis is split into a kept axis and an axis to operate along.
 
-    x: the reshaped tensor.   kept: i64[rank], the size of each kept axis, which is 1 if the axis was chosen.
-    gone: bool[rank], whether each axis was chosen.
+    x: the reshaped tensor.   kept: i64[rank], the size of each kept axis.  It is 1 if the axis is chosen for the
+    operation.   gone: bool[rank], whether each axis is chosen for the operation.
     """
 
     x: TensorExpr

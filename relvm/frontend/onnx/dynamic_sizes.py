@@ -1,4 +1,4 @@
-"""Sizes read from the elements of a tensor: numbers, symbolic dimensions, or run-time values."""
+"""Sizes read from the elements of a tensor: integers, symbolic dimensions, or values known only at run time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from relvm.ir.types import ShapeType
 
 
 def is_known(node: OnnxNode, index: int) -> bool:
-    """Return whether input `index` consists of numbers and symbolic dimensions known at import time."""
+    """Return whether the elements of input `index` are known at import time, as integers or symbolic dimensions."""
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
@@ -79,7 +79,7 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
 def assert_none(wrong: TensorExpr, what: str) -> None:
     """Check that every element of `wrong` is false, at import time if possible, otherwise at run time.
 
-    what: description of the true elements in the error message.
+    what: the meaning of a true element, in the plural for the message, such as "duplicate axes".
     """
     (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
     wrong.node.require_equal(count, 0, f"{what}: {{}} found, expected {{}}")

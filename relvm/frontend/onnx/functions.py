@@ -25,8 +25,8 @@ from relvm.ir.types import TensorType
 class _Call:
     """A function to inline.
 
-    key: the key of the function (`key_of`).   body: its FunctionProto.   defaults: the default values of its
-    attributes, AttributeProtos by name.
+    key: the domain, name and overload of the function (`key_of`).   body: its FunctionProto.   defaults: the default
+    value of each attribute that has one, as an AttributeProto, by name.
     """
 
     key: Key

@@ -89,8 +89,9 @@ def from_onnx(
     Module
         A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
         in `inputs`.  Their names are converted to valid identifiers.  It returns the output, or a tuple if there are
-        several outputs.  The attributes input_names and output_names are the graph's own names.  If some nodes compute
-        only some of the outputs, the attribute output_groups lists these sets of outputs by their indices.
+        several outputs.  The attributes input_names and output_names are the graph's own names.  If a node contributes
+        to some but not all of the outputs, the attribute output_groups contains the set of these outputs, as a tuple of
+        their indices.
 
         A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
         and its values.  A sequence of maps with the same keys, which ZipMap computes, is a tuple of the keys and a
@@ -171,7 +172,7 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
 
 
 class GraphImporter(ImportContext):
-    """Imports one graph.  The importer of a subgraph sees the values of the enclosing graph."""
+    """Imports one graph.  The importer of a subgraph has access to the values of the enclosing graph."""
 
     def main(
         self,
@@ -180,10 +181,10 @@ class GraphImporter(ImportContext):
         selected: Collection[str] | None = None,
         weights: Weights = MappingProxyType({}),
     ) -> Function:
-        """Import the main graph as a function.
+        """Import the main graph as the function `main`.
 
-        overridden: the inputs with an initializer that nevertheless become parameters.   selected: the outputs to
-        compute, or None for all.   weights: the arrays that replace initializers.
+        overridden: the names of inputs that become parameters although they have an initializer.   selected: the names
+        of the outputs to compute, or None for all.   weights: arrays that replace initializers, by name.
         """
         self.expect_known("initializer or input", weights, (*graph.initializer, *graph.input))
         self.expect_known("input", overridden, graph.input)
@@ -235,7 +236,10 @@ class GraphImporter(ImportContext):
         raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
     def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import `nodes` as bindings, and return the values with the given names."""
+        """Import `nodes` as bindings, and return the values with the given `names`.
+
+        If a RankSplit occurs at a node, the nodes after it are imported into both branches of an If.
+        """
         for at, proto in enumerate(nodes):
             try:
                 self.node(proto)
@@ -266,13 +270,18 @@ class GraphImporter(ImportContext):
         return (("map_outputs", names),) if names else ()
 
     def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return the attribute output_groups of the function: each set of outputs to which some node contributes,
-        except the set of all outputs."""
+        """Return the function attribute output_groups, or no attribute if it would be empty.
+
+        The attribute lists each set of outputs to which some node contributes, except the set of all outputs.
+        """
         groups = tuple(group for group in users_of_nodes(graph, outputs) if len(group) < len(outputs))
         return (("output_groups", groups),) if groups else ()
 
     def expect_known(self, kind: str, names: Collection[str], infos: Any) -> None:
-        """Raise RelvmNameError if one of `names` is not in `infos`.  kind: such as "input", for the message."""
+        """Raise RelvmNameError if one of `names` is not the name of an element of `infos`.
+
+        kind: what the names denote, such as "input", for the message.
+        """
         known = {info.name for info in infos}
         for name in names:
             if name not in known:

@@ -91,8 +91,8 @@ def expect_model(model: Any, place: str) -> None:
 def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
     """Check a graph.
 
-    place: the beginning of messages.   around: the values of the enclosing graphs that are defined so far, each with a
-    description of what defines it.   depth: the number of enclosing graphs.
+    place: the beginning of messages.   around: the values of the enclosing graphs that this graph may use, each mapped
+    to a description of its definition.   depth: the number of enclosing graphs.
     """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
@@ -113,10 +113,11 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
 
 
 def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainMap, depth: int) -> None:
-    """Check the nodes of a graph.
+    """Check the nodes of a graph or function.
 
-    makers: the values that the graph defines before its nodes, each with a description of what defines it.  The values
-    that the nodes define are added.   place, around, depth: as for `_expect_graph`.
+    makers: the values that the graph defines, each mapped to a description of its definition.  Initially these are the
+    inputs and the initializers.  This function adds the outputs of the nodes.   place, around, depth: as for
+    `_expect_graph`.
     """
     later = {name: node for node in nodes for name in node.output}
     inside = around.new_child(makers)
@@ -150,7 +151,7 @@ def graphs_of(node: Any) -> Iterator[Any]:
 
 
 def node_name(node: Any) -> str:
-    """Return the name of a node in messages: its own name, or else the name of its first output."""
+    """Return a description of a node for messages: its name, or else that of its first output, and its operator."""
     name = node.name or next(iter(node.output), "")
     return f"node {shortened(str(name))!r} ({shortened(str(node.op_type))})"
 
@@ -164,7 +165,7 @@ def _expect_text(name: Any, here: str) -> None:
 
 
 def key_of(node: Any) -> Key:
-    """Return the key of the function that a node would call."""
+    """Return the key of the model's function that `node` calls if there is one: domain, operator type, overload."""
     return plain_domain(node.domain), node.op_type, node.overload
 
 
@@ -174,7 +175,7 @@ def functions_of(model: Any) -> dict[Key, Any]:
 
 
 def _expect_bounded_calls(model: Any, place: str) -> None:
-    """Check that the model stays within the limits after its function calls are inlined."""
+    """Check that inlining all function calls exceeds neither the limit on nodes nor the limit on nested calls."""
     functions = functions_of(model)
     if len(functions) != len(model.functions):
         raise RelvmFormatError(f"{place}: the model defines a function twice")
@@ -186,10 +187,10 @@ def _expect_bounded_calls(model: Any, place: str) -> None:
 
 
 def most_nodes(model: Any) -> int:
-    """Return the limit on imported nodes.
+    """Return the maximum number of nodes to import for `model`.
 
-    The limit exceeds the number of nodes in the model, because some nodes are imported several times.  These are the
-    nodes of graphs passed to functions as attributes, and nodes after an If with branches of different rank.
+    It exceeds the number of nodes in the model, because some nodes are imported several times: the nodes of graphs
+    passed to functions as attributes, and the nodes after an If whose branches have different ranks.
     """
     lists = (model.graph.node, *(function.node for function in model.functions))
     return _MAX_NODES + 4 * sum(1 for nodes in lists for _ in _all_nodes(nodes))
@@ -202,9 +203,11 @@ def _extent_of(
     calls: tuple[Key, ...],
     place: str,
 ) -> tuple[int, int]:
-    """Return the number of nodes after inlining, and the nesting depth of function calls in the nodes.
+    """Return the number of nodes after all calls in `nodes` are inlined, and the nesting depth of these calls.
 
-    known: the results of functions visited so far.   calls: the functions whose calls enclose these nodes.
+    functions: the functions of the model, by key.   known: the results for function bodies visited so far, by key.
+    This function adds to it.   calls: the keys of the functions whose bodies contain `nodes`, outermost first.   place:
+    the beginning of messages.
     """
     total = deepest = 0
     for node in _all_nodes(nodes):

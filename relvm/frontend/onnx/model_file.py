@@ -47,11 +47,11 @@ class ModelFile:
     folder
         The folder of the files with external data, or None if it is not known.
     content
-        The model's own bytes, to which external data without a location refers.
+        The bytes of the model itself.  External data without a location refers to positions in them.
     files
         The bytes of the files with external data read so far.
     made
-        The total size in bytes of the tensors and of the inlined nodes so far.
+        The total size, in bytes, of the arrays and inlined nodes made from the model so far.  `count` limits it.
     """
 
     proto: Any
@@ -63,7 +63,7 @@ class ModelFile:
     made: _Count = field(default_factory=_Count)
 
     def count(self, size_bytes: int, here: str) -> None:
-        """Add the size of an expanded part of the model to `made`.
+        """Add `size_bytes`, the size of an array or of inlined nodes, to the total `made`.
 
         Raises
         ------

@@ -30,8 +30,9 @@ MAX_RANK_SPLITS = 5  # each split may double the size of the program
 class RankSplit(Exception):
     """Raised by a converter if the rank of the node's outputs depends on a condition known only at run time.
 
-    The rest of the graph is then imported once for each case.   cond: the condition, an expression.   ways: two
-    functions that import the node into a graph and return its values, for a true and for a false condition.
+    The rest of the graph is then imported once for each case.   cond: the condition, an expression.   ways: the
+    functions that import the node for a true and for a false condition.  Each takes the context to import into, and
+    returns the values of the outputs.
     """
 
     def __init__(self, cond: Expr, ways: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:

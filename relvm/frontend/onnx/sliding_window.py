@@ -22,12 +22,14 @@ def spans(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
 def pads_of(
     node: OnnxNode, window: Sequence[AnyDim], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
-    """Return the padding before each spatial axis of input 0, then after each axis.
+    """Return the padding before each spatial axis of input 0, followed by the padding after each axis.
 
     The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER, an axis of size n has
-    ceil(n / stride) output positions.  If only the padding after the axis depends on a symbolic n, the largest padding
-    with this number of positions is returned instead, because it does not depend on n.  The surplus has no effect on
-    operators that ignore padding.
+    ceil(n / stride) output positions.
+
+    For a symbolic n, it can happen that only the padding after the axis depends on n.  The padding after the axis is
+    then the largest with the same number of output positions, because this does not depend on n.  The surplus has no
+    effect on operators that ignore padding.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):

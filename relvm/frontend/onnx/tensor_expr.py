@@ -146,8 +146,8 @@ def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
 def operands(node: OnnxNode) -> list[Expr]:
     """Return the inputs of an elementwise operator.
 
-    Before opset 7, the attribute `axis` aligns the axes of the second input with axes of the first input, beginning at
-    that axis.  The second input is then broadcast along the remaining axes.
+    Before opset 7, the attribute `axis` names the axis of the first input at which the first axis of the second input
+    is aligned.  The second input is then broadcast along the axes of the first input that follow its own.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
@@ -169,9 +169,11 @@ def with_margins(
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """Pad x along each axis with copies of margin(x, axis, end), where end is 0 before and 1 after the axis.
+    """Pad x along each axis with copies of a slice that `margin` returns.
 
-    before, after: the number of copies before and after each axis.
+    before, after: how many copies are added before and after each axis.   margin: a function that is called as
+    margin(x, axis, end), and returns the slice to copy.  Its argument `end` is 0 for the padding before the axis, and 1
+    for the padding after it.
     """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]

@@ -42,9 +42,11 @@ def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
 
 
 def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return, for the nodes of a sorted graph, the sets of outputs to which a node contributes, without duplicates.
+    """Return the sets of outputs to which single nodes of a sorted graph contribute, without duplicates.
 
-    outputs: names of outputs.   A set is a tuple of indices in `outputs`, in increasing order.
+    A set is a tuple of indices in `outputs`, in increasing order.  If there is only one output, no sets are returned.
+
+    outputs: the names of outputs.
     """
     users: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
     users.update((name, frozenset({at})) for at, name in enumerate(outputs))
@@ -58,7 +60,7 @@ def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
 
 
 def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
-    """Yield the nodes of each graph and function, with the names of the values defined before the nodes.
+    """Yield the nodes of each graph and function, with the names of its inputs and initializers.
 
     Inner graphs come before the graphs that contain them.
     """
@@ -91,15 +93,20 @@ def _is_sorted(nodes: Any, given: set[str]) -> bool:
 
 
 def _makers(nodes: Any, given: set[str]) -> dict[str, int]:
-    """Return the index of the node that computes each value."""
+    """Return the index of the node that computes each value, by the name of the value.
+
+    given: the names of the inputs and initializers.
+    """
     return {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
 
 
 def _order(nodes: Any, given: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    given: the names of the values defined before the nodes.   Among the nodes whose inputs are defined, the one with
-    the smallest index comes next.  Nodes in a cycle, and nodes that depend on a cycle, come last.
+    Among the nodes whose inputs are computed, the one with the smallest index comes next.  Nodes in a cycle, and nodes
+    that depend on a cycle, come last.
+
+    given: the names of the inputs and initializers of the graph.
     """
     makers = _makers(nodes, given)
     waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]

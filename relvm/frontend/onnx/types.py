@@ -61,7 +61,7 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
     """Return the type that an onnx.TypeProto declares.
 
-    The shape of a tensor with named sizes is reduced to its rank, because the items of a sequence can differ in size.
+    If a tensor has named sizes, only its rank is kept, because the items of a sequence can differ in size.
 
     Raises
     ------

@@ -34,8 +34,9 @@ Value = Expr | HostValue  # an atom, or a tensor known at import time
 class Dequantized:
     """The dequantized tensor (bytes - zero) * scale.
 
-    scale: f32, one number if `axis` is None, otherwise one number for each position of `axis`.   zero: one zero point,
-    or one for each position of `axis`, with the dtype of the bytes.
+    scale: an f32 tensor, with a single element if `axis` is None, otherwise with one element for each position along
+    `axis`.   zero: the zero point for all elements, or one for each position along `axis`.  It has the dtype of the
+    bytes.
     """
 
     bytes: Expr

@@ -8,9 +8,10 @@
     ...
 
 The example shows a script on the left, and its translation on the right.  Each path ends with an open call.  The callee
-of an open call is a placeholder variable.  Its arguments are the path's values of the names used later.  Once all paths
-are translated, it is known which names all of them set, and to which values.  The open calls are then replaced by calls
-of the continuation, or by tuples.  The code after the join point is thus translated only once.
+of an open call is a placeholder variable.  Its arguments are the values, at the end of the path, of the names that
+later code uses.  Which of these names every path sets, and to which values, is known only after all paths are
+translated.  The open calls are then replaced by calls of the continuation, or by tuples.  The code after the join point
+is thus translated only once.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ from relvm.ir.visitor import rewrite
 
 @value_record
 class ControlPath:
-    """The end of one path.
+    """The end of one path through statements.
 
-    values: the values of names at the end of the path.  types: the types of the values that the program can represent,
-    by name, in the order of the open call's arguments.  reasons: why the other values cannot be represented, by name.
+    values: the value at the end of the path of each name that is used later.  types: the type of each value that the IR
+    can represent, by name, in the order of the open call's arguments.  reasons: for each value that the IR cannot
+    represent, the reason, by name.
     """
 
     values: dict[str, Value]
@@ -42,10 +44,10 @@ class ControlPath:
 
 @value_record
 class OpenPaths:
-    """The paths to one join point.
+    """The paths that lead to one join point.
 
-    names: the names that some of the paths assign and that are used later.  taken: the paths, by the callee of their
-    open calls.
+    names: the names that are assigned on some of the paths and used after the join point.  taken: the paths translated
+    so far, by the placeholder variable that their open call calls.
     """
 
     names: list[str]
@@ -56,7 +58,8 @@ class OpenPaths:
 class JoinPoint:
     """A join point, at which paths meet.
 
-    params: the names whose values differ between paths, with their types.  scope: the values of the other names.
+    params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
+    the other names that the paths assign.  A name without a usable value has an Unbound.
     """
 
     params: list[tuple[str, Type]]
@@ -64,7 +67,7 @@ class JoinPoint:
 
     @property
     def packed_type(self) -> Type:
-        """The type of the values of `params`, packed into one value."""
+        """The type of one expression that contains the values of all `params` (see `packed`)."""
         types = tuple(type_ for _, type_ in self.params)
         if not types:
             return OBJECT
@@ -72,7 +75,7 @@ class JoinPoint:
 
     @property
     def value_name(self) -> str | None:
-        """The name for a variable with the packed values of `params`, or None if it needs no particular name."""
+        """The name for a variable that contains the values of all `params`, or None if it needs no particular name."""
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
 
@@ -85,7 +88,10 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def take(self, ways: OpenPaths) -> Expr:
-        """End a path at the current statement, add it to `ways`, and return its open call."""
+        """End a path at the current statement, and return its open call.
+
+        ways: the paths to the next join point, to which the path is added.
+        """
         values = {name: self.scope[name] for name in ways.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
@@ -101,10 +107,12 @@ class ControlFlowTranslator(ExpressionTranslator):
         return Call(var, tuple(arguments.values()))
 
     def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
-        """Return the join point at which the paths `ways` meet, seen from the scope before them.
+        """Return the join point at which the paths `ways` meet.
 
-        assigned: names assigned on the paths.  unset: the error message for a name that some path does not assign.
-        where: a description of the statements, for messages.
+        The current scope must be the one in which the paths begin.
+
+        assigned: the names that the paths assign.  unset: the error message for a name that some path does not assign.
+        where: a description of the statements that contain the paths, for messages.
         """
         params: list[tuple[str, Type]] = []
         scope: dict[str, Value] = {name: Unbound(f"{name} {unset}") for name in assigned}
@@ -123,9 +131,9 @@ class ControlFlowTranslator(ExpressionTranslator):
         return JoinPoint(params, scope)
 
     def joined(self, name: str, ways: list[ControlPath], where: str) -> Type | Unbound:
-        """Return a type that covers a name's values on all paths, or an Unbound if there is none.
+        """Return a type that covers the values of `name` on all paths, or an Unbound if there is none.
 
-        where: as for `meeting`.
+        ways: the paths.  where: as for `meeting`.
         """
         for way in ways:
             if name in way.reasons:
@@ -141,7 +149,10 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def agreed(self, name: str, values: list[Value]) -> bool:
-        """Return whether a name has one common value on all paths, which is also valid in the scope before them."""
+        """Return whether `name` has the same value on all paths, and this value remains valid after them.
+
+        values: the value at the end of each path.
+        """
         first = values[0]
         if all(value is first for value in values) and self.scope[name] is first:
             return True
@@ -159,7 +170,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return True
 
     def visible(self, type_: Type) -> Type:
-        """Return the type without dimensions local to an inner block, and without the known value of a scalar.
+        """Return `type_` without dimensions local to an inner block, and without the known value of a scalar.
 
         The value of a scalar can differ between paths.
         """
@@ -167,9 +178,10 @@ class ControlFlowTranslator(ExpressionTranslator):
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """Return `block` with each open call of the paths `ways` replaced by end(values).
+        """Return `block` with each open call of the paths `ways` replaced by the result of `end`.
 
-        values: the arguments of the open call for the names in the `params` of the join point `meeting`.
+        end: a function that takes the values, at the end of the path, of the names in the `params` of the join point
+        `meeting`.
         """
 
         def close(expr: Expr) -> Expr | None:
@@ -181,7 +193,10 @@ class ControlFlowTranslator(ExpressionTranslator):
         return rewrite(close, block)
 
     def unpack(self, meeting: JoinPoint, value: Expr) -> None:
-        """Update the scope at the join point `meeting`.  value: the packed values of its `params`."""
+        """Set the names in the scope to their values after the join point `meeting`.
+
+        value: the values of its `params`, packed into one expression by `packed`.
+        """
         self.scope.update(meeting.scope)
         for i, (name, _) in enumerate(meeting.params):
             self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(meeting.params) > 1 else value

@@ -261,9 +261,9 @@ class _KernelTranslator(SourceReader):
         return result
 
     def name(self, name: str, node: ast.Name) -> kd.Operand:
-        """Return the value of a name: a value of the kernel, or a number.
+        """Return what a name refers to: a value of the kernel, or a number.
 
-        Numbers are searched in the class, the enclosing functions and the file.
+        A number can be defined in the class, the enclosing functions or the file.
         """
         if self.build.find(name) is not None:
             return self.build.value(name, self.origin(node))

@@ -40,10 +40,10 @@ class Continuation:
 
 @value_record
 class LoopExits:
-    """The two ways in which control flow leaves the body of a loop.
+    """The two ways to leave the body of a loop.
 
-    Each is a function that returns the expression with which a branch of the body ends.   next: continue with the next
-    iteration.   leave: end the loop.
+    Each is a function that returns the expression with which the current path through the body ends.   next: continue
+    with the next iteration.   leave: end the loop.
     """
 
     next: Callable[[], Expr]
@@ -52,7 +52,10 @@ class LoopExits:
 
 @value_record
 class _Counter:
-    """The range of a `for`: `name` goes from `start` to `stop`, by a nonzero constant `step`."""
+    """The counter `name` of a `for`, which runs from `start` to `stop` (exclusive) in steps of `step`.
+
+    The step is a nonzero constant.
+    """
 
     name: str
     start: Expr
@@ -61,7 +64,10 @@ class _Counter:
 
 
 class _WiderError(Exception):
-    """Raised if an iteration computes values of wider types than those for which the loop was translated."""
+    """Raised if an iteration computes values of wider types than those for which the loop was translated.
+
+    types: the types of the loop-carried values after the iteration.
+    """
 
     def __init__(self, types: list[Type]) -> None:
         self.types = types
@@ -71,7 +77,7 @@ class LoopTranslator(ControlFlowTranslator):
     """Translates loops.
 
     result_type: the result type of the function being translated.  loop: the exits of the innermost enclosing loop.
-    end: the continuation if the statements do not return, or None if they must return.
+    end: the continuation, which runs if the statements being translated do not return.  It is None if they must return.
     """
 
     result_type: Type | None = None
@@ -82,7 +88,8 @@ class LoopTranslator(ControlFlowTranslator):
     def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
         """Translate the statements `body` in a copy of the scope.
 
-        Return their result, or the result of `end` if they do not return.
+        Return their result, or the result of `end` if they do not return.   node: the statement to which an error
+        refers if they must return but do not.
         """
 
     def loop_statement(
@@ -134,9 +141,12 @@ class LoopTranslator(ControlFlowTranslator):
     def exit(
         self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
     ) -> JoinPoint:
-        """Return the join point of the paths `exits` that leave the loop.
+        """Return the join point of the paths `exits`, which leave the loop.
 
-        If no path leaves the loop, the join point has the carried names that are used later, with their types.
+        If no path leaves the loop, the `params` of the join point are the loop-carried names that are used after the
+        loop.
+
+        carried: the loop-carried names.   types: the types of their values.
         """
         if not exits.taken:
             return JoinPoint(
@@ -199,12 +209,12 @@ class LoopTranslator(ControlFlowTranslator):
         exits: OpenPaths,
         whole: bool,
     ) -> OpenFunction:
-        """Translate a loop to a local function whose carried names have the given types.
+        """Translate a loop to a local function.  Raise _WiderError if an iteration computes values that do not fit
+        `types`.
 
-        Raise _WiderError if an iteration computes values that do not fit these types.
-
-        exits: receives the paths that leave the loop.   whole: whether the local function returns the result of
-        the enclosing function, because it includes the statements after the loop.
+        carried: the loop-carried names, which become parameters.   types: the types of these parameters.   exits: a
+        collection to which the paths that leave the loop are added.   whole: whether the local function returns the
+        result of the enclosing function, because it includes the statements after the loop.
         """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)
@@ -234,7 +244,8 @@ class LoopTranslator(ControlFlowTranslator):
     ) -> Expr:
         """Translate the body of the local function: one iteration followed by a recursive call, or the exit.
 
-        function: the variable of the local function.   count: the current value of the counter of a `for`.
+        count: the current value of the counter of a `for`, otherwise None.   function: the variable of the local
+        function.   carried, types, exits: as for `open_loop`.
         """
 
         def following() -> Expr:
@@ -287,9 +298,9 @@ class LoopTranslator(ControlFlowTranslator):
         return self.builder.if_(fits, lambda: ahead, lambda: counter.stop)
 
     def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
-        """Return types that cover the carried names' values before the loop and after an iteration.
+        """Return types that cover the values of the names `carried` both before the loop and after an iteration.
 
-        types, found: the types before the loop and after an iteration.
+        types: the types before the loop.   found: the types after an iteration.
         """
         joined = []
         for name, before, after in zip(carried, types, found, strict=True):

@@ -167,7 +167,10 @@ class StatementTranslator(LoopTranslator):
                 raise self.unsupported("an assignment to anything but a name or a tuple of names", target)
 
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
-        """Return the items of the tuple `value`, which the assignment to `target` unpacks into its parts `targets`."""
+        """Return the items of the tuple `value`, one for each of `targets`.
+
+        target: the whole left-hand side of the assignment, to which errors refer.
+        """
         match value:
             case Expr(type=TupleType(fields=fields)):
                 size = len(fields)
@@ -190,7 +193,11 @@ class StatementTranslator(LoopTranslator):
         return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
 
     def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
-        """Return the value of `node`, checked against the type declared for `what`."""
+        """Translate the expression `node`, and check that its value has the type `type_`.
+
+        what: the name of what is declared with this type, for the message.   type_: the declared type, or None for any
+        type.   name: the name of the variable to which the value will be assigned.
+        """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch(type_, value.type)
         if isinstance(value, Null) and type_ not in (None, OBJECT):
@@ -302,9 +309,9 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if from which several paths reach `rest`.
+        """Translate an if that contains a jump, and after which several paths continue with the statements `rest`.
 
-        Each path ends with a call of the local function for `rest`, or with a jump.
+        The statements become a local function.  Each path ends with a call of this function, or with a jump.
         """
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:

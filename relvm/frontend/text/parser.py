@@ -109,8 +109,9 @@ def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict
 class _Run(NamedTuple):
     """A run of adjacent local functions, which may call each other.
 
-    missing: names used before their definition, each with a placeholder variable and the error to raise if no function
-    of that name follows.  found: the variable of the function for each placeholder.
+    missing: the names that are used before a function of that name is defined.  Each has a placeholder variable, and
+    the error to raise if no such function follows.  found: for each placeholder, the variable of the function that was
+    defined later.
     """
 
     missing: dict[str, tuple[Var, RelvmError]]
@@ -124,7 +125,8 @@ class _Parser(KernelReader):
     own_names: the variables of the enclosing local functions, by the functions' own names, which follow `fn`.
     runs: the runs of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
-    without_type: the last call without a result type.  If it is the value of a binding with a type, it gets that type.
+    without_type: the last call without a result type.  If a binding that declares a type has this call as its value,
+    the call gets the declared type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -267,7 +269,7 @@ class _Parser(KernelReader):
         return Binding(var, value)
 
     def variable(self, name: Token, stated: Type | None) -> Var:
-        """Return a new variable.  If no type is stated, type inference finds it later."""
+        """Return a new variable with the type `stated`, or with a type to be inferred if `stated` is None."""
         origins = (self.source.origin(name.offset),)
         return Var(name.text, origins=origins) if stated is None else Var(name.text, type=stated, origins=origins)
 

@@ -100,9 +100,9 @@ class TypeReader(TokenReader):
         return PrimType(dtype, value)
 
     def holder(self, kind: Callable[[Type | None], Type]) -> Type:
-        """Parse the rest of a list or optional type after the `[`.  kind: constructs the type from its item type.
+        """Parse the rest of a list or optional type after the `[`.
 
-        `[]` has no item type: None is passed to `kind`.
+        kind: a function that constructs the type from its item type, which is None for `[]`.
         """
         if self.accept("]"):
             return kind(None)

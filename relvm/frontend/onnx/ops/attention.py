@@ -46,10 +46,11 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
 def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighbours: bool) -> TensorExpr:
     """Rotate the first `turned` elements of each head in pairs.
 
-    A pair is two adjacent elements if `neighbours` is true, otherwise one element of the first half and one of the
-    second.
+    A pair is two adjacent elements if `neighbours` is true.  Otherwise it is one element of the first half of these
+    elements and one of the second half.
 
-    x: (batch, heads, length, size).   cos, sin: broadcast to (batch, heads, length, turned / 2).
+    x: a tensor of shape (batch, heads, length, size).   cos, sin: the cosines and sines of the angles, which broadcast
+    to the shape (batch, heads, length, turned / 2).
     """
     batch, heads, length, size = x.shape
     parts = x.apply(ops.slice, begin=(0,), end=(turned,), axes=(3,))
@@ -70,7 +71,10 @@ def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighb
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index`, the cosines or sines, for each position: (batch, 1, length, rotated elements / 2)."""
+    """Return input `index`, the cosines or sines of the angles at each position.
+
+    The result has the shape (batch, 1, length, n / 2), where n is the number of rotated elements of a head.
+    """
     table = term(node, index)
     if node.has(3):
         table = table.apply(ops.gather, term(node, 3), axis=0)
@@ -177,9 +181,11 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
 
 
 def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return bool tensors that restrict, by their positions only, which keys a query can attend to.
+    """Return bool tensors, all of which must be true where a query may attend to a key.
 
-    queries, keys: the numbers of queries and keys.   past: the number of past keys, which precede the first query.
+    They depend on positions only: on the causal mask, the window, and the lengths of the sequences.
+
+    queries, keys: how many queries and keys there are.   past: how many past keys precede the first query.
     """
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
@@ -200,7 +206,7 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
 
 
 def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
-    """Extend a mask that is shorter than the sequence of keys.  The remaining keys are masked."""
+    """Extend a mask to the number of keys if it is shorter.  The additional keys are masked."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
         return mask

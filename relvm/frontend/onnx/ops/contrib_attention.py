@@ -60,8 +60,10 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("MultiHeadAttention", domain=_MICROSOFT)
 def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
-    """Inputs: q, k, v, all or the last two of which can be packed in one tensor; their biases; a mask; a bias added to
-    the scores; past keys and values."""
+    """Inputs: q, k and v; their biases; a mask; a bias added to the scores; past keys and values.
+
+    One tensor can contain k and v, or all of q, k and v.
+    """
     _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
     q, k, v = _packed(node)
@@ -86,7 +88,7 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each (batch, length, width) or (batch, heads, length, size)."""
+    """Return q, k and v, each of shape (batch, length, width) or (batch, heads, length, size)."""
     q = wide_of(shaped(node, 0))
     if len(q.shape) == 5:
         first, second, third = _parts(q, 3)
@@ -99,7 +101,10 @@ def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Split a tensor (batch, length, heads, count, size) along axis 3 into parts (batch, heads, length, size)."""
+    """Split a tensor of shape (batch, length, heads, count, size) along axis 3.
+
+    Each of the `count` parts has the shape (batch, heads, length, size).
+    """
     return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
@@ -122,9 +127,10 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
 def _result(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v.  mask, bias: the indices of these inputs.
+    """Return softmax(q k' * scale + bias + mask) v.
 
-    past: the number of past keys.
+    qkv: the tensors q, k and v.   past: how many past keys precede the first query.   mask, bias: the indices of the
+    optional inputs with the mask and the bias.
     """
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
@@ -142,9 +148,9 @@ def _result(
 
 
 def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Convert the mask, input `index`, to a bool tensor that is true for visible keys.
+    """Convert the mask, input `index`, to a bool tensor that is true for each key that a query can attend to.
 
-    The result broadcasts to (batch, heads, queries, keys).
+    The result broadcasts to the shape (batch, heads, queries, keys).
     """
     mask = shaped(node, index)
     match len(mask.shape):
@@ -165,7 +171,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
 def _rotary_embedding(node: OnnxNode) -> Expr:
     """Inputs: x; positions; tables of cosines and sines by position.
 
-    The positions are one for each element, or one start position for all sequences.
+    The positions are either a position for each element of each sequence, or one start position for all sequences.
     """
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
@@ -189,7 +195,10 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of a table of cosines or sines at the positions `at`: (batch, 1, length, columns)."""
+    """Look up the positions `at` in a table of cosines or sines.
+
+    The result has the shape (batch, 1, length, columns of the table).
+    """
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
 
@@ -198,8 +207,8 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     """Inputs: q, k, v, or all three packed in q; past keys and values; the total length of each sequence minus 1; the
     maximum total length; tables of cosines and sines; positions; a bias added to the scores.
 
-    The new keys and values of each sequence are written behind its past ones.  The cache can be longer than the
-    sequences so far.
+    The new keys and values of each sequence are written behind its past ones.  The cache can have more positions than
+    are in use.
     """
     _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
     own = node.type(0).known_dtype
@@ -230,7 +239,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 
 
 def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each (batch, heads, length, size)."""
+    """Return q, k and v, each of shape (batch, heads, length, size)."""
     counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
     if node.has(1):
         parts = [wide_of(shaped(node, index)) for index in range(3)]
@@ -249,10 +258,11 @@ def _kept(
 ) -> TensorExpr:
     """Return the updated cache of keys or values.
 
-    The cache contains the past keys or values from input `index`, followed by the new ones.  Unused positions are zero.
+    For each sequence, the cache contains the past keys or values, from input `index`, followed by the new ones.  Unused
+    positions are zero.
 
-    new: the new keys or values.   where: the number of past positions of each sequence, and the positions of the new
-    keys or values.   total: the minimum number of positions in the cache.
+    new: the new keys or values.   where: the number of past positions of each sequence, and the positions in the cache
+    at which the new keys or values are written.   total: the minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, room = TensorExpr(node, new.operand(0)), total

@@ -52,7 +52,10 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
-    """Return the zero points, (columns, blocks).  The default for an omitted input is the middle of the range."""
+    """Return the zero points, of shape (columns, blocks).
+
+    If the input is omitted, every zero point is the middle of the range of the integers.
+    """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
     given = node.known(3, "the zero points")
@@ -70,7 +73,7 @@ def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
 
 
 def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
-    """Unpack numbers from rows of bytes, lowest bits first."""
+    """Unpack the integers of `bits` bits in each row of a matrix of bytes, lowest bits first."""
     if rows.dtype != np.uint8:
         raise RelvmFormatError(f"packed numbers have dtype {rows.dtype}, expected uint8")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -118,7 +121,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
 
 
 def _apart(x: TensorExpr, bits: int) -> TensorExpr:
-    """Unpack the numbers in bytes along the last axis, lowest bits first."""
+    """Unpack the integers of `bits` bits in the bytes of x along its last axis, lowest bits first."""
     *before, count = x.shape
     shifts = constant(np.arange(0, 8, bits, dtype=np.uint8))
     numbers = x.apply(ops.expand_dims, axes=(len(x.shape),)).apply(ops.shift_right, shifts)

@@ -82,9 +82,10 @@ def _fused_gemm(node: OnnxNode) -> Expr:
 
 
 def _activated(node: OnnxNode, x: Expr, numbers: list[float]) -> Expr:
-    """Apply the activation that the node names.
+    """Apply the activation function that the attribute `activation` names.
 
-    numbers: the values of the activation's first attributes.  The other attributes have their defaults.
+    numbers: the values of the first attributes of this function, such as alpha and beta.  The other attributes have
+    their default values.
     """
     from onnx import helper
 
@@ -110,9 +111,11 @@ def _skip_layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr, Expr]:
 
 
 def _normal(node: OnnxNode, x: TensorExpr, gamma: int, beta: int) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Normalize x along its last axis, scale it by input number `gamma`, and shift it by input number `beta`.
+    """Normalize x along its last axis, multiply it by a scale, and add a shift.
 
-    Return the result, the mean, and the inverse of the standard deviation.
+    Return the result, the mean, and the reciprocal of the standard deviation.
+
+    gamma, beta: the indices of the inputs with the scale and the shift.  The shift can be omitted.
     """
     mean, apart, variance = centred(x, (-1,))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-12))

@@ -46,8 +46,9 @@ def _extent(
     """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
 
     Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions, where n is its
-    dimension in the input (`places`).  If output_shape is smaller, the difference is cut off as padding.  If it is
-    larger, zeros are appended.
+    dimension in the input (`places`).  The attribute pads normally states the padding.  If output_shape or a SAME mode
+    of auto_pad determines the size of the result, the excess is cut off as padding, or the missing positions are
+    appended as zeros.
     """
     rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)

@@ -70,11 +70,13 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
 def _of_whole(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, the number of frequencies in the result, and 2, the parts of each.
+    """Return the matrix of a DFT or inverse DFT, the number of frequencies in the result, and 2.
 
-    The product of a signal and the matrix, (size * parts, frequencies * 2), is the result of the transform.   size: the
-    number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2 for a
-    complex one.
+    The 2 is the number of parts of each frequency, the real and the imaginary part.  The product of a signal and the
+    matrix is the result of the transform.  The matrix has the shape (size * parts, frequencies * 2).
+
+    size: the number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2
+    for a complex one.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
@@ -92,10 +94,14 @@ def _of_whole(
 def _of_half(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the inverse DFT matrix of a onesided spectrum, the length of the signal, and the number of its parts, 1.
+    """Return the inverse DFT matrix of a onesided spectrum, the length of the signal, and 1.
 
-    The product of the first half of a spectrum and the matrix, (size * 2, length), is a real signal.  Each frequency
-    counts twice, except the first and, for an even length, the last.   size: the number of frequencies.   parts: 2.
+    The 1 is the number of parts of each element of the signal, which is real.  The product of the first half of a
+    spectrum and the matrix is the signal.  The matrix has the shape (size * 2, length).  Each frequency counts twice,
+    to replace the second half, except the first and, for an even length, the last.
+
+    size: the number of given frequencies.   length: the length of the transform.   parts: 2, because the spectrum is
+    complex.
     """
     assert onesided and inverse
     real, imaginary = _wave(node, length, size, length, 1)

@@ -29,7 +29,8 @@ _WINDOWS = {
 def _window(node: OnnxNode) -> Expr:
     """Computes a periodic or a symmetric window.
 
-    A periodic window would continue with its first element.  In a symmetric window, the last element equals the first.
+    In a symmetric window, the last element equals the first.  A periodic window of n elements is a symmetric window of
+    n + 1 elements without its last element.
     """
     size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
@@ -108,12 +109,12 @@ def _stft(node: OnnxNode) -> Expr:
 
 
 def _is_number(node: OnnxNode, index: int) -> bool:
-    """Return whether input `index` is a known number, or omitted."""
+    """Return whether input `index` is a constant or omitted."""
     return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
 def _parts(x: TensorExpr) -> int:
-    """Return 1 for a real signal, 2 for a complex one."""
+    """Return the size of the last axis of a signal: 1 if it is real, 2 if it is complex."""
     if x.shape[-1] not in (1, 2):
         raise RelvmShapeError(f"signal has type {x.type}, expected a last dimension of 1 or 2")
     return x.shape[-1]
@@ -122,7 +123,8 @@ def _parts(x: TensorExpr) -> int:
 def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
     """Return the DFT matrix, of shape (elements, parts, frequencies, 2).
 
-    Its product with a signal (elements, parts) is the spectrum (frequencies, 2).  Parts are real and imaginary parts.
+    The product of a signal of shape (elements, parts) and the matrix is the spectrum, of shape (frequencies, 2).  The
+    last axis of both contains the real and the imaginary part.  A real signal has only the real part.
 
     length: the length of the transform.   size: the number of elements of the signal, of which at most `length` are
     used.   parts: 1 for a real signal, 2 for a complex one.
@@ -144,8 +146,11 @@ def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, d
 def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
     """Return the inverse DFT matrix that maps the first half of a spectrum to a real signal.
 
-    Its shape is (frequencies, 2, length, 1).  Each frequency counts twice, except the first and, for an even length,
-    the last.   size: the number of frequencies given.   parts: the number of their parts, which must be 2.
+    Its shape is (frequencies, 2, length, 1).  Each frequency counts twice, to replace the second half, except the first
+    and, for an even length, the last.
+
+    length: the length of the transform.   size: the number of given frequencies.   parts: the number of parts of each
+    frequency, real and imaginary, which must be 2.
     """
     if parts == 1:
         raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
@@ -155,7 +160,10 @@ def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.nda
 
 
 def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
-    """Return exp(direction * 2j * pi * row * column / length)."""
+    """Return the matrix of exp(direction * 2j * pi * row * column / length) for each row and column.
+
+    direction: -1 for a DFT, 1 for an inverse DFT.
+    """
     if not 1 <= length <= LONGEST:
         raise RelvmUnsupportedError(
             f"a Fourier transform of {length} elements is not supported: expected 1 to {LONGEST}"

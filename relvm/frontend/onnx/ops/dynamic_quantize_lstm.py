@@ -87,9 +87,11 @@ def _stack(parts: tuple[TensorExpr, ...], axis: int) -> Expr:
 def _one_way(
     node: OnnxNode, way: int, backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Run one direction.  Return the states h of all steps, (steps, batch, hidden), and the final h and c.
+    """Run one direction of the LSTM.
 
-    way: the index of the direction.   backward: whether it goes from the last step to the first.   activations: the
+    Return the states h of all steps, of shape (steps, batch, hidden), and the final h and c.
+
+    way: the index of the direction.   backward: whether it runs from the last step to the first.   activations: the
     names of its activation functions.
     """
     x = shaped(node, 0)

@@ -150,6 +150,8 @@ def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
     """Multiply two operands, and sum over the labels that are not in `later`.
 
     The product is a batched matrix product, or elementwise if no common label is summed over.
+
+    later: the labels that a later operand or the result uses.
     """
     a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
     for label in a.labels:

@@ -108,7 +108,7 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
 
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the position of each element of each window, without offsets: (elements, windows, 2).
+    """Return the position of each element of each window, without offsets, of shape (elements, windows, 2).
 
     kernel, strides, dilations, pads: the attributes of the convolution.   out: the spatial dimensions of its result.
     """

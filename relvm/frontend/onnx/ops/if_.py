@@ -80,9 +80,10 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
 def if_then_else(
     node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
 ) -> Expr:
-    """Return an If whose branches are the results of `then` and `orelse`.  cond: a bool tensor of rank 0.
+    """Return an If with the given branches.
 
-    Each function is called with the node in the context of its branch.
+    cond: the condition, a bool tensor of rank 0.   then, orelse: functions that return the result of a branch.  Each is
+    called with a copy of the node in the context of its branch.
     """
     blocks = []
     for way in (then, orelse):
@@ -96,8 +97,8 @@ def parted(
 ) -> list[Value]:
     """Import the remaining nodes into each branch of an If, and return the values of `names`.
 
-    fork: the condition, and the functions that import the node at which the import is split.   outputs: the names of
-    the outputs of that node.   nodes: the remaining nodes.
+    fork: the condition of the If, and the functions that import the current node into a branch.   outputs: the names of
+    the outputs of the current node.   nodes: the nodes after it.   names: the names of the values to return.
     """
 
     def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
@@ -112,11 +113,13 @@ def parted(
 
 
 def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
-    """Build both blocks of an If.  makers: the functions that build them.
+    """Build both blocks of an If.
 
-    If the nodes of one block have inconsistent shapes, that block raises the error at run time.  Usually the condition
-    of the If, or the sizes that the caller passes, exclude such a block.  If both blocks are inconsistent, the first
-    error is raised now.   errors: the errors that inconsistent shapes raise.
+    If the nodes of one block have inconsistent shapes, a block that raises the error at run time replaces it.  Usually
+    the condition of the If, or the sizes that the caller passes, ensure that this block does not run.  If both blocks
+    are inconsistent, raise the first error now.
+
+    makers: the functions that build the blocks.   errors: the classes of the errors that inconsistent shapes raise.
     """
     blocks: list[Block | RelvmError] = []
     for make in makers:
@@ -132,6 +135,6 @@ def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type
 
 
 def _failing(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
-    """Return a block of type `type_` that always raises the error."""
+    """Return a block of type `type_` that raises `error` when it runs."""
     never = graph.var("never", type_)
     return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

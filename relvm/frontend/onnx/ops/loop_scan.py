@@ -133,7 +133,10 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
 
 
 def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> list[int]:
-    """Return an attribute with `count` numbers, all 0 by default.  most: if given, the numbers must lie in 0..most."""
+    """Return the attribute `name`, a list of `count` integers.  By default, they are all 0.
+
+    most: if given, each integer must be from 0 to `most`.
+    """
     numbers = node.attribute(name, [0] * count)
     if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
         limits = "" if most is None else f" from 0 to {most}"
@@ -145,9 +148,10 @@ _OF_ONE = "__of_one"  # marks the inner Scan that `_over_batch` creates, which h
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
-    """Rewrite a Scan of opset 8, whose states and sequences have a batch axis, as a Scan over the batch.
+    """Rewrite a Scan of opset 8 as a Scan over the batch.
 
-    The body of the outer Scan is a Scan over one batch element, marked with `_OF_ONE`.
+    In opset 8, the states and sequences have a batch axis.  The body of the new, outer Scan is a Scan over one batch
+    element, which has the attribute `_OF_ONE`.
     """
     from onnx import helper
 
@@ -193,7 +197,10 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
 
 @value_record
 class _State:
-    """A loop-carried state: the name of the body's input, the initial value, the name of the body's output."""
+    """A loop-carried state.
+
+    input: the name of the body's input.   initial: the initial value.   output: the name of the body's output.
+    """
 
     input: str
     initial: Any
@@ -204,9 +211,9 @@ class _State:
 class _Round:
     """The imported body of a loop, for states of given types.
 
-    graph: the context with the body's bindings.  params: the states before the iteration.  ahead: the states after it.
-    go: a tensor that tells whether to continue, or None if the body never ends the loop.  rows: the items to append to
-    the scan outputs.
+    graph: the context with the body's bindings.  params: the states before the iteration.  ahead: the states after the
+    iteration.  go: a tensor that tells whether to continue, or None if the body never ends the loop.  rows: for each
+    scan output, the row that the iteration appends.
     """
 
     graph: ImportContext
@@ -218,12 +225,13 @@ class _Round:
 
 @value_record
 class _Repeated:
-    """A loop.
+    """A Loop or Scan to import.
 
-    limit: maximum number of iterations, or None.  go: whether the first iteration runs.  states: the loop-carried
-    states.  rows: names of the body outputs that are collected as scan outputs.  condition: name of the body output
-    that tells whether to continue, or None if there is no such output.  given: a function that defines the body inputs
-    that depend on the iteration number; its arguments are the context of the body and that number.
+    body: its ONNX graph.  limit: the maximum number of iterations, or None.  go: whether the first iteration runs.
+    states: the loop-carried states.  rows: the names of the body outputs that are collected as scan outputs.
+    condition: the name of the body output that tells whether to continue, or None if there is no such output.  given: a
+    function that defines the body inputs that depend on the iteration number.  Its arguments are the context of the
+    body and the iteration number.
     """
 
     node: OnnxNode
@@ -236,10 +244,10 @@ class _Repeated:
     given: Callable[[ImportContext, Expr], None]
 
     def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
-        """Return the final states, then the scan outputs.
+        """Import the loop, and return the final states, then the scan outputs.
 
-        places: for each scan output, the axis along which its rows are stacked, and whether the order is reversed.  If
-        `places` is None, only the scan outputs are returned, as lists of rows.
+        places: for each scan output, the axis along which its rows are stacked, and whether their order is reversed.
+        If `places` is None, only the scan outputs are returned, as lists of rows.
         """
         node = self.node
         count = node.graph.var("round", PrimType(I64))
@@ -276,9 +284,9 @@ class _Repeated:
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
     def stated(self, state: _State, type_: Type) -> Type:
-        """Complete the type of an empty list or null with the type that the body declares for the state.
+        """Return `type_`, or a more precise type if it is the type of an empty list or of null.
 
-        Other types are returned unchanged.
+        The missing item type is taken from the type that the body declares for `state`.
         """
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
@@ -287,10 +295,10 @@ class _Repeated:
         return join(type_, said) or type_
 
     def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
-        """Import the body.
+        """Import the body for one iteration.
 
-        carried, types: the states that are parameters of the local function, and their types.   own: the variables in
-        `types` for sizes that change between iterations.   count: the iteration number.
+        carried: the states that become parameters of the local function.   types: the types of these states.   own: the
+        variables in `types` that stand for sizes that change between iterations.   count: the iteration number.
         """
         graph = self.node.graph.inner(self.body)
         graph.own_dims |= own
@@ -306,9 +314,11 @@ class _Repeated:
         return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
 
     def function(self, round_: _Round, count: Var) -> Binding:
-        """Return a binding of the loop as a local function.  round_: the imported body.  count: the iteration number.
+        """Return a binding that defines the loop as a local function.
 
         The function returns the final states, the number of iterations, and a list of rows for each scan output.
+
+        round_: the imported body.   count: the iteration number.
         """
         graph, params, new = round_.graph, round_.params, self.node.graph.var
         lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
@@ -333,7 +343,10 @@ class _Repeated:
         return Binding(var, Function("loop", everything, body, result, type=var.type))
 
     def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
-        """Return the condition under which iteration number `count` runs.  go: whether the loop has not been ended."""
+        """Return the condition under which iteration number `count` runs.
+
+        go: the latest continuation condition.  It is the initial condition until the body computes one.
+        """
         if self.limit is None:
             return go
         below = _prim(graph, "lt", count, self.limit)
@@ -342,9 +355,10 @@ class _Repeated:
     def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
         """Stack the rows of a scan output.
 
-        If there are no iterations, sizes that only an iteration would determine are 0.   rounds: the number of
-        iterations.   rows: the list of rows.   row: the row that an iteration computes, which has the type of all rows.
-        place: the axis along which the rows are stacked, and whether their order is reversed.
+        If the loop has no iterations, each size that is known only after an iteration is 0.
+
+        rounds: the number of iterations.   rows: the list of rows.   row: the row that the body computes, which has the
+        type of all rows.   place: the axis along which the rows are stacked, and whether their order is reversed.
         """
         node, (axis, reverse) = self.node, place
         if not isinstance(row.type, TensorType):
@@ -411,9 +425,10 @@ def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
 
 
 def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
-    """Return a type that covers `type_`, the type of the state `name`, and `found`, its type after an iteration.
+    """Return a type that covers both types of the loop-carried state `name`.
 
-    Sizes that differ become new variables, which are added to `own`.
+    type_: the type before an iteration.   found: the type after an iteration.   own: the variables for sizes that
+    change between iterations.  Each size that differs becomes a new variable, which is added to `own`.
     """
     if _fits(type_, found, own):
         return type_

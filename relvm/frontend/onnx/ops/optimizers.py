@@ -18,9 +18,10 @@ _TRAINING = "ai.onnx.preview.training"
 
 
 def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
-    """Apply step(rate, time, tensor, gradient, state...) to each tensor.
+    """Apply `step` to each tensor.  Return all updated tensors, then all updated states of each kind.
 
-    Return all updated tensors, then all updated states of each kind.   kinds: the number of inputs for each tensor.
+    kinds: how many inputs belong to each tensor: the tensor itself, its gradient and its states.   step: a function
+    that is called as step(rate, time, tensor, gradient, state...), and returns the updated tensor and states.
     """
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:

@@ -1,9 +1,9 @@
 """Pooling.
 
-With ceil_mode, the last window can extend past the padding at the end, but it must begin before the position
-`n + before`.  For stride s and window span w the number of windows is therefore
-floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  This is the number of windows without ceil_mode for an end
-padding of min(after + s - 1, w - 1).
+With ceil_mode, the last window can extend past the padding at the end of an axis.  On an axis of size n with the
+padding `before` and `after`, it must begin before the position `n + before`.  For stride s and window span w the number
+of windows is therefore floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  This is the number of windows
+without ceil_mode for an end padding of min(after + s - 1, w - 1).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from relvm.ir.symbolic import AnyDim, known_sizes, product
 class _Pool:
     """The attributes of a pooling node.
 
-    kernel, strides, dilations: one number for each spatial axis.  stated: the node's padding before each axis, then
-    after each axis.  pads: the same padding, including the padding that ceil_mode adds.
+    kernel, strides, dilations: one integer for each spatial axis.  stated: the padding that the node states, before
+    each spatial axis and then after each axis.  pads: the same padding, increased by the padding that ceil_mode adds.
     """
 
     kernel: tuple[int, ...]

@@ -67,8 +67,8 @@ def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tup
 def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
     """Reshape a scale or zero point to broadcast with x.
 
-    The value is a scalar, or has one number for each position along the axis, or, if `block` is not 0, one number for
-    each block of `block` positions.
+    It is a scalar, or has one element for each position along `axis`.  If `block` is not 0, it has one element for each
+    block of `block` positions along `axis`.
     """
     if block:
         return of_blocks(node, value, x, axis, block)
@@ -203,14 +203,17 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Reshape a zero point of x for matmul_integer (see `_scale_of`).  If `zero` is None, return 0."""
+    """Return the zero point of x, reshaped by `_scale_of` for matmul_integer, or 0 if `zero` is None."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
 
 
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """Reshape a scale or a zero point: one element becomes a scalar, and a vector gets an axis of size 1 at `new`."""
+    """Reshape a scale or zero point to broadcast with a matrix.
+
+    A single element becomes a scalar.  A vector gets an axis of size 1 at the position `new`.
+    """
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
 
@@ -253,7 +256,8 @@ def _integer_convolution(
 ) -> Expr:
     """Return the integer convolution of two inputs as i32.  Padding has the value of the zero point of x.
 
-    x, w: the indices of the inputs.   x_zero, w_zero: a zero point of one element must have rank 0.
+    x, w: the indices of the inputs with the data and the weights.   x_zero, w_zero: their zero points.  A zero point of
+    one element must have rank 0.
     """
     as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:
@@ -281,9 +285,9 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
 
 
 def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
-    """Reshape a vector with one number for each filter to broadcast with `trailing` axes after the axis of filters.
+    """Reshape a vector with one element for each filter to broadcast with a convolution.
 
-    One element becomes a scalar.
+    trailing: the number of axes after the axis of filters.   A vector of one element becomes a scalar.
     """
     value = single(node, value)
     if value.tensor_type.rank == 0:

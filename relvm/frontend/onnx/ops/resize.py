@@ -46,8 +46,8 @@ _WHOLE = (Fraction(0), Fraction(1))  # the default region of interest (roi): the
 class _Target:
     """One axis to resize.
 
-    size: the size of the result.   scale: the node's scale, or None if the node specifies the size.   roi: the region
-    of interest.   may_stay: whether the axis may turn out at run time to keep its size.
+    size: the size of the axis in the result.   scale: the scale that the node specifies, or None if it specifies the
+    size.   roi: the region of interest.   may_stay: whether the size may turn out at run time to be unchanged.
     """
 
     axis: int
@@ -155,7 +155,7 @@ def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list)
 
 
 def _is_exact(scale: float) -> bool:
-    """Return whether sizes up to 2^14 times the scale are exact in f32."""
+    """Return whether the product of `scale` and any size up to 2^14 is exact in f32."""
     top, bottom = Fraction(scale).as_integer_ratio()
     return top <= 1 << 10 and bottom <= 1 << 10
 
@@ -198,11 +198,13 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
 def _of_one_ratio(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
-    """Resize all axes by the scale of one of them, which keeps the aspect ratio.
+    """Resize all axes by the same scale, which keeps the aspect ratio.
 
-    Sizes are rounded to the nearest integer, and halves are rounded up.   dims, sizes, roi: the dimension, the
-    requested size and the region of interest of each axis.   choose: the operator, argmin or argmax, that selects the
-    scale.
+    The scale is that of the axis that `choose` selects.  Sizes are rounded to the nearest integer, and halves are
+    rounded up.
+
+    dims, sizes, roi: the dimension, the requested size and the region of interest of each axis.   choose: the operator
+    argmin or argmax, which is applied to the scales of the axes.
     """
     old, new = numbers_of(node, dims), numbers_of(node, sizes)
     assert_none(old < 1, "axes of size 0, which have no aspect ratio")
@@ -263,9 +265,9 @@ def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode:
 def _unless_same(
     axis: ResizeAxis, x: TensorExpr, at: int, sampled: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
 ) -> TensorExpr:
-    """Return x resampled along axis `at`, or unchanged if the axis turns out at run time to keep its size.
+    """Return x resampled along axis `at`, or x itself if the axis turns out at run time to keep its size.
 
-    sampled: the function that resamples x.
+    sampled: a function that resamples x, called as sampled(axis, x, at).
     """
     node, shape = axis.node, x.shape
     assert not isinstance(axis.scale, Fraction), "a scale that is known"

@@ -26,9 +26,9 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @record
 class Quotient:
-    """A scale that is only known at run time, as a fraction of two tensors f64[1].
+    """A scale that is only known at run time, as a numerator and a denominator of type f64[1].
 
-    If the scale is close to a simple fraction, numerator and denominator are whole numbers.
+    If the scale is close to a simple fraction, both are whole numbers.
     """
 
     numerator: TensorExpr
@@ -45,9 +45,9 @@ LARGEST_DENOMINATOR = 4096  # the largest denominator of a fraction that counts 
 
 
 def quotient_near(scale: TensorExpr) -> Quotient:
-    """Return the simple fraction with the smallest denominator that rounds to a scale, f32[1].
+    """Return the fraction with the smallest denominator that rounds to `scale` in f32.
 
-    If there is no simple fraction, return scale / 1.
+    If no denominator up to LARGEST_DENOMINATOR suffices, return scale / 1.   scale: f32[1].
     """
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
@@ -63,7 +63,8 @@ def quotient_near(scale: TensorExpr) -> Quotient:
 class ResizeAxis:
     """An axis resized from `dim` to `size` elements.
 
-    scale: the node's scale, or None for size / dim.   roi: the region of interest, two numbers or two tensors f64[1].
+    scale: the scale that the node specifies, or None for size / dim.   roi: the start and the end of the region of
+    interest, as numbers or as tensors of type f64[1].
     """
 
     node: OnnxNode
@@ -81,7 +82,7 @@ class ResizeAxis:
         return self.number(self.dim) - 1
 
     def divided_by_scale(self, x: TensorExpr) -> TensorExpr:
-        """Return x / scale, computed as a product and a quotient of whole numbers."""
+        """Return x / scale, computed as x * denominator / numerator of the scale, to avoid rounding the scale."""
         if self.scale is not None:
             return x * self.scale.denominator / self.scale.numerator
         return x * self.number(self.dim) / self.number(self.size)
@@ -125,10 +126,10 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
 
 
 def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
-    """Return the start and the end of a region of interest, each multiplied by a factor, and the factor.
+    """Return the start and the end of a region of interest, both multiplied by a factor, and the factor.
 
-    If both ends are known, the factor is their common denominator, so that they become whole numbers.  Positions
-    between elements and on the edge are then exact.  Otherwise the factor is 1.
+    If both ends are known, the factor is their common denominator, so that the products are whole numbers.  Coordinates
+    halfway between elements or on the edge are then exact.  If an end is not known, the factor is 1.
     """
     start, end = roi
     if not isinstance(start, Fraction) or not isinstance(end, Fraction):

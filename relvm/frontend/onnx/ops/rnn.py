@@ -57,7 +57,11 @@ def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 class _Sizes:
-    """The sizes and inputs that RNN, GRU and LSTM share.  x: (steps, batch, inputs), whatever the node's layout."""
+    """The sizes and inputs that RNN, GRU and LSTM share.
+
+    x: the input, of shape (steps, batch, inputs) for either value of the attribute layout.   gates: how many gates a
+    cell has.
+    """
 
     def __init__(self, node: OnnxNode, gates: int) -> None:
         self.node = node
@@ -76,13 +80,13 @@ class _Sizes:
         self.dtype = self.x.known_element_type
 
     def product(self) -> Expr:
-        """Return x times W, (steps, batch, directions * gates * hidden)."""
+        """Return x times W, of shape (steps, batch, directions * gates * hidden)."""
         width = self.directions * self.gates * self.hidden
         matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
     def recurrence(self) -> Expr:
-        """Return the transposed recurrence weights R, (directions, hidden, gates * hidden).
+        """Return the transposed recurrence weights R, of shape (directions, hidden, gates * hidden).
 
         Each row belongs to a unit of the previous hidden state.
         """
@@ -90,7 +94,8 @@ class _Sizes:
         return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
-        """Return the biases of W and of R, each (directions, gates * hidden), or None if the node has no biases."""
+        """Return the biases of W and of R, each of shape (directions, gates * hidden), or None if the node has no
+        biases."""
         if not self.node.has(3):
             return None
         middle = self.gates * self.hidden
@@ -114,7 +119,7 @@ class _Sizes:
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
     def state(self, index: int) -> Expr:
-        """Return input `index`, an initial state, as (directions, batch, hidden).  The default is zeros."""
+        """Return input `index`, an initial state, of shape (directions, batch, hidden).  The default is zeros."""
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):

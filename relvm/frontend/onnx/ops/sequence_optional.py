@@ -62,7 +62,7 @@ def _index(node: OnnxNode, index: int) -> Expr:
 def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
     """Return `index` counted from the front of the list, or None if the index or the items are not known.
 
-    past: the number of positions behind the last item that are allowed.
+    past: how many positions behind the last item are also valid.
     """
     if items is None or not isinstance(index, Prim):
         return None

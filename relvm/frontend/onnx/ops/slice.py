@@ -89,14 +89,20 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
 
 
 def _step(step: TensorExpr) -> TensorExpr | int:
-    """Return a step clamped to [-_FARTHEST, _FARTHEST], as an integer if it is known.  It must not be 0."""
+    """Clamp a step to the range from -_FARTHEST to _FARTHEST.  Return an int if the step is known at import time.
+
+    A step of 0 is an error, at import time if it is known, otherwise at run time.
+    """
     assert_none(step.apply(ops.equal, 0), "steps equal to 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 
 
 def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
-    """Return every `step`th element along the axis, from `begin` to `end` (exclusive), which are as in ONNX Slice."""
+    """Return every `step`th element of x along `axis`, from `begin` to `end` (exclusive).
+
+    As in ONNX Slice, negative bounds count from the end, and bounds outside the axis are clamped.
+    """
     node, size = x.node, number_of(x.node, x.shape[axis])
     goes_back = step < 0
     if goes_back is not False:  # an end of INT_MAX means the end of the axis in either direction

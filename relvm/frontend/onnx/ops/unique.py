@@ -42,9 +42,12 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
-    """Return the start of each run of equal rows, the run of each row, and the number of runs.  NaN equals NaN.
+    """Find the runs of equal rows in a sorted matrix.  NaN equals NaN.
 
-    size: the number of rows.
+    Return the index of the first row of each run, the index of the run that each row belongs to, and the number of
+    runs.
+
+    rows: the matrix.   size: the number of its rows.
     """
     here = iota(node, size)
     before = rows.apply(ops.gather, (here - 1).apply(ops.maximum, 0), axis=0)

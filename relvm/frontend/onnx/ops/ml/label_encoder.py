@@ -81,7 +81,10 @@ def _category_mapper(node: OnnxNode) -> Expr:
 
 
 def _mapped_both_ways(node: OnnxNode, x: TensorExpr, names: np.ndarray, places: np.ndarray) -> Expr:
-    """Map the strings `names` to the indices `places`, or the indices to the strings if x contains indices."""
+    """Replace each string in x by its index, or each index in x by its string.
+
+    names: the strings.   places: the index of each string in `names`.
+    """
     if x.type.dtype == STR:
         return mapped(x, names, places.astype(np.int64), node.attribute("default_int64", -1))
     return mapped(x, places.astype(np.int64), names, node.attribute("default_string", "_Unused"))

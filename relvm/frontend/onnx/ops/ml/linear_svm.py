@@ -26,7 +26,7 @@ from relvm.ir.expr import Expr, constant
 
 
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
-    """Return x * coefficients' + intercepts: (rows, outputs)."""
+    """Return x * coefficients' + intercepts, of shape (rows, outputs)."""
     if outputs < 1 or len(coefficients) % outputs:
         raise RelvmFormatError(f"{len(coefficients)} coefficients cannot be divided among {outputs} outputs")
     own = x.type.known_dtype.numpy
@@ -76,7 +76,7 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
-    """Return the kernel function of every row and every support vector: (rows, vectors)."""
+    """Return the kernel function of each row of x and each support vector, of shape (rows, vectors)."""
     parameters = numbers(node, "kernel_params")
     gamma, shift, degree = (0.0, 0.0, 0.0) if parameters is None else (float(p) for p in parameters[:3])
     kind = node.attribute("kernel_type", "LINEAR")
@@ -144,10 +144,13 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the weight of every support vector in the decision between each pair of classes.
+    """Return the weight of every support vector in every decision between two classes.
 
-    The weight is 0 if the vector belongs to neither class of the pair.   counts: the number of support vectors of each
-    class.
+    The weights are a vector: for each pair of classes, one weight for each support vector.  It is 0 if the support
+    vector belongs to neither class.
+
+    coefficients: the coefficients of the support vectors, as in the attribute of the node.   counts: the number of
+    support vectors of each class.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
@@ -160,9 +163,10 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
-    """Return the probability of each class, (rows, classes), by Platt scaling of each pairwise decision.
+    """Return the probability of each class, of shape (rows, classes), by Platt scaling of each pairwise decision.
 
-    duels: the value of each decision.   slopes, shifts: the factor and the summand of the scaling for each decision.
+    duels: the value of each pairwise decision.   slopes, shifts: the factor and the summand of the scaling for each
+    decision.
     """
     pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
@@ -179,7 +183,10 @@ def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: 
 
 
 def _votes(duels: TensorExpr, classes: int) -> TensorExpr:
-    """Return the number of pairwise decisions that each class wins: (rows, classes).  duels: the decision values."""
+    """Return how many pairwise decisions each class wins, of shape (rows, classes).
+
+    duels: the value of each pairwise decision.
+    """
     wins = (duels > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))
     first = np.array([[i == c for c in range(classes)] for i, _ in pairs], np.int64)

@@ -29,7 +29,7 @@ def rows_of(node: OnnxNode, index: int) -> TensorExpr:
 
 
 def numbers(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
-    """Return an attribute that is a list of numbers, or None if it is absent or empty.
+    """Return the attribute `name`, a list of numbers, as an array, or None if it is absent or empty.
 
     The tensor attribute `name`_as_tensor takes precedence over the list `name`.
     """
@@ -57,7 +57,7 @@ def labels_of(node: OnnxNode, kind: str) -> np.ndarray | None:
 
 
 def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
-    """Apply `post_transform` to the scores: (rows, classes)."""
+    """Apply the transform that the attribute post_transform names to scores of shape (rows, classes)."""
     match node.attribute("post_transform", "NONE"):
         case "NONE":
             return scores

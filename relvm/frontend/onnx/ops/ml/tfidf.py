@@ -101,7 +101,7 @@ def _tf_idf_vectorizer(node: OnnxNode) -> Expr:
 
 
 def _first(words: np.ndarray) -> dict[str, int]:
-    """Return the first index of each word."""
+    """Return the index of the first occurrence of each word."""
     return {word: place for place, word in reversed(list(enumerate(words)))}
 
 

@@ -45,12 +45,13 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 @record
 class Forest:
-    """Trees as tables with a row for each node.  The successor of a leaf is the leaf itself.
+    """Decision trees, as arrays with an element or row for each node.  The successor of a leaf is the leaf itself.
 
-    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the successor of
-    each node if its condition holds, and if it does not.   roots: the root of each tree.   weights: (nodes, targets),
-    or (leaves, targets) if the leaves are the first nodes.  A weight is the number that a leaf adds to a target, or NaN
-    if the leaf has no weight for the target.
+    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of the
+    successor of each node if its condition holds, and if it does not.   roots: the index of the root of each tree.
+    weights: an array of shape (nodes, targets), with the number that each leaf adds to each target, or NaN if the leaf
+    has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves are the
+    first nodes.
     """
 
     features: np.ndarray
@@ -62,12 +63,12 @@ class Forest:
     weights: np.ndarray
 
     def branches(self) -> np.ndarray:
-        """Return for each node whether it is not a leaf: bool[nodes]."""
+        """Return a mask of the nodes that are not leaves: bool[nodes]."""
         own = np.arange(len(self.yes))
         return (self.yes != own) | (self.no != own)
 
     def depth(self) -> int:
-        """Return the longest path from a root to a leaf.  Raise RelvmFormatError if a path is a cycle."""
+        """Return the length of the longest path from a root to a leaf.  Raise RelvmFormatError if a path is a cycle."""
         steps = np.zeros(len(self.yes), np.int64)
         branches = self.branches()
         for _ in range(len(steps) + 1):
@@ -78,9 +79,9 @@ class Forest:
         raise RelvmFormatError("the trees contain a cycle: some nodes never reach a leaf")
 
     def with_leaves_first(self, weights: np.ndarray) -> Forest:
-        """Return an equivalent forest in which the leaves are the first nodes, without duplicate leaves.
+        """Return an equivalent forest whose first nodes are the leaves.  Leaves with equal weights become one leaf.
 
-        weights: f32[nodes, targets].  Only the rows of leaves are used.  Leaves with equal rows become one leaf.
+        weights: f32[nodes, targets], which replaces the weights of this forest.  Only the rows of leaves are used.
         """
         branches = self.branches()
         own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
@@ -99,7 +100,10 @@ class Forest:
         )
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """Return the scores, (rows, targets), without base values.  aggregate: the aggregate_function."""
+        """Return the scores without base values, of shape (rows, targets).
+
+        x: the features of each row.   aggregate: the attribute aggregate_function.
+        """
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
         columns = x.shape[1] if isinstance(x.shape[1], int) else 2**31
@@ -274,7 +278,10 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name for the numeric value of the attribute `name`.  names: the names, indexed by that value."""
+    """Return the name that the integer attribute `name` stands for.
+
+    default: the value of the attribute if it is absent.   names: the names, indexed by the value of the attribute.
+    """
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
         raise RelvmFormatError(f"{name} is {number}, expected 0 to {len(names) - 1}")
@@ -341,7 +348,7 @@ def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
 
 
 class _Rows:
-    """The rows of a forest under construction."""
+    """A forest under construction, to which nodes and leaves are added one by one."""
 
     def __init__(self, targets: int) -> None:
         self.targets = targets
@@ -359,9 +366,9 @@ class _Rows:
         self.weights.append(np.full(self.targets, np.nan))
 
     def spread(self, at: int, values: list[float]) -> None:
-        """Make node `at` test whether its feature equals one of the values.
+        """Replace node `at` by a chain of nodes that tests whether its feature equals any of `values`.
 
-        The node becomes a chain of nodes, one for each value.
+        Each node of the chain tests one value.
         """
         feature, _, test, yes, no = self.rows[at]
         for value in values[:0:-1]:
