@@ -245,8 +245,10 @@ def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scala
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution for groups with few filters.  The kernel computes _STRIP positions of an output row at a
-    time, and adds the products of one weight after another.
+    """Generate the convolution for groups with few filters.
+
+    The kernel computes a strip of _STRIP positions of an output row at a time.  For each weight, it adds the product of
+    the weight and the input elements to the whole strip.
 
     filters: the number of filters per group.
     """

@@ -159,8 +159,8 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """The elements of x that indices along one axis select.  An index selects the element of x at the index's own
-    position, except that its position along `axis` is the value of the index.
+    """The elements of x that indices along one axis select.  For axis 0, result[i, j] is x[indices[i, j], j]; for axis
+    1, it is x[i, indices[i, j]]; and so on.
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
@@ -198,8 +198,10 @@ def expect_rows(op: str, indices: TensorType, depth: int) -> None:
 
 
 def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Return the number of the slice of x to which a row of indices refers.  Slices are numbered in row-major order
-    over the first `depth` axes of x."""
+    """Return the row-major index, over the first `depth` axes of x, of the slice that a row of `indices` selects.
+
+    row: the row-major index of the row in `indices`, whose rows have `depth` elements.
+    """
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])

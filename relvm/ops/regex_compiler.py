@@ -42,7 +42,7 @@ class CharacterClass:
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
-    what: the number of the condition (csrc/tables/regex_opcodes.def).
+    what: the condition, a number that the row PLACE of csrc/tables/regex_opcodes.def defines.
     """
 
     what: int
@@ -95,7 +95,8 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def program_of(pattern: str) -> np.ndarray:
-    """Compile a pattern to a program, i64[n, 3].  Each row is an instruction (csrc/tables/regex_opcodes.def).
+    """Compile a pattern to a program: an i64 array of shape (n, 3), in which each row is an instruction
+    (csrc/tables/regex_opcodes.def).
 
     Raises
     ------

@@ -17,7 +17,7 @@ def plain_output(value: Any, is_map: bool) -> Any:
 
 
 def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the outputs by name.  An array whose memory overlaps that of another array is copied."""
+    """Return `values` with some arrays copied, so that no two arrays share memory.   values: outputs by name."""
     arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
     end = 0
     for start, name in sorted(arrays):

@@ -313,7 +313,8 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
 
 
 def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """Return a copy of a value as an array.  Raise RelvmError if it does not have the dtype and shape of the input."""
+    """Return a copy of `value` as an array.  Raise RelvmError if it does not have the dtype and shape of the input
+    `info`."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)

@@ -485,7 +485,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of a called function's dimension variables, and append checks of its other dimensions."""
+        """Return the sizes in `args` that define the function's dimension variables.  Check the others at run time."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -533,8 +533,8 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """If the value of `binding`, in tail position, is a call of a function of the current recursive group, append a
-        Continue.  Return whether it is."""
+        """Append a Continue if `binding`, in tail position, calls a function of the current recursive group.  Return
+        whether it was appended."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Bind the dimension variables of a match_cast, and append checks of its other dimensions."""
+        """Bind new dimension variables of a match_cast to sizes in `value`.  Check all other sizes at run time."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 

@@ -62,7 +62,7 @@ class FunctionPlacement:
     Attributes
     ----------
     slots
-        The address of each block.  ("storage", number) is a storage.  ("scratch", point) is the scratch memory of the
+        The address of each block.  ("storage", index) is a storage.  ("scratch", point) is the scratch memory of the
         kernel at a point.  ("frame P", point) is the memory of the function called at a point, in pool P.
     size_bytes, lower_bound_bytes
         For each pool, the size that the function needs, and the maximum number of bytes that are alive at once.

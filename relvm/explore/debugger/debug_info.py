@@ -85,8 +85,8 @@ class FunctionCode:
     def written(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination writes into its last register arguments: one for each name of the instruction, or
-        all of them if the instruction has no names.
+        A call without a destination register writes its results into the tensors that are its last arguments.  `names`
+        has one name for each result.  If there are no names, all register arguments are returned.
         """
         destination = self.destination(instruction)
         if destination >= 0:

@@ -60,7 +60,7 @@ class GraphPage(Displayed):
     profile
         The profile whose times color the nodes, or None.
     kernels
-        The kernel or packed function that computes a variable.
+        For each variable that a kernel or packed function computes, the name of that function.
     stage
         Name of the compilation stage that the graph shows, or "".
     """
@@ -271,7 +271,8 @@ def _plain(
 ) -> list[dict[str, Any]]:
     """Return items as JSON data, with numbers instead of keys.
 
-    used: how often each name occurs so far.  The count makes links to items of the same name unique, and is updated.
+    numbers: the number of each key.   details: returns further data of an item.
+    used: for each name, the number of items so far.  It is updated.  Links to items of the same name end with it.
     """
     found = []
     for item in items:
