@@ -126,7 +126,8 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """Generate code that computes and writes the results of `rows` filters, from number `filter_` on."""
+        """Generate code that computes and writes the results of `rows` filters, beginning with the one at index
+        `filter_`."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):

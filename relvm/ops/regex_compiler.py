@@ -350,7 +350,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
-    """Append the instructions of a part to `rows`."""
+    """Append the instructions of `part` to `rows`, the program.   pattern: the whole pattern, for messages."""
     if len(rows) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:

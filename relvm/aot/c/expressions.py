@@ -61,7 +61,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
 
 
 def _double_text(dim: Dim, name_of: NameOf) -> str:
-    """Return a C expression of type double that approximates a size."""
+    """Return a C expression of type double that approximates a size.  It is used to detect overflow of int64."""
     terms = []
     for monomial, coefficient in dim.terms:
         factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]

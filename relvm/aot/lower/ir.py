@@ -245,7 +245,7 @@ class LoweredModule:
 class Port:
     """An input or output of the entry.
 
-    name: its name in C.   value: for a tensor, the number of its storage.  For a scalar or a size, its variable.
+    name: its name in C.   value: the index of the storage of a tensor, or the variable of a scalar or a size.
     """
 
     name: str

@@ -125,10 +125,10 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
 
 @dataclass
 class _Section:
-    """One section of a lowered function.  It implements `source`, a function of the recursive group.
+    """One section of a lowered function.  Each function of a group of mutually recursive functions becomes a section.
 
-    number: the number of the section.   sizes, scalars, inputs: the sizes, scalar parameters and input storages of
-    `source`, in order.
+    number: the index of the section.   source: the function that it implements.   sizes, scalars, inputs: the sizes,
+    scalar parameters and input storages of `source`, in order.
     """
 
     number: int
@@ -139,7 +139,7 @@ class _Section:
 
 
 class _Lowering:
-    """Lowers the head of a recursive group, together with the members to which it jumps (Continue)."""
+    """Lowers a group of mutually recursive functions to one lowered function, in which their calls become jumps."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section of a member of the group.  The first call for a member creates it."""
+        """Return the section of the function `name` of the recursive group.  Create it if it does not exist yet."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
@@ -224,7 +224,7 @@ class _Lowering:
                 yield Check(equal, "SHAPE_ERROR")
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter.  The storages of its tensors are removed from the front of `ids`."""
+        """Return the value of a parameter.  Remove the storages of its tensors from the front of `ids`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return the destination for a value.  Remove its storages from `ids`, and append new scalars to `scalars`."""
+        """Return where to store a value: storages, removed from `ids`, and new variables, appended to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))

@@ -35,7 +35,7 @@ Block = tuple[str, int]
 
 @dataclass(frozen=True)
 class BlockAddress:
-    """The address of a block: the number of its pool, and an offset in bytes."""
+    """The address of a block of memory: the index of its pool, and an offset in bytes."""
 
     pool: int
     offset: int
@@ -233,8 +233,7 @@ class _Planner:
         return Request(life.name, life.size_bytes, life.first, life.last, alignment)
 
     def whole(self, arena: Arena) -> int:
-        """Return the size in bytes of a pool that consists of `arena`: the arena's size, rounded up to the
-        alignment."""
+        """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment."""
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:

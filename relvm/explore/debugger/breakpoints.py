@@ -75,7 +75,8 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
 
 
 def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str) -> list[Place]:
-    """Return the first instruction of the function or kernel `where`, or the instruction FUNCTION:NUMBER."""
+    """Return the instruction that `where` denotes: NAME is the first instruction of a function or kernel, and NAME:5
+    its instruction 5.  Return an empty list if there is no function NAME."""
     if where in functions:
         return [(functions[where], 0)]
     name, _, number = where.rpartition(":")
