@@ -160,10 +160,11 @@ def fill_from_windows(
 
 @value_record
 class ColumnRun:
-    """A run of columns [low, high) of a panel: consecutive output positions on one line of the output.
+    """A run of columns [low, high) of an im2col panel, for one window position.  The columns are consecutive output
+    positions on one line of the output.
 
-    At one window position, columns [first, end) read the input.  Column j reads position `source + j * stride` of the
-    input channel.  The other columns are padding.
+    Columns [first, end) read the input.  Column j reads position `source + j * stride` of the input channel.  The other
+    columns are padding.
     """
 
     low: Local

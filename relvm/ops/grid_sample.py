@@ -161,8 +161,8 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine the taps in `chosen`, one for each axis, to a tap in the image.  Return its flat position, the condition
-    that it is in range, and its weight.
+    """Combine one tap for each axis to a tap of the whole image.  A tap is an element that contributes to an
+    interpolated value.  Return its flat position, the condition that it is in range, and its weight.
 
     sizes: the spatial dimensions of the image.
     """

@@ -144,8 +144,10 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Unpack bytes into an i32 matrix with `columns` columns.  The number of its rows is a multiple of four, because a
-    word contains four bytes."""
+    """Return the matrix of signed bytes that `pack_bytes` packed into b, as an i32 matrix with `columns` columns.
+
+    Its number of rows is rounded up to a multiple of four, because a word contains four bytes.
+    """
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 

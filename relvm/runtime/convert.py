@@ -189,7 +189,8 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Store a closure of the machine that calls a Python function as value 0 of the array of machine values `words`."""
+    """Wrap the Python function `value` in a closure of the machine.  Store the closure as value 0 of the array of
+    machine values `words`."""
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
     call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)

@@ -18,7 +18,7 @@ Body = tuple[Statement, ...]
 
 
 def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """Return the sections `bodies` with a home set in each Move that must copy its value (see the module docstring).
+    """Return `bodies` with `Move.home` set for each loop-carried tensor that must be copied to memory of its own.
 
     Homes are written one after another.  If a home would be overwritten before another move reads it, its old value is
     first copied to a further storage.

@@ -90,7 +90,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     """Lower a function and all functions that it calls.
 
     Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  Tuples and shapes are
-    replaced by their parts.  A self tail call jumps to the start of the function.
+    replaced by their parts.  A recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -276,7 +276,8 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
+        """Append the statements of a block, which store its result in `target` unless they end with a Continue.
+        tail: whether the block is in tail position, so that its last call can become a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -485,7 +486,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the sizes in `args` that define the function's dimension variables.  Check the others at run time."""
+        """Return the sizes in `args` that define the function's dimension variables.  Append checks of the others."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -533,8 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Append a Continue if `binding`, in tail position, calls a function of the current recursive group.  Return
-        whether it was appended."""
+        """Append a Continue if `binding`, in tail position, calls into the recursive group.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Bind new dimension variables of a match_cast to sizes in `value`.  Check all other sizes at run time."""
+        """Bind new dimension variables of a match_cast to sizes in `value`.  Append run-time checks of the others."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 

@@ -43,9 +43,9 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its address (`slot`) and lifetime, for reports.
+    """A block of memory with its address (`slot`) and lifetime, for reports.
 
-    first, last: the first and the last point at which the block is alive.
+    first, last: the indices of the first and the last statement at which the block is alive.
     """
 
     name: str
@@ -63,7 +63,8 @@ class FunctionPlacement:
     ----------
     slots
         The address of each block.  ("storage", index) is a storage.  ("scratch", point) is the scratch memory of the
-        kernel at a point.  ("frame P", point) is the memory of the function called at a point, in pool P.
+        kernel that statement `point` runs.  ("frame P", point) is the memory, in pool P, of the function that statement
+        `point` calls.
     size_bytes, lower_bound_bytes
         For each pool, the size that the function needs, and the maximum number of bytes that are alive at once.
     placed
@@ -110,10 +111,10 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """The size and the lifetime of a block.
+    """The size and the lifetime of a block of memory.
 
-    first, last: the first and the last point at which the block is alive.   pool: the pool in which the block must be
-    placed, or None for any pool.
+    first, last: the indices of the first and the last statement at which the block is alive.   pool: the pool in which
+    the block must be placed, or None for any pool.
     """
 
     block: Block

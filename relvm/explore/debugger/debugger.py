@@ -335,7 +335,7 @@ class Debugger(Displayed):
         """Return a value, given by its name in the program or by its register, such as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
-        name of a parameter a buffer.  A strip or view has the elements of the current strip.
+        name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.
 
         Tensors are copied to arrays.  A value without a Python representation is returned as Opaque.
 

@@ -30,8 +30,9 @@ _COMPARISONS = ("lt", "le", "eq", "ne")
 class Content(NamedTuple):
     """The dtype and the number of elements of a register.
 
-    size: the number of elements, if it is fixed.   counter: the scalar register that contains the number of elements,
-    if there is one.   If both are None, a strip or view has as many elements as the current strip."""
+    size: the number of elements, if it is fixed.   counter: the index of the scalar register that contains the number
+    of elements, if there is one.   If both are None, a vector register has as many elements as the kernel processes at
+    that time."""
 
     dtype: str
     size: int | None = None
@@ -183,7 +184,7 @@ class KernelCode:
 
 
 class KernelValues:
-    """The registers that hold a value, and the buffers, of a kernel that has stopped.
+    """The values of the registers and buffers of a kernel in which a run has stopped.
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ class KernelValues:
         )
 
     def _labels(self) -> dict[str, tuple[int, str]]:
-        """Return the number and the name of each register and buffer by its label in the listing."""
+        """Return a dict from the label of each register and buffer in the listing to its index and its name."""
         code, parameters = self._code, self._code.parameters
         labels = {code.label(register): (register, "") for register in sorted(self._contents)}
         for buffer in range(len(code.tensors) + len(code.program.arrays)):

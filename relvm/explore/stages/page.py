@@ -25,7 +25,7 @@ _MAX_CALLS = 100_000  # limit on the calls of a timeline, which then take about 
 def page(
     title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
 ) -> str:
-    """Return the HTML of the page.
+    """Return the self-contained HTML page that shows the stages of a model.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ def browse_dataflow(
 
 
 def last_pass(steps: Sequence[Pass], stage: Stage) -> str:
-    """Return the name of the last of the passes whose result is at `stage` or earlier."""
+    """Return the name of the last pass in `steps` whose result is at `stage` or at an earlier stage."""
     return [step.name for step in steps if step.to <= stage][-1]
 
 
@@ -256,7 +256,10 @@ def _expect_profile(profile: Profile, names: set[str]) -> None:
 
 
 def _kernel_names(lowered: Module) -> dict[Var, str]:
-    """Return the kernel or packed function that computes each variable of a module at stage LOWERED."""
+    """Return, for each variable that a kernel or packed function computes, the name of that function.
+
+    lowered: a module at stage LOWERED.
+    """
     found: dict[Var, str] = {}
     for function in lowered.functions:
         for part in walk(function.body):

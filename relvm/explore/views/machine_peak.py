@@ -115,9 +115,10 @@ def _kept(place: Path, threads: int) -> Peaks | None:
 
 
 def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
-    """Return the shortest time of several runs, and the fraction of its processors' time that this process used.
+    """Return the shortest time of several runs, and the CPU utilization of this process during the runs.
 
-    The fraction is about 1 if no other program runs.  If it is well below 1, the measured time is too long.
+    The utilization is about 1 if all processors that the runs need were available.  If it is well below 1, other
+    programs kept the processors busy, and the measured time is too long.
     run: does one run and returns its time.   threads: the number of threads that work in a run.
     """
     started, used = time.perf_counter(), time.process_time()
@@ -142,7 +143,7 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def _arithmetic_rate(threads: int) -> tuple[float, float]:
-    """Return the result of `arithmetic_rate`, and the fraction that `_timed` returns."""
+    """Return the result of `arithmetic_rate`, and the CPU utilization of this process during the measurement."""
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
 
@@ -163,7 +164,7 @@ def copy_bandwidth(threads: int = 1) -> float:
 
 
 def _copy_bandwidth(threads: int) -> tuple[float, float]:
-    """Return the result of `copy_bandwidth`, and the fraction that `_timed` returns."""
+    """Return the result of `copy_bandwidth`, and the CPU utilization of this process during the measurement."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))

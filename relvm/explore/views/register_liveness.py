@@ -230,7 +230,7 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _made(statement: Statement) -> frozenset[int]:
-    """Return the register that a statement writes.  Registers that its branches write are not included."""
+    """Return a set with the register that a statement writes, without the registers that its branches write."""
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))
