@@ -180,7 +180,9 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return two loops over the result, each as a tuple of axes: all axes except the last, merged, and the last axis.
+    """Return two loops over the result, each as a tuple of axes.
+
+    The first loop runs over all axes except the last, and the second over the last axis.
 
     shapes: the shapes of the inputs, then the shape of the result.
     """

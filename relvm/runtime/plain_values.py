@@ -11,7 +11,7 @@ from relvm.runtime.tensor import Tensor
 
 
 def plain_output(value: Any, is_map: bool) -> Any:
-    """Convert an output of a model.  is_map: whether the output is a map, or a sequence of maps."""
+    """Convert an output of a model to arrays, lists and dicts.   is_map: whether it is a map, or a sequence of maps."""
     plain = plain_value(value)
     return map_value(plain) if is_map else plain
 

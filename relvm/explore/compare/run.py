@@ -129,7 +129,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The program to run.
+    """A program whose values are compared in several execution modes.
 
     Its module has two functions: `watching` returns the tuple of `values`, and `function` the tuple of `results`.  If
     `lone_result` is true, `function` returns its only result without a tuple.

@@ -118,9 +118,9 @@ class FunctionCode:
     def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
         """Propagate the names of registers through the code once.
 
-        Return the names before the instruction `wanted`, and whether a backward jump has changed `known`.
+        Return the names of the registers before the instruction `wanted`, and whether a backward jump changed `known`.
 
-        known: the names at the targets of jumps, which the walk updates.
+        known: for each target of a jump, the names of the registers there.  The walk updates it.
         """
         state: dict[int, str] | None = dict(enumerate(self.parameters))
         found: dict[int, str] = {}

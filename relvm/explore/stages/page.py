@@ -48,7 +48,7 @@ def page(
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
-    """Return the HTML of the page of `relvm explore`, which has an editor.
+    """Return the HTML page of `relvm explore`, which has an editor.
 
     live: the data of the editor, for page_files/live.js.
     """
