@@ -93,7 +93,7 @@ def print_library(config: AotConfig) -> str:
     """Return the C text of the descriptor that a shared library exports.
 
     The text uses the macro RELVM_AOT_CPU, a string with the processor type that the library is compiled for.  If the
-    compiler command does not define the macro, it is 0, which means unknown.
+    macro is not defined, the text defines it as 0, which means unknown.
     """
     name = config.name
     return (

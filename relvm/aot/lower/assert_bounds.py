@@ -26,7 +26,8 @@ def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int
     """Return the size that an assertion bounds from above, and the maximum of the size.  Return None if the assertion
     does not bound a size, or comes too late to bound the tensors of that size.
 
-    The assertion comes early enough if `body` defines the size, and no later statement of `body` uses a tensor.
+    The assertion comes early enough if `body` defines the size, and all later statements of `body` only read elements,
+    or compute and check scalars and sizes.
 
     Parameters
     ----------

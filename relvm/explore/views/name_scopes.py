@@ -25,7 +25,7 @@ def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
     """Return the items with a box around the items of each name scope.
 
     A kernel with operators of several scopes belongs to the innermost scope that contains them all.  A scope gets no
-    box if it has only one item, or if it contains all items.
+    box if it has only one item, or if it contains every item that has a scope.
 
     Parameters
     ----------
