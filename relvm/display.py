@@ -23,10 +23,10 @@ _MARKED = ' style="background: rgba(255, 0, 0, 0.2)"'
 
 
 class Displayed:
-    """Base class of objects with a display form.
+    """Base class of objects that are displayed as text in a terminal and as HTML in a notebook.
 
-    A subclass defines `__str__`, which returns the complete text.  `repr` returns a short form of this text.  The rich
-    form is the text in a box, unless the subclass overrides `_repr_html_`.
+    A subclass defines `__str__`, which returns the complete text.  `repr` returns a short form of this text.  The HTML
+    is the text in a box, unless the subclass overrides `_repr_html_`.
     """
 
     __slots__ = ()

@@ -217,7 +217,10 @@ class Model(Displayed):
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
-        """Return whether every computation of a run is needed for the outputs `names`."""
+        """Return whether the outputs `names` need every computation of a run.
+
+        If not, a model that computes only these outputs can be faster.
+        """
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)
 
@@ -453,7 +456,7 @@ def load_model(
 
 
 def _expect_options(options: Mapping[str, Any]) -> None:
-    """Raise RelvmTypeError if VirtualMachine does not have an option of one of these names."""
+    """Raise RelvmTypeError if a key of `options` is not the name of an option of VirtualMachine."""
     known = VirtualMachine.__init__.__kwdefaults__ or {}
     for name in options:
         if name not in known:

@@ -97,11 +97,10 @@ def build_onnx(
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
-    """Raise RelvmArgumentError if any build option is given.  This function is called for a program that is already
-    compiled.
+    """Raise RelvmArgumentError if a build option is given for a program that is already compiled.
 
-    program: a description of the program, for the message.   options: the options by name.  An option that is not given
-    is None.
+    program: a description of the program, for the message.   options: the values of the build options by name, in which
+    None means that the option is not given.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

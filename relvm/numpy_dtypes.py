@@ -66,8 +66,8 @@ def _plain_strings(array: np.ndarray) -> np.ndarray:
 
 
 def plain_bytes(array: np.ndarray) -> np.ndarray:
-    """Return the bytes of a plain array as a uint8 array, in the form that an executable contains.  Strings are
-    packed."""
+    """Return the elements of an array from `plain_array` as bytes (a uint8 array), in the form that an executable
+    contains.  Strings are packed as by `pack_strings`."""
     return pack_strings(array) if array.dtype == STRINGS else array.reshape(-1).view(np.uint8)
 
 

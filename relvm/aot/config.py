@@ -140,7 +140,7 @@ class AotConfig:
 
     @property
     def base_alignment(self) -> int:
-        """The alignment of pools in bytes.  It is sufficient for any type of number."""
+        """The alignment of pools in bytes.  It is sufficient for elements of any dtype."""
         return max(self.alignment, 8)
 
     @property

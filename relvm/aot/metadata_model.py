@@ -137,7 +137,7 @@ def metadata_json(
     Parameters
     ----------
     constants
-        The constants, in the order of the export.
+        The constants, in the order of the members of the C struct of constants.
     """
     numbers = {constant_key(storage.array): number for number, storage in enumerate(constants)}
     pools = [pool.name for pool in metadata.pools]

@@ -60,8 +60,7 @@ def file_name(text: str) -> str:
 def picture_file(text: str) -> str:
     """Check the value of --roofline, and return it.  Raise an error if the value is the path of a model.
 
-    This happens in `relvm run --roofline model.onnx`: the value of --roofline is optional, so argparse uses the model
-    as the value.
+    The value of --roofline is optional, so in `relvm run --roofline model.onnx`, argparse takes the model as the value.
     """
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, SOURCE_SUFFIXES
 

@@ -31,7 +31,8 @@ class _Row:
     """A row of the table.
 
     runtime: the name of the runtime.   first_seconds: the time from reading the model file to the first result.
-    seconds: the median time of a run.   ratio: the median time of relvm divided by this one.
+    seconds: the median time of a run.   ratio: the median time of relvm divided by `seconds`.   runs: the number of
+    measured runs.
     """
 
     runtime: str
@@ -97,7 +98,8 @@ def bench(options: argparse.Namespace) -> int:
 def _measured(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
     """Run each function for about `seconds` in total, and return the times of the runs in seconds.
 
-    The functions take turns: each runs for a part of its time, then the next one."""
+    The functions take turns several times, so that a slow phase of the machine affects all of them.
+    """
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(_BLOCKS):
         for name, run in runs.items():

@@ -39,7 +39,7 @@ def print_config(options: argparse.Namespace) -> int:
 
 
 def _values() -> dict[str, str | None]:
-    """Return the value of each key, or None if this installation does not have it."""
+    """Return the values that `relvm config` prints, by name.  A value is None if this installation does not have it."""
     package = Path(_native.__file__).resolve().parent
     include, archive, cmake = csrc_directory() / "include", package / "lib" / "librelvm.a", package / "cmake"
     library = str(archive) if archive.exists() else None

@@ -45,7 +45,7 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
     RelvmArgumentError
         An argument is missing or of another type.
     RelvmError, OSError
-        What building the program raises.
+        The program cannot be read or built.
     """
     if not isinstance(arguments.get("program"), str):
         raise RelvmArgumentError('launch: expected "program", the path of a model')

@@ -14,8 +14,8 @@ _INTERVAL_SECONDS = 0.5
 class Progress:
     """A progress line, which is shown while a block runs, and removed afterwards.
 
-    The line appears after a second, and only if `has_progress` is true.  Text that the block prints begins on the row
-    of the progress line.
+    The line appears after a second, and only if `has_progress` is true.  It ends without a newline, so text that the
+    block prints follows it in the same row of the terminal.
 
     Parameters
     ----------

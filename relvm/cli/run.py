@@ -150,8 +150,10 @@ def _hot_lines(profile: Profile) -> dict[int, Style]:
 
 
 def _hot_rows(profile: Profile, first: int) -> dict[int, Style]:
-    """Return the styles of the lines of functions that take at least a tenth of the time.  The rows of the table begin
-    at line `first`."""
+    """Return the styles of a table of functions, by line number.  Functions that take much of the time are highlighted.
+
+    first: the line number of the first row of the table.
+    """
     return {k: "hot" for k, row in enumerate(profile.rows, first) if row.share >= _HOT}
 
 

@@ -28,7 +28,7 @@ Shape = tuple[AnyDim, ...]
 def _attention(
     k: KernelBuilder, inputs, result: Epilogue, *, scale: float, hidden: float, absent: str, transposed: bool
 ) -> None:
-    """Generate attention over blocks of rows of q, for each batch element."""
+    """Generate attention, for each batch element and each block of rows of q."""
     q, key, v, allowed, bias = inputs
     batch, (rows, width) = result.shape[:-2], result.shape[-2:]
     depth, width = known_size(q.shape[-1]), known_size(width)
@@ -76,7 +76,7 @@ def _at_most(size: AnyDim, most: int, step: int) -> int:
 
 
 def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """Return the strides of a mask along the axes of rows and of keys.  The stride of a broadcast axis is 0."""
+    """Return the strides of a mask along its last two axes, queries and keys.  The stride of a broadcast axis is 0."""
     shape = (1, 1, *mask.shape)
     *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
     return of_row, of_key

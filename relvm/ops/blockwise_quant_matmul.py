@@ -25,10 +25,11 @@ BITS = (2, 4, 8)
 
 
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """Pack a matrix (depth, columns) of numbers below 2 ** bits for argument `b` of `matmul_blockwise_quant`.
+    """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is padded with zeros.  The depth must be a multiple of 8 / bits, the count of numbers that fit in a
-    byte.
+    The last panel is padded with zeros.
+    numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
+    that fit in a byte.
     """
     count = 8 // bits
     parts = numbers.astype(np.uint8).reshape(-1, count, numbers.shape[1])

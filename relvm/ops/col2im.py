@@ -20,8 +20,8 @@ from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
     """Return the window for a tensor of shape `x_shape`.
 
-    pads: the padding before each axis.  The window's padding after each axis is arbitrary, because the shape of the
-    result determines it.
+    pads: the padding before each axis.  The returned window has the same padding after each axis, but col2im ignores
+    it: the shape of the result already determines that padding.
     """
     spatial = (len(x_shape) - 2) // 2
     return window_of("col2im", x_shape[2 : 2 + spatial], strides, None if pads is None else (*pads, *pads), dilations)

@@ -70,12 +70,13 @@ def convolve_words(
     sum_of: Callable[[Scalar], Scalar],
     right: Callable[[Scalar], PackOnTheFly],
 ) -> None:
-    """Generate a matrix product for each image and group: the signed weights times words of the windows of x.
+    """Generate a matrix product for each image and group: the signed weights times the im2col matrix of x.
 
+    Each element of the im2col matrix is a word, which consists of four unsigned bytes.
     groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.   zero:
-    the zero point of x, converted to unsigned.   sum_of: a function that returns the sum of the weights of a filter.
-    right: a function that returns the right operand, a matrix of words, given the flat position of the group's first
-    channel in x.
+    the zero point of x, converted to unsigned.   sum_of: a function from the index of a filter to the sum of its
+    weights.   right: a function from the flat position in x of a group's first channel to the im2col matrix of the
+    group.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -98,8 +99,9 @@ def convolve_words(
 
 
 def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right operand of words that is packed from `rows`, a right operand of bytes.  Each word consists of four
-    bytes of a column, converted to unsigned.
+    """Combine the bytes of `rows`, the right operand of a matrix product, into words, and return the new operand.
+
+    Each word consists of four bytes of a column, converted to unsigned.
 
     dtype: the dtype of the bytes.   depth: the number of rows of bytes.   width: the panel width.
     """

@@ -80,7 +80,12 @@ def _fill(
     width: int,
     padding: Scalar,
 ) -> PackOnTheFly:
-    """Return the im2col matrix as a right operand of words.  start: the flat position in x of the first channel."""
+    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.  Each element is a
+    word of four channels.
+
+    start: the flat position in x of the first channel.   channels: the number of channels in the group.   shape: the
+    shape of the convolution's result.   width: the panel width.   padding: the value of padding elements.
+    """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = flip_of(x.dtype), window.strides[-1]
 

@@ -39,21 +39,24 @@ _G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.floa
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
-    """Transform weights, (filters, channels, 3, 3), to the Winograd domain: (16, filters, channels)."""
+    """Transform weights of shape (filters, channels, 3, 3) to the Winograd domain.
+
+    The result has shape (16, filters, channels).
+    """
     return np.ascontiguousarray(
         np.moveaxis((_G @ w.astype(np.float64) @ _G.T).reshape(*w.shape[:2], 16), -1, 0), w.dtype
     )
 
 
 def _windows(u: np.ndarray) -> np.ndarray:
-    """Return the weights, (filters, channels, 3, 3), whose transform by `transform_windows` is u."""
+    """Reverse `transform_windows`: return the weights, of shape (filters, channels, 3, 3), that it transformed to u."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
-    """Generate the convolution, which multiplies transformed blocks of tiles by groups of ROWS filters."""
+    """Generate the convolution.  Each block of tiles is transformed once, and multiplied by ROWS filters at a time."""
     x, u = inputs
     _, filters, channels = map(known_size, u.shape)
     columns = _columns(channels)
@@ -78,12 +81,12 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
 
 
 def _columns(channels: int) -> int:
-    """Return the number of tiles in a block."""
+    """Return the number of tiles in a block, which is smaller for many channels so that a block fits in the cache."""
     return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
 
 
 class _Block:
-    """A block of tiles of one image, with all channels.  The tiles are consecutive in row-major order."""
+    """A block of consecutive tiles of one image, in row-major order, with all channels."""
 
     def __init__(
         self,
@@ -123,7 +126,8 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """Generate code that computes and writes the results of `rows` filters, from number `filter_` on."""
+        """Generate code that computes and writes the results of `rows` filters, beginning with the one at index
+        `filter_`."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):

@@ -160,10 +160,11 @@ def fill_from_windows(
 
 @value_record
 class ColumnRun:
-    """A run of columns [low, high) of a panel: consecutive output positions on one line of the output.
+    """A run of columns [low, high) of an im2col panel, for one window position.  The columns are consecutive output
+    positions on one line of the output.
 
-    At one window position, columns [first, end) read the input.  Column j reads position `source + j * stride` of the
-    input channel.  The other columns are padding.
+    Columns [first, end) read the input.  Column j reads position `source + j * stride` of the input channel.  The other
+    columns are padding.
     """
 
     low: Local
@@ -245,8 +246,10 @@ def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scala
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution for groups with few filters.  The kernel computes _STRIP positions of an output row at a
-    time, and adds the products of one weight after another.
+    """Generate the convolution for groups with few filters.
+
+    The kernel computes a strip of _STRIP positions of an output row at a time.  For each weight, it adds the product of
+    the weight and the input elements to the whole strip.
 
     filters: the number of filters per group.
     """

@@ -28,16 +28,20 @@ def expect_indices(op: str, indices: TensorType) -> None:
 
 
 def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """Convert an index to an index that counts from 0.  A negative `index` counts from the end.  Raise RelvmIndexError
-    if it is out of range."""
+    """Return `index`, which counts from the end of the axis if it is negative, as an index in [0, size).
+
+    Raise RelvmIndexError if it is out of range.
+    """
     if not -size <= index < size:
         raise RelvmIndexError(f"{op}: index {index} is outside axis {axis} of size {size}")
     return int(index % size)
 
 
 def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Convert an index to an index that counts from 0.  A negative `index` counts from the end.  The kernel fails if it
-    is out of range."""
+    """Return `index`, which counts from the end of the axis if it is negative, as an index in [0, size).
+
+    The generated code fails if it is out of range.
+    """
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
@@ -104,10 +108,10 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 
 
 def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
-    """Check, as far as the types are known, that x and indices have the same rank, and that indices is at most as long
-    as x along each axis other than `axis`.
+    """Check the shapes of x and `indices` as far as they are known.  Return `axis` counted from 0, or None if neither
+    rank is known.
 
-    Return the axis counted from 0, or None if neither rank is known.
+    The ranks must be equal.  Along each axis other than `axis`, `indices` must be at most as long as x.
     """
     expect_tensor(op, x=x)
     expect_indices(op, indices)
@@ -159,8 +163,8 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """The elements of x that indices along one axis select.  An index selects the element of x at the index's own
-    position, except that its position along `axis` is the value of the index.
+    """The elements of x that indices along one axis select.  For axis 0, result[i, j] is x[indices[i, j], j]; for axis
+    1, it is x[i, indices[i, j]]; and so on.
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
@@ -198,8 +202,11 @@ def expect_rows(op: str, indices: TensorType, depth: int) -> None:
 
 
 def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Return the number of the slice of x to which a row of indices refers.  Slices are numbered in row-major order
-    over the first `depth` axes of x."""
+    """Return the index of the slice of x that a row of `indices` selects.
+
+    Slices are numbered in row-major order over the first `depth` axes of x.   row: the index of the row, which has
+    `depth` elements.
+    """
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
         index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])

@@ -26,8 +26,10 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
 
 
 def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
-    """Map positions along an axis that are outside x to positions inside, as the padding mode defines.  In mode
-    "zeros", the positions are unchanged, and those outside [0, size) have no element of x."""
+    """Map positions that are outside an axis of `size` elements to positions inside it, as `padding` defines.
+
+    With padding "zeros", return all positions unchanged.
+    """
     low, high = _numpy_bounds(size, align_corners)
     match padding:
         case "border":
@@ -159,8 +161,8 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine the taps in `chosen`, one for each axis, to a tap in the image.  Return its flat position, the condition
-    that it is in range, and its weight.
+    """Combine one tap for each axis to a tap of the whole image.  A tap is an element that contributes to an
+    interpolated value.  Return its flat position, the condition that it is in range, and its weight.
 
     sizes: the spatial dimensions of the image.
     """

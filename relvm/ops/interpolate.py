@@ -107,8 +107,11 @@ def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar,
 
 
 def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
-    """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over the
-    taps t."""
+    """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over all t.
+
+    taps: the number of taps; t is less than it.   tap: a function of t, which generates the code that does not depend
+    on i.   element: a function of the result of `tap` and of i, which returns one summand.
+    """
     if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
         made = [tap(Literal(t, I64)) for t in range(taps)]
         with k.loop(width, simd=True) as i:

@@ -54,9 +54,9 @@ def _with_item(name: str, x: ListType, item: Type) -> ListType:
 
 
 def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """Return an index that counts from the front.  A negative `index` counts from the end.
+    """Return `index`, which counts from the end of `items` if it is negative, as an index from the front.
 
-    past: the number of positions after the last item that are allowed.
+    past: how far past the last item the index is allowed to be: 1 for an insertion, otherwise 0.
     """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:

@@ -71,11 +71,11 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
 
 
 def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, result: Epilogue, indices) -> None:
-    """Generate the dot products of the rows of `left` with the rows of b, for few rows of `left`.  Both matrices are
-    read sequentially, without packing.
+    """Generate the dot products of all rows of `left` with all rows of b.
 
-    sizes: the numbers of rows of `left` and of b, and the length of a row.   at_b: the position of the first row in b.
-    indices(i, j): returns the indices in `result` of the dot product of rows i and j.
+    Both matrices are read sequentially, without packing, which is faster if `left` has few rows.
+    sizes: the row count of `left`, the row count of b, and the length of a row.   at_b: the flat position in b of its
+    first row.   indices: a function of i and j that returns the indices in `result` for row i of `left` and row j of b.
     """
     rows, columns, depth = sizes
     with (
@@ -103,8 +103,11 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
 
 def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
-    """Return the loops over the result, each as a tuple of axes.  Each axis is a separate loop, except that the batch
-    axes are merged with the rows if only `a` has batch axes."""
+    """Return the loops over the result, each as a tuple of axes.
+
+    Each axis is a separate loop, with one exception: if only `a` has batch axes, and is not transposed, they are merged
+    with the rows.
+    """
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
     return each_axis(out)
@@ -177,7 +180,9 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
 
 
 def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return two loops over the result, each as a tuple of axes: all axes except the last, merged, and the last axis.
+    """Return two loops over the result, each as a tuple of axes.
+
+    The first loop runs over all axes except the last, and the second over the last axis.
 
     shapes: the shapes of the inputs, then the shape of the result.
     """

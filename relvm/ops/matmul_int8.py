@@ -23,7 +23,8 @@ Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """Generate one product for each batch element.  If only `a` has batch axes, these axes are merged with its rows."""
+    """Generate one product for each batch element.  Batch axes of `a` are merged with its rows where possible (see
+    `_rows_of`)."""
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
@@ -56,8 +57,8 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
 
 
 def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
-    """Return the shape of `a` in the kernel.  Its batch axes are merged with its rows under the condition of
-    `_matmul_integer`."""
+    """Return the shape of `a` in the kernel.  If b is a single matrix and `a` has a single zero point, the batch axes
+    of `a` are merged with its rows."""
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
 
@@ -143,8 +144,10 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Unpack bytes into an i32 matrix with `columns` columns.  The number of its rows is a multiple of four, because a
-    word contains four bytes."""
+    """Return the matrix of signed bytes that `pack_bytes` packed into b, as an i32 matrix with `columns` columns.
+
+    Its number of rows is rounded up to a multiple of four, because a word contains four bytes.
+    """
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
 

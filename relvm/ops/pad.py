@@ -46,7 +46,9 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
 
 
 def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
-    """Return the index, in [0, size), of the element that is copied to `position`, which can be outside [0, size)."""
+    """Return the index of the element that padding in mode `mode` copies to `position`.
+
+    The axis has `size` elements.  Before it, `position` is negative; behind it, `position` is at least `size`."""
     last = size - 1
     match mode:
         case "edge":

@@ -37,10 +37,10 @@ def _pool(
 ) -> None:
     """Generate pooling, row by row of the result.
 
-    start: the initial value.   combine: combines two values of a window.   finish: None, or a function of k and the
-    row.  It returns a function that converts a combined value to an element of the result.  The arguments of the latter
-    are the position in the row, or None if the window lies inside the input along the last axis, and the combined
-    value.
+    start: the value with which each window starts.   combine: a function that combines two values of a window.
+    finish: None, or a function finish(k, row) that returns another function, convert(position, value).  This function
+    converts `value`, the combined elements of a window, to an element of the result.  `position` is the index of the
+    element along the last axis, or None if the window has no padding along that axis.
     """
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
@@ -52,8 +52,12 @@ def _pool(
 
 
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row of the result, one strip of positions at a time.  The input rows of the windows are first combined
-    into one row.  Then, for each position, the elements of this row that its window covers are combined."""
+    """Generate a row of the result in two passes, one strip of positions at a time.
+
+    The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
+    combines, for each output position, the elements of this line in its window.   finish: the function `convert` of
+    `_pool`.   plane, row: the indices of the output row.   target: the flat position of the row in `out`.
+    """
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]
     pad = window.pads[len(dims) - 1]
@@ -100,7 +104,11 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
 
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
-    """Generate a row of the result for wide windows.  One element of all windows is combined at a time."""
+    """Generate a row of the result, for windows that are wide along the last axis.
+
+    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.   The parameters
+    are those of `_write_line`.
+    """
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
         k.store(out, (target + o,), start)

@@ -42,7 +42,7 @@ class CharacterClass:
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
-    what: the number of the condition (csrc/tables/regex_opcodes.def).
+    what: the condition, a number that the row PLACE of csrc/tables/regex_opcodes.def defines.
     """
 
     what: int
@@ -95,7 +95,8 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def program_of(pattern: str) -> np.ndarray:
-    """Compile a pattern to a program, i64[n, 3].  Each row is an instruction (csrc/tables/regex_opcodes.def).
+    """Compile a pattern to a program: an i64 array of shape (n, 3), in which each row is an instruction
+    (csrc/tables/regex_opcodes.def).
 
     Raises
     ------
@@ -349,7 +350,7 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 
 def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
-    """Append the instructions of a part to `rows`."""
+    """Append the instructions of `part` to `rows`, the program.   pattern: the whole pattern, for messages."""
     if len(rows) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:

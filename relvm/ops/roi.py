@@ -95,8 +95,11 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 
 
 def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Return four values for a position along an axis: whether it is at most one element outside the axis, the index of
-    the element before it, the index of the element after it, and the weight of the latter."""
+    """Return how to interpolate at position `at` along an axis of `size` elements.
+
+    The result consists of four values: whether the position is at most one element outside the axis, the index of the
+    element before it, the index of the element after it, and the weight of the element after it.
+    """
     if at < -1 or at > size:
         return False, 0, 0, 0.0
     at = max(at, 0)
@@ -220,7 +223,7 @@ def roi_align(
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, before
-    multiplication by `scale`.   images: an i64 tensor of shape (m,), with the number of each region's image.
+    multiplication by `scale`.   images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the height and width of the result.
     samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
     elements of x, rounded up.
@@ -232,7 +235,7 @@ def roi_align(
     outside x is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode is unknown,
     or the size or the number of samples is invalid.  Raises RelvmShapeError if the numbers of regions and images
-    differ.  At run time, it raises RelvmIndexError if the number of an image is out of range.  Raises
+    differ.  At run time, it raises RelvmIndexError if the index of an image is out of range.  Raises
     RelvmArithmeticError if a region is not finite or too large.   Source: ONNX RoiAlign-22.
 
     Examples:
@@ -319,13 +322,13 @@ def roi_max_pool(
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, all
     inclusive, before multiplication by `scale` and rounding.
-    images: an i64 tensor of shape (m,), with the number of each region's image.
+    images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the number of parts along the height and the width.  Parts overlap if the side of the region is not a multiple
     of this number.
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A part without elements is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the size is invalid.
     Raises RelvmShapeError if the numbers of regions and images differ.  At run time, it raises RelvmIndexError if the
-    number of an image is out of range.  Raises RelvmArithmeticError if a region is not finite or too large.
+    index of an image is out of range.  Raises RelvmArithmeticError if a region is not finite or too large.
     Source: ONNX MaxRoiPool-22, as implemented in ONNX Runtime.
 
     Examples:

@@ -75,8 +75,8 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written to the positions that indices along one axis select.  An update is written to its own
-    position, except that its position along `axis` is its index in `indices`.
+    """x with updates written to the positions that indices along one axis select.  For axis 0, updates[i, j] is written
+    to x[indices[i, j], j]; for axis 1, to x[i, indices[i, j]]; and so on.
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.

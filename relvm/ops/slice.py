@@ -37,8 +37,11 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
 
 
 def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
-    """Clamp a bound as Python slices do.  A negative bound first counts from the end, and is then clamped to [low,
-    high]."""
+    """Convert a bound of a slice, `position`, to an index in [low, high], as Python does.
+
+    A negative bound counts from the end of the axis.  A bound outside [low, high] is then clamped.
+    size: the size of the axis.
+    """
     if position >= _FAR:
         return high
     if position <= -_FAR:

@@ -26,7 +26,10 @@ def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, lar
 
 
 def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
-    """Return whether the element x must come before the element y.  NaN counts as the largest element."""
+    """Return whether the element x must come before the element y.
+
+    largest: whether the order is descending instead of ascending.  NaN counts as the largest element.
+    """
     if largest:
         before = x > y
         return before.logical_or(x.ne(x).logical_and(y.eq(y))) if x.dtype.is_float else before

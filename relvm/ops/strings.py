@@ -259,10 +259,10 @@ def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
 def string_match(x: TensorType, program: TensorType) -> TensorType:
-    """Whether a pattern matches each whole string.
+    """For each string, whether a pattern matches the whole string.
 
     x: a tensor of strings.
-    program: the compiled pattern, i64[n, 3], which relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
     Result: a bool tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.   Source: ONNX RegexFullMatch-20.
@@ -288,7 +288,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
     at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
 
     x: a tensor of strings.
-    program: the compiled pattern, i64[n, 3], which relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.   Source: Tokenizer of ONNX Runtime's com.microsoft.

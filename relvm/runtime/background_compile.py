@@ -16,22 +16,22 @@ Publish = Callable[[ExecutableT], None]
 class Upgrade(Generic[ExecutableT]):
     """The compilation of an executable to native code on a separate thread.
 
-    A process exits without waiting for the compilation.  The parts that are compiled by then stay in the cache, so the
-    next process compiles only the other parts.
+    A process exits without waiting for the compilation.  The kernels that are compiled by then stay in the cache, so
+    the next process compiles only the other kernels.
 
     Parameters
     ----------
     compile
-        A function that compiles the executable and returns it with native code.  Its argument is a callback, to which
-        it passes each executable for `parts`.  If native code is not possible, `compile` is the error that gives the
-        reason.
+        A function compile(publish) that returns the executable with native code.  While it works, it can call
+        publish(part) with an executable of the kernels that are ready, which is added to `parts`.  If native code is
+        not possible, pass an exception with the reason instead of a function.
 
     Attributes
     ----------
     executable
         The executable with native code, or None until it is ready.
     parts
-        Executables of some of the kernels, which are compiled first.
+        Executables that contain only some of the kernels.  They can be used before `executable` is ready.
     """
 
     def __init__(self, compile: Callable[[Publish[ExecutableT]], ExecutableT] | RelvmError) -> None:

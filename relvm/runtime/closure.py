@@ -40,6 +40,6 @@ class Closure(Callable):
 
 
 def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error` with the name of argument k of `callee` in the message.  The error occurred when this argument was
-    passed."""
+    """Return `error`, which was raised when argument k of `callee` was converted, with the argument's name in its
+    message."""
     return located(error, callee.argument(k))

@@ -158,8 +158,10 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of `words`.  It shares the memory of `value` and keeps the array alive.  Arrays that
-    are not contiguous, and arrays of strings, are copied.
+    """Store a tensor as value 0 of the array of machine values `words`.
+
+    The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
+    strings, are copied.
 
     Return whether the stored value owns a reference.
     """
@@ -187,7 +189,8 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Store, as value 0 of `words`, a closure of the machine that calls a Python function."""
+    """Wrap the Python function `value` in a closure of the machine.  Store the closure as value 0 of the array of
+    machine values `words`."""
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
     call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
@@ -199,8 +202,10 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list as value 0 of `words`, without recursion.  Return True, because the value owns a
-    reference."""
+    """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
+
+    Return True, because the stored value owns a reference.
+    """
     opened = [_Opened(value)]  # the nested tuples and lists that are not yet stored completely, outermost first
     try:
         while True:
@@ -257,7 +262,7 @@ def _made(status: int, words: Any) -> bool:
 
 
 def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """Convert value k of the array `words` to Python.  The value is borrowed.
+    """Convert value k of the array of machine values `words` to Python, without releasing its reference.
 
     Raises
     ------
@@ -268,13 +273,15 @@ def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
 
 
 def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert the first `count` values of the array `words` to Python.  The values are borrowed."""
+    """Convert the first `count` values of the array of machine values `words` to Python.  Release no references."""
     return [take_borrowed(objects, words, k) for k in range(count)]
 
 
 def take_other(objects: Objects, address: int) -> Any:
-    """Convert the machine value at `address` to Python.  It is borrowed, and of a type that binding.c does not
-    handle."""
+    """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
+
+    The reference in the machine value is not released.
+    """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)

@@ -94,10 +94,9 @@ class MachineDebugger:
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
-        """Set whether `stop_within` applies to kernels in bytecode that are called later.  This method may be called
-        from any thread.
+        """Set whether `stop_within` also stops inside kernels in bytecode, from the next call of a kernel on.
 
-        stops: whether it applies.
+        This method may be called from any thread.   stops: whether it stops there.
         """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 

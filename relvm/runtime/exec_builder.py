@@ -418,7 +418,8 @@ class ExecBuilder:
         return self._own(function(row.index))
 
     def _own(self, argument: Argument) -> Argument:
-        """Return the operand marked as referring to a row of this builder's tables."""
+        """Return the operand, marked as belonging to this builder.  Other builders reject it, because it contains an
+        index into the tables of this one."""
         own = _OwnArgument(*argument)
         own.builder = self
         return own
@@ -475,7 +476,7 @@ class ExecBuilder:
 
 
 class _OwnArgument(Argument):
-    """An operand that refers to a row of the tables of one builder."""
+    """An operand that only one builder accepts, because it contains an index into the tables of that builder."""
 
     builder: ExecBuilder
 

@@ -80,7 +80,8 @@ class Function(Closure):
         return "\n".join(map(terminal, lines))
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle a call with arguments by parameter name, and any call of a function with pre-bound inputs.
+        """Handle the calls that the C binding does not: those with arguments by parameter name, and any call of a
+        function with pre-bound inputs.
 
         Raises
         ------

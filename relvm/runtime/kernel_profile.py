@@ -21,7 +21,7 @@ class InstructionRow:
     Attributes
     ----------
     index
-        The number of the instruction.
+        The index of the instruction in the code of the kernel.
     text
         The instruction as text, as in `relvm show --stage kernels`.
     count
@@ -31,7 +31,7 @@ class InstructionRow:
     share
         The fraction of the time of the kernel, 0 to 1.
     loops
-        The enclosing loops, outermost first.  Each is the number of the loop's first instruction.
+        The enclosing loops, outermost first.  Each is given by the index of the loop's first instruction.
     """
 
     index: int

@@ -15,8 +15,8 @@ def thread_count(name: str, wanted: int | None) -> int:
     """Return the number of threads: `wanted`, or if it is None, RELVM_NUM_THREADS or the number of processors of this
     process.
 
-    Raise RelvmArgumentError if the number is not an integer from 1 to 256.   name: the parameter that the message
-    names.
+    Raise RelvmArgumentError if the number is not an integer from 1 to 256.   name: the name of the parameter in the
+    message.
     """
     source = name
     number: Any = wanted

@@ -61,7 +61,7 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     Raises
     ------
     RelvmTypeError
-        `name` is not a name, or `function` is not callable.
+        `name` is not a valid name, or `function` is not callable.
     RelvmBusyError
         The name is taken, and `override` is not set.
     """

@@ -11,13 +11,13 @@ from relvm.runtime.tensor import Tensor
 
 
 def plain_output(value: Any, is_map: bool) -> Any:
-    """Convert an output of a model.  is_map: whether the output is a map, or a sequence of maps."""
+    """Convert an output of a model to arrays, lists and dicts.   is_map: whether it is a map, or a sequence of maps."""
     plain = plain_value(value)
     return map_value(plain) if is_map else plain
 
 
 def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the outputs by name.  An array whose memory overlaps that of another array is copied."""
+    """Return `values` with some arrays copied, so that no two arrays share memory.   values: outputs by name."""
     arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
     end = 0
     for start, name in sorted(arrays):

@@ -208,8 +208,11 @@ def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile
 
 
 def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
-    """Yield, for each kernel in the debug section, its function index and its operation count, encoded for
-    rvm_profile_count."""
+    """Yield the arguments `function` and `code` of rvm_profile_count for each kernel in the debug section.
+
+    `function` is the function index of the kernel.  `code` contains the formulas for the number of operations and for
+    the elements that the kernel reads.
+    """
     debug = executable.program.debug
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
@@ -219,9 +222,9 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
 
 
 def _sum(terms: Any) -> list[int]:
-    """Return a polynomial (a sum of terms) as a list of numbers.
+    """Encode a formula, a sum of terms, as a list of integers for rvm_profile_count.
 
-    An invalid polynomial, which a file from another source can contain, is treated as unknown.
+    An invalid formula, which a file from another source can contain, is encoded as unknown.
     """
     match terms:
         case list() if all(map(_is_term, terms)):

@@ -37,7 +37,10 @@ class Signatures(Displayed, dict[str, Any]):
 
 
 def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
-    """Return an HTML table of functions.   signature: function name -> entry of an executable's signature, or None."""
+    """Return an HTML table of functions.
+
+    signature: for each function name, its entry in an executable's signature, or None if it has none.
+    """
     rows = [("function", "parameters", "result")]
     for name, stated in signature.items():
         params, result = _sides(stated)

@@ -258,8 +258,10 @@ class ThreadPoolRunner:
 
 
 def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker thread: move a function from the queue `functions` to `own`.  No other worker uses its
-    machine."""
+    """Initialize a worker thread: take a function from the queue `functions`, and store it in `own` for later calls.
+
+    Each function in the queue belongs to a machine of its own, so no other worker uses this machine.
+    """
     own.function = functions.get_nowait()
 
 

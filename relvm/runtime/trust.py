@@ -1,9 +1,9 @@
 """Trust in native code: code that this user built on this machine runs without confirmation.
 
-A build is recorded as a file in the folder `built` of the cache directory.  The name of this file is a SHA-256 hash of
-what was built.  A record is made for each library of an ahead-of-time export, and for each executable with native code.
-It is also made for each file that the C compiler wrote to the cache, and then includes the name of the file there.  Any
-other native code requires the caller's permission (`trust_native=True`).
+A build is recorded as an empty file in the folder `built` of the cache directory.  The name of this record is a SHA-256
+hash of what was built: the library of an ahead-of-time export, an executable with native code (without the elements of
+its tensors), or a file that the C compiler wrote to the cache (with its name).  Native code without a record requires
+the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def record_built(*parts: Part) -> None:
 
 
 def is_built_here(*parts: Part) -> bool:
-    """Return whether `record_built` has recorded exactly these parts of an executable for this user on this machine.
+    """Return whether `record_built` has recorded native code with exactly these parts for this user on this machine.
 
     The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """

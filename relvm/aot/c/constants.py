@@ -15,7 +15,7 @@ _ROW = 12  # maximum number of array elements on a line
 
 
 def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
-    """Return the size of the struct of constants in bytes, in which each constant is aligned to `alignment` bytes."""
+    """Return the size in bytes of the C struct of constants, whose members are aligned to `alignment` bytes."""
     return sum(align(_size(storage), alignment) for storage in constants)
 
 
@@ -43,7 +43,8 @@ def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
 
 
 def array_lines(array: np.ndarray, indent: str) -> list[str]:
-    """Return the elements of an array as lines of C constants, or one zero if the array is empty."""
+    """Return the elements of an array as lines of C constants.  For an empty array, return a single 0, because C arrays
+    cannot be empty."""
     texts = _texts(array.reshape(-1)) or ["0"]
     return [f"{indent}{', '.join(texts[i : i + _ROW])}," for i in range(0, len(texts), _ROW)]
 

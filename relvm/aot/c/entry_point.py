@@ -185,7 +185,7 @@ class _PackedEntry(_Entry):
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
         """Return the rank and the dimensions `dims` as C constants, in the form that `rvm_kernel_check` expects.
 
-        Different symbolic dimensions are -1, -2, ... in the order of first use.
+        Each distinct symbolic dimension becomes a negative number: -1, -2, ... in the order of first use.
         """
         texts = [str(len(dims))]
         for dim in dims:

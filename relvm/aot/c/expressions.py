@@ -44,8 +44,9 @@ def _atom(atom, name_of: NameOf) -> str:
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
     """Yield C conditions that are true if a size is invalid: a divisor is 0, or the size does not fit in an int64.
 
-    The conditions for the parts of a size come first.  Sums and products wrap around, so intermediate results need not
-    fit in an int64.   ranges: the value ranges of dimension variables.
+    The conditions for the operands of a division or other function come before that for the whole size.  Sums and
+    products wrap around, so intermediate results need not fit in an int64.   ranges: the value range of each dimension
+    variable.
     """
     if isinstance(dim, int):
         return
@@ -60,7 +61,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
 
 
 def _double_text(dim: Dim, name_of: NameOf) -> str:
-    """Return a C expression of type double that approximates a size."""
+    """Return a C expression of type double that approximates a size.  It is used to detect overflow of int64."""
     terms = []
     for monomial, coefficient in dim.terms:
         factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]

@@ -157,7 +157,7 @@ class _Printer:
         self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
-        """Yield the scalar variables that are not parameters."""
+        """Yield the scalar variables that the C function must declare: all that are not its parameters."""
         given = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:

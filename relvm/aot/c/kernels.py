@@ -95,7 +95,7 @@ def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
 
 
 class _Scratch:
-    """The layout of the scratch memory of a kernel, which contains its larger arrays."""
+    """The layout of a kernel's scratch memory.  Arrays that are too large for the C stack are in scratch memory."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.offsets: dict[Buffer, int] = {}
@@ -110,8 +110,10 @@ class _Scratch:
 
 
 class _PlainBody(KernelBody):
-    """Prints the statements of a kernel for one thread and without a VM.  If the kernel fails, the C function returns a
-    status, but no message."""
+    """Prints the statements of a kernel as C code that runs on one thread and does not need a VM.
+
+    If the kernel fails, the C function returns a status, but no message.
+    """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str], scratch: _Scratch) -> None:
         super().__init__(symbol, sizes, pointers)
@@ -127,8 +129,10 @@ class _PlainBody(KernelBody):
         return f"return RVM_{fail.status};"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
-        """Print a parallel loop as a single part.  The body is compiled for at least one iteration, so the
-        part runs only if the count is not 0."""
+        """Print a parallel loop as code for one thread, which runs all iterations.
+
+        The body requires at least one iteration, so it is inside an `if` that skips it when the count is 0.
+        """
         first, last = loop.first.name, loop.last.name
         self.own |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")

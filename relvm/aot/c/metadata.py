@@ -32,8 +32,10 @@ def print_metadata(metadata: Metadata) -> str:
 
 
 def _dims(info: TensorInfo, name: str) -> str:
-    """Return the C definitions of two arrays with the dimensions of `info`, as numbers and as texts.  For a scalar,
-    return an empty string."""
+    """Return the C definitions of two arrays: the dimensions of `info` as integers (-1 if symbolic) and as strings.
+
+    For a scalar, return an empty string.
+    """
     if not info.shape:
         return ""
     numbers = ", ".join(str(dim if isinstance(dim, int) else -1) for dim in info.shape)

@@ -37,12 +37,20 @@ def packed_call(
     at: Callable[[int], str],
     dim: Callable[[AnyDim], str],
 ) -> list[str]:
-    """Return the lines of C that call a kernel with tensors, each of which is a view of a storage.
+    """Return the lines of C that call a packed kernel.  Each argument is a tensor, which is a view of a storage.
 
     Parameters
     ----------
+    run
+        The statement to print.
+    kernel
+        The kernel that `run` calls.
+    calls
+        The calling convention, CPACKED or PACKED.
+    names
+        The C names of the kernels.
     at
-        A function that returns the C expression of a storage, given its number.
+        A function from the index of a storage to its C expression.
     dim
         A function that returns the C expression of a size.
     """
@@ -84,7 +92,8 @@ def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) 
 def print_library(config: AotConfig) -> str:
     """Return the C text of the descriptor that a shared library exports.
 
-    The macro RELVM_AOT_CPU is the processor type that the library is compiled for, or 0 if it is unknown.
+    The text uses the macro RELVM_AOT_CPU, a string with the processor type that the library is compiled for.  If the
+    macro is not defined, the text defines it as 0, which means unknown.
     """
     name = config.name
     return (

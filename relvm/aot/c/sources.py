@@ -71,7 +71,7 @@ class Sources:
     pool_bytes, constants_bytes
         The size of each pool, and the size of all constants.
     constants
-        The constants, in the order of the export.
+        The constants, in the order of the members of the C struct of constants.
     metadata
         The metadata of the export.
     """
@@ -86,7 +86,7 @@ class Sources:
 def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
     """Return the sources of an export: the public header, the model, kernels, constants and metadata.
 
-    The headers of relvm that these files include are added.
+    The result also contains the headers of relvm that these files include.
     """
     name, names = config.name, Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
@@ -109,7 +109,7 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 
 
 def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
-    """Add the headers of csrc that `files` include to `files`.
+    """Complete `files` with the headers of csrc that they include.
 
     A header goes to the folder `include` if a public header includes it, otherwise to `src`.   is_bare: whether the
     export is for the bare runtime.

@@ -275,8 +275,10 @@ class AotExecutor:
         return bound
 
     def _sizes(self, inputs: list[np.ndarray]) -> dict[str, int]:
-        """Return the values of all sizes, by name.  Raise an error if the shapes of inputs contradict each other, or if
-        a size is out of bounds."""
+        """Return the run-time sizes that the shapes and scalars in `inputs` determine, by name.
+
+        Raise RelvmShapeError if inputs contradict each other, or if a size is out of bounds.
+        """
         sizes: dict[str, int] = {}
         for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
@@ -313,7 +315,8 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
 
 
 def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """Return a copy of a value as an array.  Raise RelvmError if it does not have the dtype and shape of the input."""
+    """Return a copy of `value` as an array.  Raise RelvmError if it does not have the dtype and shape of the input
+    `info`."""
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
@@ -375,7 +378,8 @@ def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
 
 
 def _view(view: Any, array: np.ndarray) -> Any:
-    """Make the C tensor `view` a view of `array`.  Return an object that must live as long as the tensor."""
+    """Make the C tensor `view` a view of `array`.  Return the memory of its shape, which the caller must keep alive as
+    long as the tensor."""
     row = _ROWS[dtype_of(array.dtype).name]
     shape = ffi.new("int64_t[]", array.shape or (0,))
     view.base.tag, view.base.references = _TENSOR, -1

@@ -23,15 +23,18 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """Return the size that an asserted condition bounds from above, and the maximum of the size.  Return None if the
-    condition does not bound a size.
+    """Return the size that an assertion bounds from above, and the maximum of the size.  Return None if the assertion
+    does not bound a size, or comes too late to bound the tensors of that size.
+
+    The assertion comes early enough if `body` defines the size, and all later statements of `body` only read elements,
+    or compute and check scalars and sizes.
 
     Parameters
     ----------
     body
-        The statements of a block before the assertion.  These statements must define the size.  Between the definition
-        and the assertion, no statement is allowed to use tensors, so that no tensor of that size exists before the
-        assertion.
+        The statements of the block before the assertion.
+    cond
+        The asserted condition.
     """
     made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
     match made:

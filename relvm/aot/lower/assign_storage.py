@@ -79,7 +79,7 @@ class StorageInfo:
     Attributes
     ----------
     ids
-        The number of the storage of each tensor in the expression.
+        For each tensor in the expression, the index of its storage in `StorageMap.storages`.
     devices
         The device of each storage.
     sizes_bytes
@@ -98,11 +98,11 @@ class StorageMap:
     Attributes
     ----------
     storages
-        All storages, indexed by number: the storages of parameters and results, then the others in order of first use.
+        All storages: first those of parameters and results, then the others in order of first use.
     infos
         The storages of every variable.
     constants
-        The number of the storage of each constant.
+        For each constant, the index of its storage in `storages`.
     results
         The storages of the results.
     """
@@ -123,7 +123,7 @@ class StorageMap:
         return StorageInfo()
 
     def info(self, ids: Sequence[int]) -> StorageInfo:
-        """Return the StorageInfo of the storages with the given numbers."""
+        """Return the StorageInfo of the storages at the indices `ids`."""
         found = [self.storages[number] for number in ids]
         sizes_bytes = (product((*storage.shape, storage.dtype.size_bytes)) for storage in found)
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
@@ -257,7 +257,10 @@ class _Assigner:
         return self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
 
     def constants(self, value: Expr) -> None:
-        """Assign storages to the constants in an expression, except the constants in blocks of an `if`."""
+        """Assign storages to the constants in an expression.
+
+        The constants in an `if` are skipped, because `block` handles them with the branch that contains them.
+        """
         if isinstance(value, If):
             return
         for part in walk(value):
@@ -275,9 +278,9 @@ class _Assigner:
 
 
 def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
-    """Return the storages in which variables should be computed because they become part of a block's result.
+    """Return, for each variable that becomes part of the result of `block`, the storages in which to compute it.
 
-    wanted: the storages in which the result should be computed.
+    Computing it there saves a copy.   wanted: the storages of the block's result.
 
     A variable that occurs twice in the result is computed in the first storage and copied to the second.  A variable
     that is bound outside the block is also copied.
@@ -317,11 +320,11 @@ def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
 
 
 def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
-    """Return, for each tensor in a value of type `made`, the storage in `ids` in which it can be computed, or None.
+    """Return, for each tensor in the operand of a view or match_cast, the storage in which to compute it, or None.
 
-    ids: the storages wanted for the value after a view or match_cast, which changes its type to `checked`.   If only a
-    run-time check ensures that both types have the same number of elements, the result for the tensor is None, because
-    its storage must not be written before that check.
+    made: the type of the operand.   checked: the type of the result.   ids: the storages wanted for the result.
+    The operand can use a storage only if both types provably have the same number of elements.  Otherwise a run-time
+    check compares them, and the storage must not be written before that check.
     """
     if _tensor_count(made) != len(ids):
         return ()

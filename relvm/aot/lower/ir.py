@@ -147,9 +147,9 @@ class CallFunction:
 class Move:
     """The new value of a tensor parameter in a `Continue`.
 
-    param, source: the numbers of the storages of the parameter and of its new value.   home: the storage to which the
-    new value is copied, or None if the parameter becomes a pointer to `source`.  In this case, `source` is not written
-    again.   size_bytes: the size of the tensor.
+    param, source: the indices of two storages, that of the parameter and that of its new value.
+    home: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
+    pointer to `source`, which is not written again.   size_bytes: the size of the tensor.
     """
 
     param: int
@@ -163,8 +163,9 @@ class Continue:
     """Jump to a section of the function.  This implements a tail call of the function itself, or of another member of
     its recursive group.
 
-    All arguments are read before any parameter changes.  The exception is tensors that are copied, one after another.
-    section: the number of the section.   moves, sizes, scalars: the new tensors, sizes and scalars.
+    All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.home`)
+    are copied one after another.
+    section: the index of the section.   moves, sizes, scalars: the parameters that change, each with its new value.
     """
 
     section: int
@@ -197,7 +198,7 @@ class LoweredFunction:
     Attributes
     ----------
     inputs, outputs
-        The numbers of the storages that the caller provides, for reading and for writing.
+        The indices of the storages that the caller provides, for reading and for writing.
     sizes
         The dimension variables that the caller provides, each with its minimum, and its maximum or None if unbounded.
     scalars, results
@@ -244,7 +245,7 @@ class LoweredModule:
 class Port:
     """An input or output of the entry.
 
-    name: its name in C.   value: for a tensor, the number of its storage.  For a scalar or a size, its variable.
+    name: its name in C.   value: the index of the storage of a tensor, or the variable of a scalar or a size.
     """
 
     name: str

@@ -1,8 +1,9 @@
 """Buffers for loop-carried tensors: tensors that a loop passes from one iteration to the next.
 
-A parameter is only a pointer if all its values are constants, inputs of the caller, or other such parameters.  Any
-other parameter has a home: a storage of its own, to which each new value is copied.  The copy is necessary because the
-next iteration overwrites the memory in which the value was computed.
+If all values of a parameter are constants or inputs of the caller, the parameter is just a pointer to the value.  A
+value that is itself such a parameter does not change this.  Any other parameter has a home: a storage of its own, to
+which each new value is copied.  The copy is necessary because the next iteration overwrites the memory in which the
+value was computed.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ Body = tuple[Statement, ...]
 
 
 def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """Return the sections of a function, in which the moves of each Continue have homes where needed.
+    """Return `bodies` with `Move.home` set for each loop-carried tensor that must be copied to memory of its own.
 
-    A copy is inserted before a Continue if a home would be overwritten before it is read.
+    Homes are written one after another.  If a home would be overwritten before another move reads it, its old value is
+    first copied to a further storage.
 
     Parameters
     ----------
     bodies
-        The sections of the function.  No move has a home yet.
+        The sections of a function, in which no Move has a home yet.
     storages
-        The storages of the function.  The storages of the homes are appended to it.
+        The storages of the function.  The new storages are appended to it.
     """
     moves = [m for body in bodies for s in statements_in(body) if isinstance(s, Continue) for m in s.moves]
     homes = _Homes(storages, _moving(moves, storages))
@@ -34,7 +36,7 @@ def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Bo
 
 
 def _moving(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
-    """Return the parameters that need homes, given the moves of all Continues."""
+    """Return the storage indices of the parameters that need homes.   moves: the moves of all Continues."""
     moving: set[int] = set()
     while True:
         more = {m.param for m in moves if m.source in moving or not _stays(storages[m.source])} - moving

@@ -90,7 +90,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     """Lower a function and all functions that it calls.
 
     Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  Tuples and shapes are
-    replaced by their parts.  A self tail call jumps to the start of the function.
+    replaced by their parts.  A recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
 
 @dataclass
 class _Section:
-    """One section of a lowered function.  It implements `source`, a function of the recursive group.
+    """One section of a lowered function.  Each function of a group of mutually recursive functions becomes a section.
 
-    number: the number of the section.   sizes, scalars, inputs: the sizes, scalar parameters and input storages of
-    `source`, in order.
+    number: the index of the section.   source: the function that it implements.   sizes, scalars, inputs: the sizes,
+    scalar parameters and input storages of `source`, in order.
     """
 
     number: int
@@ -139,7 +139,7 @@ class _Section:
 
 
 class _Lowering:
-    """Lowers the head of a recursive group, together with the members to which it jumps (Continue)."""
+    """Lowers a group of mutually recursive functions to one lowered function, in which their calls become jumps."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section of a member of the group.  The first call for a member creates it."""
+        """Return the section of the function `name` of the recursive group.  Create it if it does not exist yet."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
@@ -224,7 +224,7 @@ class _Lowering:
                 yield Check(equal, "SHAPE_ERROR")
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter.  The storages of its tensors are removed from the front of `ids`."""
+        """Return the value of a parameter.  Remove the storages of its tensors from the front of `ids`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return the destination for a value.  Remove its storages from `ids`, and append new scalars to `scalars`."""
+        """Return where to store a value: storages, removed from `ids`, and new variables, appended to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -276,7 +276,8 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` unless they end with a Continue."""
+        """Append the statements of a block, which store its result in `target` unless they end with a Continue.
+        tail: whether the block is in tail position, so that its last call can become a Continue."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -485,7 +486,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of a called function's dimension variables, and append checks of its other dimensions."""
+        """Return the sizes in `args` that define the function's dimension variables.  Append checks of the others."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -533,8 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """If the value of `binding`, in tail position, is a call of a function of the current recursive group, append a
-        Continue.  Return whether it is."""
+        """Append a Continue if `binding`, in tail position, calls into the recursive group.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Bind the dimension variables of a match_cast, and append checks of its other dimensions."""
+        """Bind new dimension variables of a match_cast to sizes in `value`.  Append run-time checks of the others."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 

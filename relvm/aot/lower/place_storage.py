@@ -35,7 +35,7 @@ Block = tuple[str, int]
 
 @dataclass(frozen=True)
 class BlockAddress:
-    """The address of a block: the number of its pool, and an offset in bytes."""
+    """The address of a block of memory: the index of its pool, and an offset in bytes."""
 
     pool: int
     offset: int
@@ -43,9 +43,9 @@ class BlockAddress:
 
 @dataclass(frozen=True)
 class BlockPlacement:
-    """A block with its address (`slot`) and lifetime, for reports.
+    """A block of memory with its address (`slot`) and lifetime, for reports.
 
-    first, last: the first and the last point at which the block is alive.
+    first, last: the indices of the first and the last statement at which the block is alive.
     """
 
     name: str
@@ -62,8 +62,9 @@ class FunctionPlacement:
     Attributes
     ----------
     slots
-        The address of each block.  ("storage", number) is a storage.  ("scratch", point) is the scratch memory of the
-        kernel at a point.  ("frame P", point) is the memory of the function called at a point, in pool P.
+        The address of each block.  ("storage", index) is a storage.  ("scratch", point) is the scratch memory of the
+        kernel that statement `point` runs.  ("frame P", point) is the memory, in pool P, of the function that statement
+        `point` calls.
     size_bytes, lower_bound_bytes
         For each pool, the size that the function needs, and the maximum number of bytes that are alive at once.
     placed
@@ -110,10 +111,10 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 @dataclass
 class _Life:
-    """The size and the lifetime of a block.
+    """The size and the lifetime of a block of memory.
 
-    first, last: the first and the last point at which the block is alive.   pool: the pool in which the block must be
-    placed, or None for any pool.
+    first, last: the indices of the first and the last statement at which the block is alive.   pool: the pool in which
+    the block must be placed, or None for any pool.
     """
 
     block: Block
@@ -233,8 +234,7 @@ class _Planner:
         return Request(life.name, life.size_bytes, life.first, life.last, alignment)
 
     def whole(self, arena: Arena) -> int:
-        """Return the size in bytes of a pool that consists of `arena`: the arena's size, rounded up to the
-        alignment."""
+        """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment."""
         return align(arena.size_bytes, self.config.base_alignment)
 
     def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:

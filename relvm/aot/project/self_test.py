@@ -74,10 +74,11 @@ def make_inputs(
 
 
 def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
-    """Yield the parts of a value that are inputs in C, in order.   where: the name of the value in messages.
+    """Yield the tensors and scalars in `value` that are inputs of the C function, in order.
 
-    A part that is only a size is not yielded.  Instead, a tuple is appended to `stated`: the name of the part in
-    messages, its dimension in the type, and its value.
+    An integer that only states a size, such as a dimension of a shape, is not such an input.  For each one, append a
+    tuple to `stated`: the name of the integer in messages, its dimension in the type, and its value.
+    where: the name of `value` in messages.
     """
     match type_:
         case TupleType(fields):

@@ -45,7 +45,7 @@ static int report(const char *name, long count, int is_same, double largest, dou
 
 
 def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
-    """Return the C text of the test program.
+    """Return the C text of a program that runs an export on the inputs of `trial` and compares the outputs.
 
     The exit code of the program is the number of outputs that differ, 100 if the run fails, or 101 if there is not
     enough memory for the pools.
@@ -133,7 +133,7 @@ def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
 
 
 def _memory(config: AotConfig) -> str:
-    """Return the C definition of the memory for the pools, in which a stack allocator places them."""
+    """Return the C definition of an array that is large enough for a stack allocator to place all pools in it."""
     sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"

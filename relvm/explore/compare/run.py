@@ -129,7 +129,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """The program to run.
+    """A program whose values are compared in several execution modes.
 
     Its module has two functions: `watching` returns the tuple of `values`, and `function` the tuple of `results`.  If
     `lone_result` is true, `function` returns its only result without a tuple.
@@ -145,7 +145,7 @@ class _Program:
     proto: Any = None  # the ONNX model with all its values as outputs
 
     def run(self, mode: str, inputs: Sequence[Any], target: str, fused: bool) -> tuple[Any, ...]:
-        """Run both functions in one mode, and return the values followed by the results."""
+        """Run the functions `watching` and `function` in the mode `mode`, and return `values` followed by `results`."""
         if mode == "reference":
             module = infer_types(self.module)
             values, results = (evaluate(module, name, *inputs) for name in (self.watching, self.function))

@@ -75,7 +75,8 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
 
 
 def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str) -> list[Place]:
-    """Return the first instruction of the function or kernel `where`, or the instruction FUNCTION:NUMBER."""
+    """Return the instruction that `where` denotes: NAME is the first instruction of a function or kernel, and NAME:5
+    its instruction 5.  Return an empty list if there is no function NAME."""
     if where in functions:
         return [(functions[where], 0)]
     name, _, number = where.rpartition(":")
@@ -90,7 +91,7 @@ def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str)
 def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
     """Return the instructions that compute the value `name`.
 
-    The instructions are found by the names of their values, or else by the source locations that bind the name.
+    If no instruction has a result of that name, return the instructions compiled from the value's definition.
     """
     scripted = any(".py:" in place for place in program.values.get(name, ()))  # scripts may reassign names
     for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):

@@ -85,8 +85,8 @@ class FunctionCode:
     def written(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination writes into its last register arguments: one for each name of the instruction, or
-        all of them if the instruction has no names.
+        A call without a destination register writes its results into the tensors that are its last arguments.  `names`
+        has one name for each result.  If there are no names, all register arguments are returned.
         """
         destination = self.destination(instruction)
         if destination >= 0:
@@ -118,9 +118,9 @@ class FunctionCode:
     def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
         """Propagate the names of registers through the code once.
 
-        Return the names before the instruction `wanted`, and whether a backward jump has changed `known`.
+        Return the names of the registers before the instruction `wanted`, and whether a backward jump changed `known`.
 
-        known: the names at the targets of jumps, which the walk updates.
+        known: for each target of a jump, the names of the registers there.  The walk updates it.
         """
         state: dict[int, str] | None = dict(enumerate(self.parameters))
         found: dict[int, str] = {}

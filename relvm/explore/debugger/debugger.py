@@ -121,9 +121,10 @@ class Debugger(Displayed):
         Parameters
         ----------
         where
-            A location in one of these forms.  "y" is the name of a value, even if no register ever holds the value.
-            "main" is a function or a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3" is a source
-            line, and the integer 3 is line 3 of any source.  The name of an ONNX node is also accepted.
+            A location in one of these forms.  "y" is the instruction that computes the value y.  If no register ever
+            holds y, it is the instruction compiled from y's definition, such as a fused kernel.  "main" is a function
+            or a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3" is a source line, and the integer
+            3 is line 3 of any source.  The name of an ONNX node is also accepted.
         function
             Stop only in this function.
         when
@@ -172,7 +173,7 @@ class Debugger(Displayed):
         Parameters
         ----------
         watched
-            False: stop watching.
+            Whether to watch for NaNs.  False undoes an earlier call.
         """
         self._watches_nan = watched
         self._ran = []
@@ -227,10 +228,10 @@ class Debugger(Displayed):
         return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 
     def step_over(self, by: str = "value") -> Stop:
-        """Continue to the next instruction of the innermost function or of its caller.
+        """Continue to the next instruction of the innermost function, or of its caller if the function returns.
 
-        Functions that it calls stop only at breakpoints.  A function that it calls in tail position replaces it, and is
-        the innermost function from then on.
+        Functions that the innermost function calls stop only at breakpoints.  After a tail call, the called function is
+        the innermost one.
 
         Parameters
         ----------
@@ -334,7 +335,7 @@ class Debugger(Displayed):
         """Return a value, given by its name in the program or by its register, such as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
-        name of a parameter a buffer.  A strip or view has the elements of the current strip.
+        name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.
 
         Tensors are copied to arrays.  A value without a Python representation is returned as Opaque.
 
@@ -452,7 +453,7 @@ class Debugger(Displayed):
         return tuple(RegisterValue(k, name, shown_value(value), f"r{k}") for k, name, value in self._held(number))
 
     def _held(self, number: int) -> list[tuple[int, str, Any]]:
-        """Return the number, name and value, uncopied, of each register of frame `number` that has a value."""
+        """Return the index, the name and the value of each nonempty register of frame `number`.  Copy no values."""
         code, instruction = self._code_at(number)
         if code is None:
             return []

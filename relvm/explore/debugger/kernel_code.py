@@ -30,8 +30,9 @@ _COMPARISONS = ("lt", "le", "eq", "ne")
 class Content(NamedTuple):
     """The dtype and the number of elements of a register.
 
-    size: the number of elements, if it is fixed.   counter: the scalar register that contains the number of elements,
-    if there is one.   If both are None, a strip or view has as many elements as the current strip."""
+    size: the number of elements, if it is fixed.   counter: the index of the scalar register that contains the number
+    of elements, if there is one.   If both are None, a vector register has as many elements as the kernel processes at
+    that time."""
 
     dtype: str
     size: int | None = None
@@ -100,10 +101,10 @@ class KernelCode:
         return f"v{register - scalars}" if register < scalars + strips else f"w{register - scalars - strips}"
 
     def contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
-        """Return the registers, and the dtypes of the buffers, before an instruction.
+        """Return the contents of each register, and the dtype of each buffer, before an instruction.
 
-        The registers are the sizes, the constants, and all registers that an earlier instruction, in the order of the
-        code, writes.  The dtype of a written register is that of the last such instruction.
+        Jumps are ignored: the result is computed as if all instructions before this one had run once, in the order of
+        the code.  Registers that hold no value then are omitted.
         """
         if instruction not in self._known:
             if len(self._known) == _CACHED:
@@ -127,7 +128,10 @@ class KernelCode:
 
     @cached_property
     def _constant_dtypes(self) -> dict[int, str]:
-        """The dtype that the first `apply` instruction reading a scalar register requires, by register number."""
+        """The dtype of each scalar register that an `apply` instruction reads, by register index.
+
+        If several read the register, the first one determines the dtype.
+        """
         found: dict[int, str] = {}
         for step in self.code:
             if KERNEL_OPCODES[step[0]].name == "apply":
@@ -180,7 +184,7 @@ class KernelCode:
 
 
 class KernelValues:
-    """The registers that hold a value, and the buffers, of a kernel that has stopped.
+    """The values of the registers and buffers of a kernel in which a run has stopped.
 
     Parameters
     ----------
@@ -197,9 +201,10 @@ class KernelValues:
         self._frame = frame
 
     def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
-        """Yield each register and buffer that has a value, with an empty `shown`, and the value.
+        """Yield a RegisterValue and the value of each register and buffer that has one.
 
-        The arrays are not copied.  They are valid until the run continues.
+        The RegisterValues have an empty summary (`shown`).  The values are not copied, and are valid only until the run
+        continues.
         """
         for label, (number, name) in self._labels().items():
             value = self._value(label, number)
@@ -227,7 +232,7 @@ class KernelValues:
         )
 
     def _labels(self) -> dict[str, tuple[int, str]]:
-        """Return the number and the name of each register and buffer by its label in the listing."""
+        """Return a dict from the label of each register and buffer in the listing to its index and its name."""
         code, parameters = self._code, self._code.parameters
         labels = {code.label(register): (register, "") for register in sorted(self._contents)}
         for buffer in range(len(code.tensors) + len(code.program.arrays)):

@@ -86,9 +86,10 @@ def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> 
 def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
     """Return the layout of each box by its number, as JSON data in pixels.
 
-    A layout has `rows`, the layers as [top, height, places].  A place is [id, x of the center, width].  `routes` maps
-    "source target" to the ids of the lanes between them.  The id of an item is its number.  The ids of ports are "i"
-    and "o", for in and out, and the number of the item from which the edges come.
+    A layout has two keys.  `rows` is a list of layers, each as [top, height, places], in which a place is [id, x of the
+    center, width].  `routes` maps each edge, as "source target", to the ids of the lanes that it runs through.  The id
+    of an item is its number.  The id of a port is "i" (in) or "o" (out), followed by the number of the item from which
+    its edges come.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict
 
 
 def _plain(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
-    """Return a layout as JSON data, with an id of "l" and a number for each lane."""
+    """Return a layout in the form that `box_layouts` describes.  The id of a lane is "l", followed by a number."""
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):
         if place in numbers:

@@ -79,9 +79,9 @@ def make_app(settings: Settings) -> Starlette:
 
 
 class _Live:
-    """The endpoints.
+    """The HTTP endpoints of the application.
 
-    latest: the last request.  If the page is reloaded, it shows the program of this request.
+    latest: the last build request.  If the page is reloaded, it shows the program of this request.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -116,7 +116,7 @@ class _Live:
         return Response(answer, media_type="application/json", headers={"x-build-milliseconds": milliseconds})
 
     async def save(self, request: Request) -> Response:
-        """Write the program to the file of the command line."""
+        """Write the program in the request to the file `Settings.output`."""
         assert self.settings.output is not None
         wanted = BuildRequest.from_json(await _body(request))
         try:

@@ -44,7 +44,8 @@ class Builder:
     async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
         """Return the answer of worker.py, as JSON.
 
-        Return None if the client has gone away or the builder is closed.  Then no build starts, and a long one ends.
+        Return None if the builder is closed, or if the client has gone away (`is_abandoned`).  In the latter case, a
+        build that has not started does not start, and a build that takes long is ended.
 
         Raises
         ------

@@ -59,7 +59,7 @@ class Exploration(Displayed):
     views
         The stages, in order.
     graph
-        The dataflow graph of the stage before operators are lowered to kernels, which is a part of the page.
+        The dataflow graph that the page shows.  It is that of the stage before operators are lowered to kernels.
     timeline
         The timeline of a run, shown below the stages, or None.
     """
@@ -277,10 +277,11 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 
 
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
-    """Yield the C code of the kernels, then that of the routines if `with_routines`.
+    """Yield the C code of the kernels, and of the routines if `with_routines`, with the origins (source locations) of
+    the lines.
 
-    The comment and the signature of a kernel have the origins of all its calls.  The other lines have those of the
-    operators that they compute.
+    The comment and the signature of a kernel have the origins of all its calls.  A line in its body has the origins of
+    the operators that the line computes.
     """
     called = _origins_of_calls(lir)
     for kernel in lir.kernels:
@@ -297,7 +298,7 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
 
 
 def _kernel_lines(lir: LirModule) -> Iterator[Line]:
-    """Yield the bytecode of the kernels.
+    """Yield the bytecode of the kernels, with the origins (source locations) of the lines.
 
     The first line of a kernel has the origins of all its calls.  An instruction has the origins of the operators that
     it computes.

@@ -25,7 +25,7 @@ _MAX_CALLS = 100_000  # limit on the calls of a timeline, which then take about 
 def page(
     title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
 ) -> str:
-    """Return the HTML of the page.
+    """Return the self-contained HTML page that shows the stages of a model.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def page(
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
-    """Return the HTML of the page of `relvm explore`, which has an editor.
+    """Return the HTML page of `relvm explore`, which has an editor.
 
     live: the data of the editor, for page_files/live.js.
     """

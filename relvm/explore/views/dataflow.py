@@ -148,7 +148,7 @@ class _Builder:
         self.graph = Graph((*params, *body), tuple(self.arrows))
 
     def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
-        """Return the item of a variable."""
+        """Return the graph item that shows the variable `var`.   more: further attributes of the item."""
         return Item(var, label, kind, cut(format_type(var.type)), self.names[var], binding=binding, **more)
 
     def block(self, block: Block) -> tuple[Item, ...]:
@@ -192,8 +192,8 @@ class _Builder:
     def group(self, binding: Binding, body: Block) -> Item:
         """Return a box of operators fused into one kernel.
 
-        The key of the box is `var`, the variable that the rest of the function uses.  The last operator in the box has
-        a variable of its own.
+        The key of the box is `binding.var`, the variable that the rest of the function uses.  The last operator in the
+        box has a variable of its own.
         """
         items = [self.binding(each) for each in body.bindings]
         names = [each.value.op.name for each in body.bindings if isinstance(each.value, OpCall)]

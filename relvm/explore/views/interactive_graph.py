@@ -60,7 +60,7 @@ class GraphPage(Displayed):
     profile
         The profile whose times color the nodes, or None.
     kernels
-        The kernel or packed function that computes a variable.
+        For each variable that a kernel or packed function computes, the name of that function.
     stage
         Name of the compilation stage that the graph shows, or "".
     """
@@ -176,7 +176,7 @@ def browse_dataflow(
 
 
 def last_pass(steps: Sequence[Pass], stage: Stage) -> str:
-    """Return the name of the last of the passes whose result is at `stage` or earlier."""
+    """Return the name of the last pass in `steps` whose result is at `stage` or at an earlier stage."""
     return [step.name for step in steps if step.to <= stage][-1]
 
 
@@ -256,7 +256,10 @@ def _expect_profile(profile: Profile, names: set[str]) -> None:
 
 
 def _kernel_names(lowered: Module) -> dict[Var, str]:
-    """Return the kernel or packed function that computes each variable of a module at stage LOWERED."""
+    """Return, for each variable that a kernel or packed function computes, the name of that function.
+
+    lowered: a module at stage LOWERED.
+    """
     found: dict[Var, str] = {}
     for function in lowered.functions:
         for part in walk(function.body):
@@ -271,7 +274,8 @@ def _plain(
 ) -> list[dict[str, Any]]:
     """Return items as JSON data, with numbers instead of keys.
 
-    used: how often each name occurs so far.  The count makes links to items of the same name unique, and is updated.
+    numbers: the number of each key.   details: returns further data of an item.
+    used: for each name, the number of items so far.  It is updated.  Links to items of the same name end with it.
     """
     found = []
     for item in items:

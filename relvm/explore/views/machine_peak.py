@@ -115,8 +115,10 @@ def _kept(place: Path, threads: int) -> Peaks | None:
 
 
 def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
-    """Return the shortest time of several runs, and the share of the processors' time that this process got.
+    """Return the shortest time of several runs, and the CPU utilization of this process during the runs.
 
+    The utilization is about 1 if all processors that the runs need were available.  If it is well below 1, other
+    programs kept the processors busy, and the measured time is too long.
     run: does one run and returns its time.   threads: the number of threads that work in a run.
     """
     started, used = time.perf_counter(), time.process_time()
@@ -126,7 +128,7 @@ def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
 
 
 def arithmetic_rate(threads: int = 1) -> float:
-    """Measure the multiplications and additions of f32 numbers in registers, per second.
+    """Return how many multiplications and additions of f32 numbers in registers this machine can do per second.
 
     The result is the rate of the fastest of several runs.  The measured kernel is compiled like all other kernels.
 
@@ -141,7 +143,7 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def _arithmetic_rate(threads: int) -> tuple[float, float]:
-    """Return the rate that `arithmetic_rate` measures, and the share of the processors' time (see `_timed`)."""
+    """Return the result of `arithmetic_rate`, and the CPU utilization of this process during the measurement."""
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
 
@@ -155,13 +157,14 @@ def _arithmetic_rate(threads: int) -> tuple[float, float]:
 def copy_bandwidth(threads: int = 1) -> float:
     """Measure the bytes read plus bytes written per second while `threads` threads copy memory.
 
-    The result is the rate of the fastest of several copies of 64 MB.  All copies take about a tenth of a second.
+    Memory of 64 MB is copied several times, and the result is the rate of the fastest copy.  The measurement takes
+    about a tenth of a second.
     """
     return _copy_bandwidth(thread_count("threads", threads))[0]
 
 
 def _copy_bandwidth(threads: int) -> tuple[float, float]:
-    """Return the rate that `copy_bandwidth` measures, and the share of the processors' time (see `_timed`)."""
+    """Return the result of `copy_bandwidth`, and the CPU utilization of this process during the measurement."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))

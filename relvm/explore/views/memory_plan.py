@@ -145,13 +145,19 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
 
 
 def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
-    """Return a storage as a request for memory during the lifetimes of its tensors.  place, dims: as for `_known`."""
+    """Return a storage as an allocation request, which lasts from the first to the last use of the storage's tensors.
+
+    place, dims: as for `_known`.
+    """
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
 
 
 def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
-    """Return a symbolic size in bytes as a number, given the sizes of dimensions.  place: the beginning of messages."""
+    """Evaluate a symbolic number of bytes.  Raise RelvmArgumentError if `dims` lacks a dimension that it contains.
+
+    dims: the sizes of dimensions, by name.   place: the beginning of the message.
+    """
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:
         example = ", ".join(f"{name!r}: 64" for name in missing)

@@ -24,8 +24,8 @@ class _Group:
 def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
     """Return the items with a box around the items of each name scope.
 
-    A kernel of operators of several scopes belongs to the scope that contains them all.  A scope with one item, and a
-    scope that contains everything, has no box.
+    A kernel with operators of several scopes belongs to the innermost scope that contains them all.  A scope gets no
+    box if it has only one item, or if it contains every item that has a scope.
 
     Parameters
     ----------

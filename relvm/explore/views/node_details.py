@@ -34,9 +34,9 @@ class NodeDetails:
     Attributes
     ----------
     origins
-        The source locations, which the details refer to by their numbers.
+        The source locations of all items.  The details of an item contain indices into this list.
     constants
-        The statistics of constants, which the details refer to by their numbers.
+        The statistics of all constants.  The details of an item contain indices into this list.
     """
 
     def __init__(self, numbers: Mapping[Hashable, int], kernels: Mapping[Var, str]) -> None:

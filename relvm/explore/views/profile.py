@@ -120,7 +120,10 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
 
 
 def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
-    """Return the rates of the `most` longest rows, of the other rows together, and of the virtual machine itself.
+    """Return the rates of the `most` rows that took longest, then two summary rows that have only a time.
+
+    The first summary row adds up the remaining rows, if there are any.  The second is the time of the virtual machine
+    itself.
 
     Raises
     ------

@@ -43,7 +43,8 @@ class RegisterLife(Displayed):
         Name of the parameter or of the first value in the register.  Empty if this value is the result of a branch.
         The register of the routine's result has the name "result".
     held
-        The statements before or after which the register holds a value, on at least one path through the routine.
+        The statements at which the register holds a value: directly before or directly after the statement, on at least
+        one path through the routine.
     needed
         The statements at which the value is live: from a statement that writes the value (for a parameter, the first
         statement) to a statement that reads the value.
@@ -229,7 +230,7 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _made(statement: Statement) -> frozenset[int]:
-    """Return the register that a statement writes.  Registers that its branches write are not included."""
+    """Return a set with the register that a statement writes, without the registers that its branches write."""
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))

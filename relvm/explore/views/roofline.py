@@ -121,7 +121,10 @@ def _draw_point(axes: Axes, number: int, row: Rates) -> None:
 
 
 def _number_points(figure: Figure, axes: Axes, rows: list[Rates]) -> None:
-    """Write the number of each point onto the point, or above it if it would cover another number."""
+    """Label the point of each row with the position of the row in `rows`, counted from 1.
+
+    A label is on its point, or above it if it would cover another label.
+    """
     figure.draw_without_rendering()  # computes the positions of the axes
     taken: list[tuple[float, float]] = []  # positions of the numbers so far, in pixels
     for number, row in enumerate(rows, 1):
