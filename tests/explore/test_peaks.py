@@ -16,7 +16,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> Callable[[float, float], None]:
-    """Replace the measurements: each returns a rate, and the share of the processors' time that it got."""
+    """Replace the measurements: each returns a rate, and the fraction of the available processor time that it got."""
 
     def replace(rate: float, share: float) -> None:
         monkeypatch.setattr(machine_peak, "_arithmetic_rate", lambda threads: (rate, share))

@@ -33,7 +33,7 @@ _STEPS = 500_000  # takes a few milliseconds
 _PARTS = 8  # rows for each thread, for an even distribution of the work
 _COPIED_BYTES = 64_000_000  # several times the size of most caches
 _TRIES = 5
-_BUSY_SHARE = 0.8  # warn if a measurement gets a smaller share of the processors' time
+_BUSY_SHARE = 0.8  # warn if a measurement gets a smaller fraction of the available processor time
 _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}], "result": "object", "attributes": {}}}
 
 
