@@ -73,10 +73,11 @@ class Upgrade(Generic[ExecutableT]):
             self.executable = compile(self.parts.append)
         except BaseException as error:  # raised in `wait`; machines continue with bytecode
             self._error = error
-            import logging  # imported only here, to save memory
+            if threading.main_thread().is_alive():  # otherwise the process exits, and removes the compiler's files
+                import logging  # imported only here, to save memory
 
-            logging.getLogger("relvm").warning(
-                "exec_mode='auto': compiling native code failed, continuing with bytecode: %s", error
-            )
+                logging.getLogger("relvm").warning(
+                    "exec_mode='auto': compiling native code failed, continuing with bytecode: %s", error
+                )
         finally:
             self._done.set()

@@ -6,6 +6,8 @@ import copy
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -156,3 +158,27 @@ def test_what_belongs_to_a_machine_says_that_it_cannot_be_copied(duplicate: Call
             RelvmTypeError, match=f"a {type(what).__name__} cannot be copied or pickled; pickle its exec"
         ):
             duplicate(what)
+
+
+COMPILES_AT_EXIT = """
+import atexit, sys, threading
+from relvm.runtime.background_compile import Upgrade
+
+def compile(publish):
+    if sys.argv[1] == "exit":
+        threading.main_thread().join()
+    raise OSError("its files are gone")
+
+upgrade = Upgrade(compile)
+atexit.register(upgrade._done.wait, 60)
+if sys.argv[1] != "exit":
+    upgrade._done.wait(60)
+"""
+
+
+@pytest.mark.parametrize(("when", "messages"), [("before", 1), ("exit", 0)])
+def test_a_compilation_that_fails_because_the_process_exits_is_not_reported(when: str, messages: int) -> None:
+    """The files of the compiler are removed at the exit, while a thread still compiles."""
+    done = subprocess.run([sys.executable, "-Pc", COMPILES_AT_EXIT, when], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert done.stderr.count("compiling native code failed") == messages
