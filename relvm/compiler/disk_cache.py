@@ -8,8 +8,8 @@ limit on the total size, 2 GB by default.
 Any number of processes may use the directory at the same time.  Files are created atomically.  Incomplete files of
 killed processes count towards the limit and are removed like others.
 
-The directory `built/` contains records of native code that was built on this machine.  They are not part of the cache,
-because saved executables need them.  The record files are empty.
+The directory `built/` contains an empty file for each native code that was built on this machine (see
+relvm/runtime/trust.py).  These files are not part of the cache, because saved executables need them.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def native_cpu(target: Target = HERE) -> str:
 
 
 def native_settings(target: Target) -> str:
-    """Return a digest of everything except the C source that determines the result of `compile_native`.
+    """Return a digest of everything that determines the result of `compile_native`, except the C source.
 
     This includes the compiler, its version and its flags.  Raise the errors that `compile_native` raises before it
     compiles.

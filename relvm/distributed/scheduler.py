@@ -153,7 +153,7 @@ class Stream:
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
     def _place(self, computed: list[Future]) -> dict[str, Any]:
-        """Return the options that tell Dask which worker to prefer for the latest batch.
+        """Return the options that tell Dask which worker to prefer for the batch being submitted.
 
         The first batches are assigned to the workers in turn.  Otherwise Dask would send them all to the only worker
         that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned,

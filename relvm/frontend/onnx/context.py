@@ -56,9 +56,9 @@ class Imported:
     most: int
 
     def count(self, nodes: int, place: str) -> None:
-        """Add a number of imported or copied nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
+        """Add `nodes` to the number of imported nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
 
-        place: the beginning of the message.
+        nodes: how many nodes are imported or copied.   place: the beginning of the message.
         """
         self.nodes += nodes
         if self.nodes > self.most:

@@ -265,7 +265,10 @@ class GraphImporter(ImportContext):
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return, as an attribute of the function, the names of outputs that are maps or sequences of maps."""
+        """Return the function attribute map_outputs, or no attribute if it would be empty.
+
+        The attribute lists the names of the `outputs` that are maps or sequences of maps.
+        """
         names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
 

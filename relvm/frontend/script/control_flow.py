@@ -32,9 +32,9 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The end of one path through statements.
 
-    values: the value at the end of the path of each name that is used later.  types: the type of each value that the IR
-    can represent, by name, in the order of the open call's arguments.  reasons: for each value that the IR cannot
-    represent, the reason, by name.
+    values: for each name that is used later, its value at the end of the path.  types: the type of each value that the
+    IR can represent, by name, in the order of the open call's arguments.  reasons: why the IR cannot represent each of
+    the other values, by name.
     """
 
     values: dict[str, Value]
@@ -210,7 +210,10 @@ def packed(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values, which must not depend on a block, are known to be equal.  1, 1.0 and True differ."""
+    """Return whether two values are known to be equal.  1, 1.0 and True are different values.
+
+    Both must remain valid outside the block that computed them (see `ControlFlowTranslator.outlasts`).
+    """
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim
     return first is second or (is_static(first) and is_static(second) and repr(first) == repr(second))

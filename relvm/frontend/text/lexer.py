@@ -30,8 +30,8 @@ TOKEN = re.compile(
 class Token(NamedTuple):
     """A token.
 
-    kind: the name of a group of TOKEN.  offset: its position in the source, in characters.  first: whether it is the
-    first token of its line.
+    kind: the name of the group of the regular expression TOKEN that matches the token.  offset: its position in the
+    source, in characters.  first: whether it is the first token of its line.
     """
 
     kind: str

@@ -22,8 +22,8 @@ _MICROSOFT = "com.microsoft"
 
 @converts("MatMulNBits", domain=_MICROSOFT)
 def _matmul_bits(node: OnnxNode) -> Expr:
-    """Inputs: a; the weights (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype of a; a
-    bias."""
+    """Inputs: a; the weights, of shape (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype
+    of a; a bias."""
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
     if node.has(4):
