@@ -19,8 +19,8 @@ PREFIX = "reference."
 def reference_kernel(name: str) -> Callable[..., None] | None:
     """Return the packed function `name`, such as `reference.add`, or None if there is no such operator.
 
-    The arguments of the packed function are the attributes as JSON text, the inputs, and the output tensors that it
-    fills, as in `reference.add("{}", x, y, out)`.
+    The packed function takes the attributes as JSON text, the inputs, and the output tensors to fill.  An example is
+    the call `reference.add("{}", x, y, out)`.
     """
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators

@@ -156,8 +156,8 @@ class Stream:
         """Return the options that tell Dask which worker to prefer for the batch being submitted.
 
         The first batches are assigned to the workers in turn.  Otherwise Dask would send them all to the only worker
-        that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned,
-        because Dask then detects that the group of tasks is larger than the cluster, and distributes the tasks itself.
+        that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned.  Dask
+        then detects that the group of tasks is larger than the cluster, and distributes the tasks itself.
 
         computed: the arguments of the batch that Dask computes.  If there are any, Dask chooses the worker.
         """

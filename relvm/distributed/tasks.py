@@ -29,8 +29,9 @@ class Failure:
 def hand_on(runner: Runner) -> Runner:
     """Return the runner, as a task on which the tasks of all batches depend.
 
-    Because of this dependency, Dask copies the runner from worker to worker.  If no worker has
-    the runner any more, the scheduler repeats this task."""
+    Because of this dependency, Dask copies the runner from worker to worker.  If no worker has the runner any more, the
+    scheduler repeats this task.
+    """
     return runner
 
 

@@ -180,8 +180,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
         """Return `block` with each open call of the paths `ways` replaced by the result of `end`.
 
-        end: a function that takes the values, at the end of the path, of the names in the `params` of the join point
-        `meeting`.
+        end: a function that translates the end of a path.  Its argument is the list of the values that the `params` of
+        the join point `meeting` have there.
         """
 
         def close(expr: Expr) -> Expr | None:

@@ -124,7 +124,7 @@ def _average_pool(node: OnnxNode) -> Expr:
 
 @converts("LpPool")
 def _lp_pool(node: OnnxNode) -> Expr:
-    """Computes the p-th root of the sum of the p-th powers of the absolute values."""
+    """Computes the Lp norm of each window: sum(abs(x)^p)^(1/p)."""
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent
