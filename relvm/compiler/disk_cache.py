@@ -54,7 +54,7 @@ def touch(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file atomically, unless it is larger than the limit.
+    """Write a file of the cache atomically, unless it is larger than the limit on the total size.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
     """

@@ -36,10 +36,10 @@ def hand_on(runner: Runner) -> Runner:
 
 
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
-    """Run the function on a batch.  Return the result, or None if the result is written to a file, or a Failure if
-    relvm raises an error.
+    """Run the function on a batch, and return the result.  Return a Failure if relvm raises an error.
 
-    computed: the values of the arguments of the batch that Dask has computed.
+    output: the file to which the result is written, instead of being returned, or None.   computed: the values of the
+    arguments of the batch that Dask has computed.
     """
     try:
         with machine_of(runner):

@@ -144,7 +144,7 @@ class ImportContext(ABC):
         return tensor
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
-        """Return a constant of the model.  Read-only arrays, such as mapped weights, are not copied.
+        """Return an array of the model as a Constant.  Read-only arrays, such as mapped weights, are not copied.
 
         Raise RelvmUnsupportedError if relvm does not have the element type.
         """

@@ -62,7 +62,8 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
 def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     """Split the total padding of each axis into the padding before and after the axis.
 
-    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, the mode tells which side gets the extra element.
+    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, the extra element is added after the axis for SAME_UPPER, and
+    before it for SAME_LOWER.
     """
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")

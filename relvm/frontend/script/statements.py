@@ -1,9 +1,9 @@
 """Translation of the statements of a script.
 
 Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  If an `if`
-contains a jump, the If includes the statements after it, so that each path ends with its own result.  These statements
-become part of the branch that reaches them.  If several paths reach them, they become a local function that each path
-calls.
+contains a jump, which is a return, break or continue, the If includes the statements after it.  Each path then ends
+with its own result.  These statements become part of the branch that reaches them.  If several paths reach them, they
+become a local function that each path calls.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ class StatementTranslator(LoopTranslator):
         Returns
         -------
         Expr | None
-            The result of the if followed by `rest` if the if contains a jump, otherwise None.
+            If the if contains a return, break or continue, the result of the if and `rest`.  Otherwise None.
         """
         if jumps(statement):
             return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
@@ -298,7 +298,7 @@ class StatementTranslator(LoopTranslator):
         return None
 
     def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump, together with the statements `rest` after it."""
+        """Translate an if that contains a return, break or continue, together with the statements `rest` after it."""
         branches = (statement.body, statement.orelse)
         if rest and all(map(falls_through, branches)):
             return self.meeting_if(cond, statement, rest, live)
@@ -309,9 +309,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump, and after which several paths continue with the statements `rest`.
+        """Translate an if that contains a jump, if both of its branches can reach the statements `rest` after it.
 
-        The statements become a local function.  Each path ends with a call of this function, or with a jump.
+        A jump is a return, break or continue.  The statements `rest` become a local function.  Each path through the if
+        ends with a call of this function, or with a jump.
         """
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:
@@ -321,7 +322,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.emit(If(cond, then, orelse), "result")
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """Translate an if without a jump, and update the variables that it assigns and that are used later."""
+        """Translate an if without a return, break or continue.
+
+        Update the variables that it assigns and that are in `live`, the names used after the if.
+        """
         ways, then, orelse = self.branches(statement, live)
         meeting = self.if_meeting(statement, ways)
         then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))

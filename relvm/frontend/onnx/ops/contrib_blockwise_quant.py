@@ -54,7 +54,7 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
     """Return the zero points, of shape (columns, blocks).
 
-    If the input is omitted, every zero point is the middle of the range of the integers.
+    If the input is omitted, every zero point is 2^(bits - 1), the middle of the range of the weights.
     """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)

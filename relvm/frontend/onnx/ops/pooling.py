@@ -35,7 +35,7 @@ class _Pool:
     pads: tuple[AnyDim, ...]
 
     def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
-        """Return the attributes for relvm's operators."""
+        """Return the attributes of relvm's pooling operators, with the padding `pads`."""
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 

@@ -135,7 +135,7 @@ class Forest:
 def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     """Return the forest of a node whose attributes identify tree nodes by tree number and node number.
 
-    prefix: `class` or `target`, the prefix of the attributes with the weights.
+    prefix: `class` or `target`, the prefix of the attributes with the weights.   targets: the number of targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
