@@ -38,8 +38,8 @@ def hand_on(runner: Runner) -> Runner:
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
     """Run the function on a batch, and return the result.  Return a Failure if relvm raises an error.
 
-    output: the file to which the result is written, instead of being returned, or None.   computed: the values of the
-    arguments of the batch that Dask has computed.
+    output: the file to which to write the result.  The function then returns None.  If `output` is None, it returns the
+    result.   computed: the values of the arguments of the batch that Dask has computed.
     """
     try:
         with machine_of(runner):

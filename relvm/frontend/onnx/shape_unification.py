@@ -52,9 +52,12 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
 
 def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Return the index of an input with the size `first` or `second`, and a match_cast of this input to the other size.
+    """Find an input that has one of two sizes, and cast it to the other size.
 
-    Only a symbolic size is replaced.  Return None if no input has such a size.
+    Return the index of the input, and the match_cast.  Only a symbolic size is replaced.  Return None if no input has
+    such a size.
+
+    first, second: the sizes.
     """
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):

@@ -59,7 +59,7 @@ class JoinPoint:
     """A join point, at which paths meet.
 
     params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
-    the other names that the paths assign.  A name without a usable value has an Unbound.
+    the other names that the paths assign.  If such a name has no usable value, its value is an Unbound.
     """
 
     params: list[tuple[str, Type]]

@@ -195,8 +195,8 @@ class StatementTranslator(LoopTranslator):
     def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
         """Translate the expression `node`, and check that its value has the type `type_`.
 
-        what: the name of what is declared with this type, for the message.   type_: the declared type, or None for any
-        type.   name: the name of the variable to which the value will be assigned.
+        what: a name for the value in the message, such as "result".   type_: the declared type, or None for any type.
+        name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch(type_, value.type)
@@ -285,12 +285,13 @@ class StatementTranslator(LoopTranslator):
         return params, self.type(function.returns) if function.returns is not None else None
 
     def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate an if.  rest: the statements after the if.  live: the names used after the if.
+        """Translate an if statement.  rest: the statements after it.  live: the names used after it.
 
         Returns
         -------
         Expr | None
-            If the if contains a return, break or continue, the result of the if and `rest`.  Otherwise None.
+            The result of the if statement followed by `rest`, if it contains a return, break or continue.  Otherwise
+            None.
         """
         if jumps(statement):
             return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
@@ -309,10 +310,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump, if both of its branches can reach the statements `rest` after it.
+        """Translate an if with a jump whose branches can both reach the statements `rest` after it.
 
-        A jump is a return, break or continue.  The statements `rest` become a local function.  Each path through the if
-        ends with a call of this function, or with a jump.
+        A jump is a return, break or continue.  The statements `rest` become a local function.  Each path through the
+        branches ends with a call of this function, or with a jump.
         """
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:

@@ -202,7 +202,7 @@ class TokenReader:
         return items, comma or len(items) != 1
 
     def deeper(self) -> None:
-        """Enter one more level of nesting.  The caller decrements `depth` again.
+        """Enter one more level of nesting.  The caller must decrement `depth` when it leaves the level.
 
         Raises
         ------
