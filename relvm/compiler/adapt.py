@@ -16,8 +16,9 @@ from relvm.runtime.executable import Executable
 def adapt(executable: Executable) -> Executable:
     """Return the executable in a form that this machine can run.
 
-    If this machine can run `executable`, return `executable` itself.  Otherwise log a warning with the logger "relvm"
-    that names the requirement that is not met, and return the first of the following executables that can be made:
+    If this machine can run `executable`, return `executable` itself.  Otherwise, log a warning with the logger "relvm".
+    It names the requirement that this machine does not meet.  Then return the first of these executables that can be
+    made:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
     are unchanged.  The results are bit for bit the same as those of a build on this machine.  This requires a C

@@ -89,7 +89,7 @@ def build(
         profiles of operators.
     debug
         Whether the executable is for `relvm.explore.Debugger`.  It then maps each instruction to its source location.
-        Native functions can stop at the same places as bytecode, which makes them slower.  Kernels are the same.
+        Native functions can stop at the same places as bytecode, which makes them slower.  Kernels are not affected.
     portable
         Whether an executable with native code also contains the program for target "bytecode".  `relvm.vm.adapt` uses
         that program if neither the native code nor a C compiler can be used.  Nothing is added to an executable without
@@ -185,7 +185,7 @@ def _read(path: Path) -> Module:
 
 
 def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:
-    """Return the executable with all functions and kernels as native code.
+    """Compile all functions and kernels of a lowered module to native code, and return the executable.
 
     The kernels are compiled in several units.  As soon as a unit is compiled, `publish` is called with an executable
     that contains only the kernels of this unit.
@@ -293,8 +293,10 @@ def assemble(
 class _Entries:
     """A callable that maps the name of a function to its entry of the function table.
 
-    lir: the module with the kernels and routines.  Any other name is that of a packed function.   bytecode: the code of
-    the routines that become bytecode.   compiled: the names of the routines that become native code.
+    A name that is neither a kernel nor a routine of the module is that of a packed function.
+
+    lir: the module.   bytecode: the code of the routines that become bytecode.   compiled: the names of the routines
+    that become native code.
     """
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:

@@ -134,10 +134,10 @@ def _python_files(package: str) -> Iterator[tuple[str, float]]:
 
 
 def _recorded_digest(package: str, files: list[tuple[str, float]]) -> str | None:
-    """Return a digest of the package's entries in the file RECORD, in which an installer records a digest of each
-    installed file.
+    """Return a digest of the Python files of a package, computed from the digests in the package's file RECORD.
 
-    Return None if the package was not installed from a wheel, or if a file was changed after the installation.
+    The installer of a wheel writes the digest of each installed file to RECORD, so the files need not be read.  Return
+    None if the package was not installed from a wheel, or if a file was changed after the installation.
     Source: the Python Packaging User Guide, Recording installed projects.
     """
     folder, name = os.path.split(package)

@@ -8,8 +8,8 @@ limit on the total size, 2 GB by default.
 Any number of processes may use the directory at the same time.  Files are created atomically.  Incomplete files of
 killed processes count towards the limit and are removed like others.
 
-The directory `built/` contains records of native code that was built on this machine.  They are not part of the cache,
-because saved executables need them.  The record files are empty.
+The directory `built/` contains an empty file for each native code that was built on this machine (see
+relvm/runtime/trust.py).  These files are not part of the cache, because saved executables need them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def touch(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file atomically, unless it is larger than the limit.
+    """Write a file of the cache atomically, unless it is larger than the limit on the total size.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
     """

@@ -19,8 +19,8 @@ PREFIX = "reference."
 def reference_kernel(name: str) -> Callable[..., None] | None:
     """Return the packed function `name`, such as `reference.add`, or None if there is no such operator.
 
-    The arguments of the packed function are the attributes as JSON text, the inputs, and the output tensors that it
-    fills, as in `reference.add("{}", x, y, out)`.
+    The packed function takes the attributes as JSON text, the inputs, and the output tensors to fill.  An example is
+    the call `reference.add("{}", x, y, out)`.
     """
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
@@ -73,7 +73,8 @@ def _attributes(text: str) -> dict[str, Any]:
 def _input_count(parameters: tuple, count: int) -> int:
     """Return how many of the `count` tensors passed to an operator are inputs.  The rest are output tensors.
 
-    parameters: the parameters of the operator that are tensors.  An operator with a variadic parameter has one output.
+    parameters: the parameters of the operator that are tensors.  If one of them is variadic, the operator has exactly
+    one output, so all tensors except the last are inputs.
     """
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return count - 1 if variadic else len(parameters)

@@ -97,12 +97,12 @@ def level_of(options: set[str]) -> str:
 
 
 def described(macros: Container[str]) -> str:
-    """Return, as text for the native section, the processor features that compiled code requires.
+    """Return the processor features that compiled code requires, in the text form of the native section.
 
     The text is the highest x86-64 level whose features are all required, followed by the required features that are not
     part of this level.  The lowest level is omitted.
 
-    macros: the macros that the compiler predefines, which tell which features it uses.
+    macros: the names of the macros that the compiler predefines.  There is one for each feature that the compiler uses.
     """
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))

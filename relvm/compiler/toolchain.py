@@ -62,9 +62,9 @@ def compile_native(
     Parameters
     ----------
     each_unit
-        A function that is called when a unit of kernels is compiled, with the index of the unit and a library of this
-        unit alone.  It is called from several threads.  It is not called if the whole library is in the cache, or has a
-        single unit of kernels.
+        A function that is called after each unit of kernels has been compiled.  Its arguments are the index of the unit
+        and a library that contains only this unit.  It is called from several threads.  It is not called if the whole
+        library is in the cache, or has a single unit of kernels.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def native_cpu(target: Target = HERE) -> str:
 
 
 def native_settings(target: Target) -> str:
-    """Return a digest of everything except the C source that determines the result of `compile_native`.
+    """Return a digest of everything that determines the result of `compile_native`, except the C source.
 
     This includes the compiler, its version and its flags.  Raise the errors that `compile_native` raises before it
     compiles.

@@ -114,8 +114,9 @@ def batches_of(given: Any) -> Batches:
 
 
 def files_of(given: str | os.PathLike) -> list[Path]:
-    """Return the .npy and .npz files in a folder, the files that match a pattern with * and ?, or a single file.  The
-    paths are absolute and sorted.
+    """Return the absolute paths of the .npy and .npz files that `given` denotes, sorted.
+
+    `given` is a folder, a pattern with * and ?, or the path of a single file.
 
     Raise RelvmArgumentError if there are no such files, or a file has another suffix.
     """

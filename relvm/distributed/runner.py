@@ -149,8 +149,8 @@ def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] |
     Raises
     ------
     RelvmUnsupportedError
-        The native code is not trusted here or is for another processor, and cannot be replaced; or the executable calls
-        a function that is not allowed.
+        The native code is not trusted here, or is for another processor, and the executable cannot be adapted.  Also
+        raised if the executable calls a function that is not in `functions`.
     RelvmFormatError
         The bytes are damaged.
     """

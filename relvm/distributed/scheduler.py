@@ -153,11 +153,11 @@ class Stream:
             return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
     def _place(self, computed: list[Future]) -> dict[str, Any]:
-        """Return the options that tell Dask which worker to prefer for the latest batch.
+        """Return the options that tell Dask which worker to prefer for the batch being submitted.
 
         The first batches are assigned to the workers in turn.  Otherwise Dask would send them all to the only worker
-        that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned,
-        because Dask then detects that the group of tasks is larger than the cluster, and distributes the tasks itself.
+        that already has the executable.  After AHEAD_PER_THREAD batches for each thread, no options are returned.  Dask
+        then detects that the group of tasks is larger than the cluster, and distributes the tasks itself.
 
         computed: the arguments of the batch that Dask computes.  If there are any, Dask chooses the worker.
         """

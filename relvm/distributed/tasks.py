@@ -27,18 +27,19 @@ class Failure:
 
 
 def hand_on(runner: Runner) -> Runner:
-    """Return the runner.
+    """Return the runner, as a task on which the tasks of all batches depend.
 
-    All tasks of batches depend on this task, so that Dask copies the runner from worker to worker.  If no worker has
-    the runner any more, the scheduler repeats this task."""
+    Because of this dependency, Dask copies the runner from worker to worker.  If no worker has the runner any more, the
+    scheduler repeats this task.
+    """
     return runner
 
 
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
-    """Run the function on a batch.  Return the result, or None if the result is written to a file, or a Failure if
-    relvm raises an error.
+    """Run the function on a batch, and return the result.  Return a Failure if relvm raises an error.
 
-    computed: the values of the arguments of the batch that Dask has computed.
+    output: the file to which to write the result.  The function then returns None.  If `output` is None, it returns the
+    result.   computed: the values of the arguments of the batch that Dask has computed.
     """
     try:
         with machine_of(runner):

@@ -27,8 +27,8 @@ _PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # a source location in 
 class Definition:
     """A function, a parameter or a variable.
 
-    kind: "function" or "variable".   start: the offset of its name.   end: the end of the text where the name is
-    visible.   detail: its type as text.
+    kind: "function" or "variable".   start: the offset of its name.   end: the offset at which the scope of its name
+    ends.   detail: its type as text.
     """
 
     name: str

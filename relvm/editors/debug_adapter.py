@@ -216,8 +216,8 @@ class DebugAdapter:
     def _replace_breakpoints(self, places: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
         """Replace all breakpoints of one kind by breakpoints at `places`, and return their descriptions for the editor.
 
-        is_line: whether `places` are line numbers, which replace the breakpoints at lines.  Otherwise they are names,
-        which replace the breakpoints at names.
+        is_line: True if `places` are line numbers, which replace all breakpoints at lines.  False if they are names of
+        functions, which replace all breakpoints at functions.
         """
         debugger = self._debugger()
         for made in list(debugger.breakpoints):

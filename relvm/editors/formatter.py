@@ -131,9 +131,10 @@ def _ends_operand(token: Token) -> bool:
 
 
 def _is_apart(left: Token, right: Token, is_prefix: bool, open_brackets: list[str]) -> bool:
-    """Return whether there is a space between two tokens of a line.
+    """Return whether the formatter puts a space between `left` and `right`, two successive tokens of a line.
 
-    is_prefix: whether `left` is a sign in front of an operand.  open_brackets: the brackets that are open between them.
+    is_prefix: whether `left` is a sign in front of an operand.  open_brackets: the brackets that are open between the
+    tokens.
     """
     together = TOKEN.match(left.text + right.text)
     if together is None or together.group() != left.text or (left.text == "." and right.text.startswith(".")):

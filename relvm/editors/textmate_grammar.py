@@ -46,8 +46,8 @@ def textmate_grammar() -> dict[str, Any]:
 def _pattern(regex: Any, action: Any) -> dict[str, Any]:
     """Convert a rule of the Pygments lexer to a rule of the grammar.
 
-    regex: the regular expression of the rule.   action: the token type of the whole match, or the callback for
-    definitions.  The groups of a definition have the token types in DEFINITION.
+    regex: the regular expression of the rule.   action: the token type of the whole match.  In the rule for
+    definitions, it is a callback instead, and DEFINITION lists the token types of the groups.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

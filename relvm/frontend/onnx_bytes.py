@@ -117,7 +117,10 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
 
 
 def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """Return the parts of a serialized TensorProto, with large raw_data replaced by its position in the file."""
+    """Return the parts of the serialized TensorProto data[start:end] without its raw_data if that is large.
+
+    The raw_data is replaced by its position in `data`, in the form of external data.
+    """
     parts = list(fields(data, start, end))
     raw = [part for part in parts if part[0] == _RAW_DATA]
     if len(raw) != 1 or raw[0][4] - raw[0][3] < _LEFT_OUT_BYTES or any(part[0] == _DATA_LOCATION for part in parts):

@@ -15,7 +15,10 @@ class NotAMessage(Exception):
 
 
 def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the fields of a message: number, wire type, start of the field, start and end of its content."""
+    """Yield a tuple for each field of the message data[start:end].
+
+    It consists of the field's number, its wire type, the offset of the field, and the start and end of its content.
+    """
     at = start
     while at < end:
         tag, begin = read_varint(data, at, end)
@@ -38,7 +41,7 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read a varint.  Return its value and the position after it."""
+    """Read the varint at data[at:end].  Return its value and the position after it."""
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]

@@ -169,8 +169,7 @@ class OrtValue:
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a tensor that shares the memory of another library's tensor.
 
-        data: an object with `__dlpack__`.   is_bool_tensor: whether its elements, which
-        are bytes, are booleans.
+        data: an object with `__dlpack__`.   is_bool_tensor: whether elements of type uint8 are booleans.
         """
         array = array_of_dlpack(data)
         return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)

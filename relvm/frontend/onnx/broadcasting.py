@@ -24,8 +24,8 @@ def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
     The result is None in three cases:
 
     - The sizes differ by a known nonzero number, as `n` and `n + 1`.
-    - The pair is like `n` and `min(512, n)`, the lengths of a sentence and of its position table.  `min(512, n)` is 1
-      only if `n` is 1.
+    - One size is the other with an upper limit, as `n` and `min(512, n)`.  If one of them is 1, the other is 1, too,
+      so they can only be equal.  An example is the length of a sentence and that of its position table.
     - A size is rounded down, like the side of an image that is halved and doubled.
 
     A match_cast then checks at run time that the sizes are equal.  This keeps the loops of kernels simple.
@@ -82,9 +82,10 @@ def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
 
 
 def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast `value`, a tensor of rank r, to the last r sizes in `dims`.
+    """Broadcast axes of `value`, a tensor of rank r, to the last r sizes in `dims`.
 
-    An axis stays unchanged if its size is known to be 1.  If all axes have the wanted sizes, return `value` itself.
+    Axes whose size is known to be 1 keep this size, because operators broadcast them.  If all other axes have the
+    wanted sizes, return `value` itself.
     """
     shape = value.tensor_type.known_shape
     own = dims[len(dims) - len(shape) :]

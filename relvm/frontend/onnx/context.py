@@ -56,9 +56,9 @@ class Imported:
     most: int
 
     def count(self, nodes: int, place: str) -> None:
-        """Add a number of imported or copied nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
+        """Add `nodes` to the number of imported nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
 
-        place: the beginning of the message.
+        nodes: how many nodes are imported or copied.   place: the beginning of the message.
         """
         self.nodes += nodes
         if self.nodes > self.most:
@@ -144,7 +144,7 @@ class ImportContext(ABC):
         return tensor
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
-        """Return a constant of the model.  Read-only arrays, such as mapped weights, are not copied.
+        """Return an array of the model as a Constant.  Read-only arrays, such as mapped weights, are not copied.
 
         Raise RelvmUnsupportedError if relvm does not have the element type.
         """

@@ -24,9 +24,10 @@ def counted(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def matches(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Return which axis of a tensor of rank `rank` equals which entry of the vector `axes`: bool[rank, count].
+    """Compare each axis of a tensor of rank `rank` with each entry of the vector `axes`.
 
-    count is the length of `axes`.  Axes that are out of range or given twice are rejected at run time.
+    Return a tensor of type bool[rank, len(axes)], which is true where the axis equals the entry.  Axes that are out of
+    range or given twice are rejected at run time.
     """
     found = iota(axes.node, rank, 1).apply(ops.equal, counted(axes, rank))
     assert_none(found.cast(I64).apply(ops.sum, axes=(1,)) > 1, "duplicate axes")
@@ -34,7 +35,7 @@ def matches(axes: TensorExpr, rank: int) -> TensorExpr:
 
 
 def chosen_axes(axes: TensorExpr, rank: int) -> TensorExpr:
-    """Return for each axis of a tensor of rank `rank` whether the vector `axes` contains it: bool[rank]."""
+    """Return the mask of the axes of a tensor of rank `rank` that the vector `axes` contains: bool[rank]."""
     return matches(axes, rank).cast(I64).apply(ops.sum, axes=(1,)) > 0
 
 

@@ -37,8 +37,10 @@ class _Call:
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
     """Return the converter of a node, or None if its operator is not supported.
 
-    The converter inlines a function of the model, or else is a registered converter, or else inlines the function by
-    which ONNX defines the operator.   opset: the opset of the node's domain.
+    If the model has a function for the operator, the converter inlines it.  Otherwise it is the registered converter.
+    If there is none, the converter inlines the function by which ONNX defines the operator.
+
+    opset: the opset of the node's domain.
     """
     key = key_of(proto)
     if own := graph.functions.get(key):

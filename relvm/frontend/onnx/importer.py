@@ -89,13 +89,13 @@ def from_onnx(
     Module
         A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
         in `inputs`.  Their names are converted to valid identifiers.  It returns the output, or a tuple if there are
-        several outputs.  The attributes input_names and output_names are the graph's own names.  If a node contributes
-        to some but not all of the outputs, the attribute output_groups contains the set of these outputs, as a tuple of
-        their indices.
+        several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
+        output_groups tells which outputs have nodes in common.  If a node contributes to some but not all outputs, the
+        attribute contains the indices of these outputs as a tuple.
 
         A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
-        and its values.  A sequence of maps with the same keys, which ZipMap computes, is a tuple of the keys and a
-        matrix with one row for each map.
+        and its values.  ZipMap computes a sequence of maps with the same keys.  It is a tuple of the keys and a matrix
+        with one row for each map.
 
     Raises
     ------
@@ -107,14 +107,14 @@ def from_onnx(
     RelvmMemoryError
         There is not enough memory.
     RelvmTypeError, RelvmShapeError
-        The type of a value differs from the type that its node requires or the model declares, or a weight differs from
-        the initializer or input that it replaces.
+        A value does not have the type that its node requires or that the model declares.  Also raised if a weight does
+        not have the dtype or the shape of the initializer or input that it replaces.
     RelvmNameError
         The model does not have a dimension named in `dims`, an input named in `inputs`, an output named in `outputs`,
         or an initializer or input for a weight.
     RelvmArgumentError
-        `model` has none of the supported types, a value in `dims` is not a size, an ordered pair of sizes, or None, or
-        `outputs` is empty or names an output twice.
+        `model` has none of the supported types, or `outputs` is empty or names an output twice.  Also raised if a value
+        in `dims` is not a size, an ordered pair of sizes, or None.
     OSError
         The file cannot be read.
     """
@@ -265,7 +265,10 @@ class GraphImporter(ImportContext):
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return, as an attribute of the function, the names of outputs that are maps or sequences of maps."""
+        """Return the function attribute map_outputs, or no attribute if it would be empty.
+
+        The attribute lists the names of the `outputs` that are maps or sequences of maps.
+        """
         names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
 

@@ -29,7 +29,7 @@ def schema_of(domain: str, name: str, opset: int) -> Any:
 
 
 def expect_form(proto: Any, schema: Any) -> None:
-    """Check the numbers of inputs and outputs, and the attributes.
+    """Check the attributes of the node `proto`, and how many inputs and outputs it has.
 
     Raises
     ------

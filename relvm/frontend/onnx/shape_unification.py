@@ -20,13 +20,14 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
     If an operator requires two symbolic sizes to be equal and they are not proven equal, the node is converted again
     with modified inputs.  Inputs that broadcast are expanded, which costs nothing if the sizes are equal.  For other
-    inputs, a match_cast replaces one size by the other, and checks at run time that they are equal.  An example is a
-    tensor added to itself after its sides were halved and doubled.
+    inputs, a match_cast replaces one size by the other, and checks at run time that they are equal.  An example is an
+    image added to a copy whose sides were halved and then doubled.
 
     Raises
     ------
     RelvmError
-        The converter raised an error.  This is a RelvmShapeError if no input has the sizes in question.
+        The converter raised an error.  It is a RelvmShapeError if two sizes cannot be unified, because no input has one
+        of them.
     """
     bindings = node.graph.bindings
     for _ in range(_ROUNDS):
@@ -51,9 +52,12 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
 
 
 def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Return the index of an input with the size `first` or `second`, and a match_cast of this input to the other size.
+    """Find an input that has one of two sizes, and cast it to the other size.
 
-    Only a symbolic size is replaced.  Return None if no input has such a size.
+    Return the index of the input, and the match_cast.  Only a symbolic size is replaced.  Return None if no input has
+    such a size.
+
+    first, second: the sizes.
     """
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):

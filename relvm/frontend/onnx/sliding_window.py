@@ -27,9 +27,9 @@ def pads_of(
     The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER, an axis of size n has
     ceil(n / stride) output positions.
 
-    For a symbolic n, it can happen that only the padding after the axis depends on n.  The padding after the axis is
-    then the largest with the same number of output positions, because this does not depend on n.  The surplus has no
-    effect on operators that ignore padding.
+    If n is symbolic and only the padding after the axis depends on n, that padding is replaced by a number: the largest
+    padding that any n requires.  The number of output positions stays the same, because the additional padding lies
+    beyond the last window.
     """
     rank, mode = len(window), node.attribute("auto_pad", "NOTSET")
     if mode in ("NOTSET", ""):
@@ -62,7 +62,8 @@ def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
 def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     """Split the total padding of each axis into the padding before and after the axis.
 
-    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, the mode tells which side gets the extra element.
+    mode: SAME_UPPER or SAME_LOWER.  If the total is odd, the extra element is added after the axis for SAME_UPPER, and
+    before it for SAME_LOWER.
     """
     if mode not in ("SAME_UPPER", "SAME_LOWER"):
         raise RelvmUnsupportedError(f"auto_pad {mode!r} is not supported")

@@ -146,8 +146,8 @@ def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
 def operands(node: OnnxNode) -> list[Expr]:
     """Return the inputs of an elementwise operator.
 
-    Before opset 7, the attribute `axis` names the axis of the first input at which the first axis of the second input
-    is aligned.  The second input is then broadcast along the axes of the first input that follow its own.
+    Before opset 7, the attribute `axis` states which axis of the first input corresponds to the first axis of the
+    second input.  The second input then gets axes of size 1 at the end, so that both are aligned at their last axes.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:

@@ -42,7 +42,7 @@ def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
 
 
 def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the sets of outputs to which single nodes of a sorted graph contribute, without duplicates.
+    """Find the set of outputs to which each node of a sorted graph contributes, and return the distinct sets.
 
     A set is a tuple of indices in `outputs`, in increasing order.  If there is only one output, no sets are returned.
 

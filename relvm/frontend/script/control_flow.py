@@ -32,9 +32,9 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The end of one path through statements.
 
-    values: the value at the end of the path of each name that is used later.  types: the type of each value that the IR
-    can represent, by name, in the order of the open call's arguments.  reasons: for each value that the IR cannot
-    represent, the reason, by name.
+    values: for each name that is used later, its value at the end of the path.  types: the type of each value that the
+    IR can represent, by name, in the order of the open call's arguments.  reasons: why the IR cannot represent each of
+    the other values, by name.
     """
 
     values: dict[str, Value]
@@ -59,7 +59,7 @@ class JoinPoint:
     """A join point, at which paths meet.
 
     params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
-    the other names that the paths assign.  A name without a usable value has an Unbound.
+    the other names that the paths assign.  If such a name has no usable value, its value is an Unbound.
     """
 
     params: list[tuple[str, Type]]
@@ -180,8 +180,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
         """Return `block` with each open call of the paths `ways` replaced by the result of `end`.
 
-        end: a function that takes the values, at the end of the path, of the names in the `params` of the join point
-        `meeting`.
+        end: a function that translates the end of a path.  Its argument is the list of the values that the `params` of
+        the join point `meeting` have there.
         """
 
         def close(expr: Expr) -> Expr | None:
@@ -210,7 +210,10 @@ def packed(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values, which must not depend on a block, are known to be equal.  1, 1.0 and True differ."""
+    """Return whether two values are known to be equal.  1, 1.0 and True are different values.
+
+    Both must remain valid outside the block that computed them (see `ControlFlowTranslator.outlasts`).
+    """
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim
     return first is second or (is_static(first) and is_static(second) and repr(first) == repr(second))

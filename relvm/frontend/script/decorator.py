@@ -154,7 +154,7 @@ _UNREADABLE = (
 
 
 def _source_of(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
-    """Return the Python function `python` itself, its syntax tree, and the source of its file.
+    """Return the first three fields of a SourceFunction: `python`, its syntax tree, and the source of its file.
 
     The positions in the tree are positions in the file.
     """

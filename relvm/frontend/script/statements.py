@@ -1,9 +1,9 @@
 """Translation of the statements of a script.
 
 Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  If an `if`
-contains a jump, the If includes the statements after it, so that each path ends with its own result.  These statements
-become part of the branch that reaches them.  If several paths reach them, they become a local function that each path
-calls.
+contains a jump, which is a return, break or continue, the If includes the statements after it.  Each path then ends
+with its own result.  These statements become part of the branch that reaches them.  If several paths reach them, they
+become a local function that each path calls.
 """
 
 from __future__ import annotations
@@ -195,8 +195,8 @@ class StatementTranslator(LoopTranslator):
     def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
         """Translate the expression `node`, and check that its value has the type `type_`.
 
-        what: the name of what is declared with this type, for the message.   type_: the declared type, or None for any
-        type.   name: the name of the variable to which the value will be assigned.
+        what: a name for the value in the message, such as "result".   type_: the declared type, or None for any type.
+        name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch(type_, value.type)
@@ -285,12 +285,13 @@ class StatementTranslator(LoopTranslator):
         return params, self.type(function.returns) if function.returns is not None else None
 
     def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate an if.  rest: the statements after the if.  live: the names used after the if.
+        """Translate an if statement.  rest: the statements after it.  live: the names used after it.
 
         Returns
         -------
         Expr | None
-            The result of the if followed by `rest` if the if contains a jump, otherwise None.
+            The result of the if statement followed by `rest`, if it contains a return, break or continue.  Otherwise
+            None.
         """
         if jumps(statement):
             return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
@@ -298,7 +299,7 @@ class StatementTranslator(LoopTranslator):
         return None
 
     def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump, together with the statements `rest` after it."""
+        """Translate an if that contains a return, break or continue, together with the statements `rest` after it."""
         branches = (statement.body, statement.orelse)
         if rest and all(map(falls_through, branches)):
             return self.meeting_if(cond, statement, rest, live)
@@ -309,9 +310,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
 
     def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a jump, and after which several paths continue with the statements `rest`.
+        """Translate an if with a jump whose branches can both reach the statements `rest` after it.
 
-        The statements become a local function.  Each path ends with a call of this function, or with a jump.
+        A jump is a return, break or continue.  The statements `rest` become a local function.  Each path through the
+        branches ends with a call of this function, or with a jump.
         """
         ways, then, orelse = self.branches(statement, live)
         if ways.taken:
@@ -321,7 +323,10 @@ class StatementTranslator(LoopTranslator):
         return self.builder.emit(If(cond, then, orelse), "result")
 
     def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """Translate an if without a jump, and update the variables that it assigns and that are used later."""
+        """Translate an if without a return, break or continue.
+
+        Update the variables that it assigns and that are in `live`, the names used after the if.
+        """
         ways, then, orelse = self.branches(statement, live)
         meeting = self.if_meeting(statement, ways)
         then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))

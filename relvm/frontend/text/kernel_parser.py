@@ -246,7 +246,10 @@ def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
 
 
 def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
-    """Return a conversion of the operand to the dtype `name`, or a call of the function `name` in FUNCTIONS."""
+    """Return the scalar that `name(operands)` denotes in a kernel.
+
+    If `name` is a dtype, this is a conversion of the only operand.  Otherwise it is a call of a function in FUNCTIONS.
+    """
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:
             raise RelvmNameError(f"no function {name}{near_matches(name, (*kd.FUNCTIONS, *ALL_DTYPES))}")

@@ -30,8 +30,8 @@ TOKEN = re.compile(
 class Token(NamedTuple):
     """A token.
 
-    kind: the name of a group of TOKEN.  offset: its position in the source, in characters.  first: whether it is the
-    first token of its line.
+    kind: the name of the group of the regular expression TOKEN that matches the token.  offset: its position in the
+    source, in characters.  first: whether it is the first token of its line.
     """
 
     kind: str
@@ -202,7 +202,7 @@ class TokenReader:
         return items, comma or len(items) != 1
 
     def deeper(self) -> None:
-        """Enter one more level of nesting.  The caller decrements `depth` again.
+        """Enter one more level of nesting.  The caller must decrement `depth` when it leaves the level.
 
         Raises
         ------

@@ -68,6 +68,8 @@ def _power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
     """Round a non-negative f32 number to a power of two.  Infinity and NaN are not rounded.
 
     Numbers below 2^-126 are rounded to 2^-126 or 2^-127.  Source: ONNX's notes on E8M0.
+
+    saturate, round_mode: as for `converted`.
     """
     if round_mode not in _ROUND_MODES:
         raise RelvmArgumentError(f"round_mode is {round_mode!r}, expected one of {', '.join(_ROUND_MODES)}")

@@ -22,8 +22,8 @@ _MICROSOFT = "com.microsoft"
 
 @converts("MatMulNBits", domain=_MICROSOFT)
 def _matmul_bits(node: OnnxNode) -> Expr:
-    """Inputs: a; the weights (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype of a; a
-    bias."""
+    """Inputs: a; the weights, of shape (columns, blocks, bytes of a block); scales; zero points, packed or of the dtype
+    of a; a bias."""
     columns, depth, block = (node.attribute(name) for name in ("N", "K", "block_size"))
     bits = node.attribute("bits", 4)
     if node.has(4):
@@ -54,7 +54,7 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
     """Return the zero points, of shape (columns, blocks).
 
-    If the input is omitted, every zero point is the middle of the range of the integers.
+    If the input is omitted, every zero point is 2^(bits - 1), the middle of the range of the weights.
     """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)

@@ -49,9 +49,12 @@ def transform(
 
 
 def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """Compute an STFT of x, (batch, n, parts): the spectra of frames, (batch, frames, frequencies, 2).
+    """Compute an STFT: split x into frames, and return the spectrum of each frame.
 
-    The step, the frame length and the window are inputs of the node.   parts: 1 for a real signal, 2 for a complex one.
+    x has the shape (batch, n, parts).  The result has the shape (batch, frames, frequencies, 2).  The step, the frame
+    length and the window are inputs of the node.
+
+    parts: 1 for a real signal, 2 for a complex one.
     """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)

@@ -28,7 +28,10 @@ def _scatter_elements(node: OnnxNode) -> Expr:
 
 @converts("GatherND")
 def _gather_nd(node: OnnxNode) -> Expr:
-    """Gathers slices.  Batch dimensions are flattened to one axis, whose index precedes the other indices."""
+    """Gathers the slice at each index tuple.
+
+    Batch dimensions are flattened to one axis, and each index tuple gets the index along this axis in front.
+    """
     batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
     depth = _depth(indices)
     if batch == 0:

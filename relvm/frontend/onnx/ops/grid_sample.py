@@ -108,7 +108,9 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
 
 def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the position of each element of each window, without offsets, of shape (elements, windows, 2).
+    """Return the position in the input of each element of each window, before offsets are added.
+
+    The result has the shape (elements, windows, 2).  Its last axis consists of the row and the column.
 
     kernel, strides, dilations, pads: the attributes of the convolution.   out: the spatial dimensions of its result.
     """

@@ -150,8 +150,8 @@ _OF_ONE = "__of_one"  # marks the inner Scan that `_over_batch` creates, which h
 def _over_batch(node: OnnxNode) -> OnnxNode:
     """Rewrite a Scan of opset 8 as a Scan over the batch.
 
-    In opset 8, the states and sequences have a batch axis.  The body of the new, outer Scan is a Scan over one batch
-    element, which has the attribute `_OF_ONE`.
+    In opset 8, the states and sequences have a batch axis.  The body of the new, outer Scan is a Scan over the sequence
+    of one batch element.  Both have the attribute `_OF_ONE`, so that they are not rewritten again.
     """
     from onnx import helper
 

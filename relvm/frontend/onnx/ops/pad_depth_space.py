@@ -114,7 +114,7 @@ def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, va
 def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
     """Pad x along an axis to `size` elements, with copies of its own elements.
 
-    The source of each element is computed as in `ops.pad`.   before: the number of elements to add in front.
+    before: the number of elements to add in front.   mode: as in `ops.pad`.  It determines which element is copied.
     """
     dim = numbers_of(x.node, [x.shape[axis]])
     last, place = dim - 1, iota(x.node, size) - before

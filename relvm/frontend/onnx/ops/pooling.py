@@ -35,7 +35,7 @@ class _Pool:
     pads: tuple[AnyDim, ...]
 
     def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
-        """Return the attributes for relvm's operators."""
+        """Return the attributes of relvm's pooling operators, with the padding `pads`."""
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 
@@ -124,7 +124,7 @@ def _average_pool(node: OnnxNode) -> Expr:
 
 @converts("LpPool")
 def _lp_pool(node: OnnxNode) -> Expr:
-    """Computes the p-th root of the sum of the p-th powers of the absolute values."""
+    """Computes the Lp norm of each window: sum(abs(x)^p)^(1/p)."""
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent

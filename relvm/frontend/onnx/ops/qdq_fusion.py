@@ -59,8 +59,8 @@ def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
     """Return the matrix product of the first two inputs as f32, computed with integers.
 
-    Return None unless both inputs are dequantized bytes of rank 2 or more, the first has a single scale, and the second
-    has a single scale or is a matrix with a scale for each column of the product.
+    Both inputs must be dequantized bytes of rank 2 or more.  The first must have a single scale.  The second must have
+    a single scale, or be a matrix with a scale for each column of the product.  Otherwise return None.
     """
     a, b = _made_of(node, 0), _made_of(node, 1)
     if a is None or b is None or a.axis is not None:

@@ -203,7 +203,7 @@ def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr
 
 
 def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Return the zero point of x, reshaped by `_scale_of` for matmul_integer, or 0 if `zero` is None."""
+    """Return the zero point of x, reshaped for matmul_integer, or 0 if `zero` is None.  new: as for `_scale_of`."""
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
     return _scale_of(node, zero, new)
@@ -212,7 +212,7 @@ def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -
 def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
     """Reshape a scale or zero point to broadcast with a matrix.
 
-    A single element becomes a scalar.  A vector gets an axis of size 1 at the position `new`.
+    A single element becomes a scalar.  A vector gets a second axis, of size 1.   new: the position of this axis.
     """
     scale = single(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale

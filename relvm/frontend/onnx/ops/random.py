@@ -79,7 +79,8 @@ def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
 def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
     """Return random numbers in [0, 1), as f64 if `dtype` is f64, otherwise as f32.
 
-    A node with a seed can call this function several times.  Calls with different `stream` return independent numbers.
+    stream: distinguishes several calls for one node.  If the node has a seed, calls with different values of `stream`
+    return independent numbers.
     """
     seed = node.attribute("seed")
     if seed is None:

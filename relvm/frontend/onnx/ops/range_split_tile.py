@@ -91,7 +91,10 @@ def _tile(node: OnnxNode) -> Expr:
 
 
 def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
-    """Repeat x along each axis.  A repeated axis gets a new axis in front of it, which is broadcast."""
+    """Repeat x along each axis.
+
+    A repeated axis gets a new axis in front of it, which is broadcast to the number of repeats.  Both are then merged.
+    """
     apart: list[AnyDim] = []
     wide: list[AnyDim] = []
     for dim, repeat in zip(x.shape, repeats, strict=True):

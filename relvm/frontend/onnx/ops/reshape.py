@@ -27,10 +27,12 @@ def _reshape(node: OnnxNode) -> Expr:
 
 
 def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
-    """Resolve 0 (the input's own dimension) and -1 (the remaining size) in `wanted`.
+    """Resolve 0 (the input's own dimension) and -1 (the remaining size) in the target shape `wanted`.
 
-    allow_zero: whether 0 is an ordinary size.   A symbolic size may turn out to be 0 or -1 at run time.  ONNX would
-    then give it the special meaning.  If that would result in another size, an error is raised at run time.
+    A symbolic size may turn out to be 0 or -1 at run time.  ONNX would then give it the special meaning.  If that would
+    result in another size, an error is raised at run time.
+
+    type_: the type of the input.   allow_zero: whether 0 is an ordinary size.
     """
     if type_.shape is None:
         raise RelvmUnsupportedError(f"the shape of the input must be known, got {type_}")

@@ -198,7 +198,7 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
 def _of_one_ratio(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
-    """Resize all axes by the same scale, which keeps the aspect ratio.
+    """Return the axes to resize, all by the same scale, which keeps the aspect ratio.
 
     The scale is that of the axis that `choose` selects.  Sizes are rounded to the nearest integer, and halves are
     rounded up.
@@ -217,7 +217,10 @@ def _of_one_ratio(
 
 
 def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> Expr:
-    """Resize the axes.  how: the coordinate_transformation_mode.  nearest: as for `nearest_positions`."""
+    """Resize the axes in `targets`.
+
+    how: the coordinate_transformation_mode.   nearest: the nearest_mode, or "" before opset 11.
+    """
     x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")

@@ -141,8 +141,8 @@ def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fra
 def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
     """Return the index of the element nearest to each position: i64[size].
 
-    places: the input coordinate of each output position.   how: one of NEAREST_MODES, or "" before opset 11.  With "",
-    positions are rounded up if the axis shrinks, otherwise down.
+    places: the input coordinate of each output position.   how: the nearest_mode, or "" before opset 11.  With "",
+    coordinates are rounded up if the axis shrinks, otherwise down.
     """
     match how:
         case "":

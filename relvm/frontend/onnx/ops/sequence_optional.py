@@ -184,7 +184,10 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 
 
 def _sizes(node: OnnxNode) -> Expr:
-    """Return the sizes of all parts, or a scalar, the size of all parts except a shorter last one."""
+    """Return the sizes of the parts: a shape with the size of each part, or a scalar, the common size of all parts.
+
+    If there is a common size, the last part can be shorter.
+    """
     if not node.has(1):
         return Prim(1, I64)
     sizes = node.tensor(1)

@@ -1,7 +1,7 @@
 """Mapping of labels in ai.onnx.ml: by lists of keys and values, and by maps.
 
-A map is represented by a tuple of two vectors: its keys and its values.  A sequence of maps with the same keys, which
-ZipMap computes, is a tuple of these keys and a matrix with a row of values for each map.
+A map is represented by a tuple of two vectors: its keys and its values.  ZipMap computes a sequence of maps with the
+same keys.  It is represented by a tuple of these keys and a matrix, which has a row of values for each map.
 """
 
 from __future__ import annotations

@@ -74,10 +74,10 @@ def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
 
 
 def _softmax_zero(scores: TensorExpr) -> TensorExpr:
-    """Return the softmax of each row.  Instead of exp(score - max), a score below 1e-7 in magnitude contributes
-    score * exp(-max), where max is the largest score of the row.
+    """Return the softmax of each row, with a special rule for scores close to 0.
 
-    If the contributions of a row sum to 0, all its results are 0.5.
+    A score below 1e-7 in magnitude contributes score * exp(-max) instead of exp(score - max), where max is the largest
+    score of the row.  If the contributions of a row sum to 0, all its results are 0.5.
     """
     largest = scores.apply(ops.max, axes=(1,), keepdims=True)
     is_zero = scores.apply(ops.abs) < 1e-7
@@ -101,7 +101,7 @@ def beside(first: TensorExpr, second: TensorExpr) -> TensorExpr:
 
 
 def column_of_largest(scores: TensorExpr) -> TensorExpr:
-    """Return the first column with the largest score of each row: i64[rows]."""
+    """Return the index of the largest score of each row: i64[rows].  If several are largest, take the first."""
     return scores.apply(ops.argmax, axis=1, keepdims=False)
 
 

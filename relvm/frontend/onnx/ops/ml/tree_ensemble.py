@@ -49,9 +49,9 @@ class Forest:
 
     features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of the
     successor of each node if its condition holds, and if it does not.   roots: the index of the root of each tree.
-    weights: an array of shape (nodes, targets), with the number that each leaf adds to each target, or NaN if the leaf
-    has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves are the
-    first nodes.
+    weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
+    leaf has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves
+    are the first nodes.
     """
 
     features: np.ndarray
@@ -135,7 +135,7 @@ class Forest:
 def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
     """Return the forest of a node whose attributes identify tree nodes by tree number and node number.
 
-    prefix: `class` or `target`, the prefix of the attributes with the weights.
+    prefix: `class` or `target`, the prefix of the attributes with the weights.   targets: the number of targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
