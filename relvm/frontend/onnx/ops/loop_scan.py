@@ -144,7 +144,7 @@ def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> lis
     return numbers
 
 
-_OF_ONE = "__of_one"  # marks the inner Scan that `_over_batch` creates, which has no batch axis
+_OF_ONE = "__of_one"  # marks the Scans that `_over_batch` creates, so that they are not rewritten again
 
 
 def _over_batch(node: OnnxNode) -> OnnxNode:
