@@ -24,7 +24,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
+    """Return a suggestion "; did you mean ...?" for an unknown command or option, or "" if none is similar.
+
+    message: the error message of argparse that contains the unknown command or option.
+    """
     if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
     if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):

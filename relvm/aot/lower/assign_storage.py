@@ -1,8 +1,8 @@
 """Storage assignment: decides which tensors of a function share memory, before the memory is placed.
 
 An expression has one storage for each tensor in its value, in order.  An alias or a view shares the storages of its
-argument.  The storages of a tuple are the storages of all its fields.  An item of a tuple shares the storages of that
-field.
+argument.  The storages of a tuple are the storages of all its fields.  An expression that extracts a field of a tuple
+shares the storages of that field.
 Both branches of an `if` write into the storages of the `if`.  Where possible, a function computes its results directly
 in the storages that its caller provides for them.  It copies a result that it did not compute itself, such as a
 parameter.  It also copies a result whose number of elements is checked only at run time.

@@ -89,8 +89,8 @@ _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random num
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
     """Lower a function and all functions that it calls.
 
-    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  Tuples and shapes are
-    replaced by their parts.  A recursive tail call becomes a jump.
+    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  A tuple is replaced by
+    its fields, and a shape by its dimensions.  A recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -241,7 +241,10 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value: storages, removed from `ids`, and new variables, appended to `scalars`."""
+        """Return where to store a value of type `type_`: tensors in storages, scalars in new variables.
+
+        The storages are taken from the front of `ids`.  The new variables are appended to `scalars`.
+        """
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -486,7 +489,10 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the sizes in `args` that define the function's dimension variables.  Append checks of the others."""
+        """Return the value of each dimension variable of `function`, taken from the sizes in `args`.
+
+        Append run-time checks of the sizes in `args` that do not define a variable.
+        """
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -534,7 +540,10 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Append a Continue if `binding`, in tail position, calls into the recursive group.  Return whether it does."""
+        """Append a Continue if `binding` calls a function of the recursive group.  Return whether it does.
+
+        `binding` must be in tail position.
+        """
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +578,10 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Bind new dimension variables of a match_cast to sizes in `value`.  Append run-time checks of the others."""
+        """Match the dimensions of `type_`, the type of a match_cast, with the sizes in `value`.
+
+        A new dimension variable is set to its size.  For any other dimension, a run-time check is appended.
+        """
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 

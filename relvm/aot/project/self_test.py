@@ -176,7 +176,10 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 
 
 def _has(dtype: DType, number: int | float) -> bool:
-    """Return whether `number` has a representation in a float dtype without overflow.  Infinities and NaN have one."""
+    """Return whether `number` can be converted to the float dtype `dtype` without overflow.
+
+    This is true for infinities and NaN.
+    """
     try:
         with np.errstate(over="ignore"):
             return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))

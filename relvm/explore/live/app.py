@@ -34,8 +34,10 @@ class Settings:
     ----------
     start
         The first program and build options.
-    token, port
-        As for Guard.
+    token
+        The secret that the path of each request begins with.
+    port
+        The port of the server.
     name
         Name of the program in the title of the page, in messages and in source locations.
     model
