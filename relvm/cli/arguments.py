@@ -40,7 +40,7 @@ def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
 
 
 class Number(argparse.Action):
-    """An option with a number as value, which must be from `least` to `most`."""
+    """An option whose value is a number from `least` to `most`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
         super().__init__(option_strings, dest, **rest)

@@ -162,7 +162,7 @@ class _Printer:
         self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
-        """Yield the scalar variables that the C function must declare: all that are not its parameters."""
+        """Yield the scalar variables that are not parameters of the C function, which must therefore declare them."""
         given = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:

@@ -128,7 +128,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
     """Check the value of an input or output, and return it as an array or a number.   where: its name in messages.
 
-    sizes: the values of dimension variables.  Values that become known are added to it.
+    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)

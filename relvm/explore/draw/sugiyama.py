@@ -156,8 +156,10 @@ def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Ed
 def _depths(
     nodes: Iterable[Hashable], edges: Sequence[Edge], first: Collection[Hashable], last: Collection[Hashable]
 ) -> dict[Hashable, int]:
-    """Return the layer of each node.  A node without predecessors is directly above its topmost successor.
+    """Return the number of each node's layer, counted from the top.
 
+    A node is in the layer below its lowest predecessor.  A node without predecessors is in the layer above its topmost
+    successor.
     first, last: the nodes that have the first and the last layer to themselves.
     """
     graph = nx.DiGraph()

@@ -130,7 +130,7 @@ class _Live:
 
 
 class _TooLargeError(Exception):
-    """A body exceeds MAX_BYTES."""
+    """The body of a request exceeds MAX_BYTES."""
 
 
 async def _body(request: Request) -> bytes:
