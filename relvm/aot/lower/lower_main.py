@@ -241,10 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value of type `type_`: tensors in storages, scalars in new variables.
-
-        The storages are taken from the front of `ids`.  The new variables are appended to `scalars`.
-        """
+        """Return where to store a value.  Take storages from the front of `ids`, and append new variables to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -489,10 +486,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the value of each dimension variable of `function`, taken from the sizes in `args`.
-
-        Append run-time checks of the sizes in `args` that do not define a variable.
-        """
+        """Return the values of the function's dimension variables, taken from `args`.  Append checks of other sizes."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -540,10 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Append a Continue if `binding` calls a function of the recursive group.  Return whether it does.
-
-        `binding` must be in tail position.
-        """
+        """Append a Continue if the binding in tail position calls into the recursive group.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -578,10 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Match the dimensions of `type_`, the type of a match_cast, with the sizes in `value`.
-
-        A new dimension variable is set to its size.  For any other dimension, a run-time check is appended.
-        """
+        """Set the new dimension variables of a match_cast to sizes in `value`.  Append checks of other dimensions."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 
