@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value.  Take storages from the front of `ids`, and append new variables to `scalars`."""
+        """Return where to store a value.  Take storages from the front of `ids`.  Append new variables to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
