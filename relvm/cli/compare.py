@@ -1,4 +1,4 @@
-"""`relvm compare`."""
+"""`relvm compare`: run a model in several execution modes, and compare the values."""
 
 from __future__ import annotations
 

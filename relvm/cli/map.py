@@ -1,4 +1,4 @@
-"""`relvm map`."""
+"""`relvm map`: run a model on many files, in several processes or on a cluster."""
 
 from __future__ import annotations
 

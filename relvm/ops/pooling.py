@@ -56,8 +56,9 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 
     The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
     combines, for each output position, the elements of this line in its window.   finish: None, or a function
-    finish(position, value) that converts the combined elements of a window to an element of the result.   plane, row:
-    the indices of the output row.   target: the flat position of the row in `out`.
+    finish(position, value) that converts the combined elements of a window to an element of the result, where
+    `position` is its index in the row, or None if the window has no padding along the last axis.   plane, row: the
+    indices of the output row.   target: the flat position of the row in `out`.
     """
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]

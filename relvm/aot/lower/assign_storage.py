@@ -41,7 +41,10 @@ DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
-    """The kind of memory of a storage.  INPUT and OUTPUT are memory of the caller.  WORKSPACE is memory in a pool."""
+    """The kind of memory of a storage.
+
+    INPUT and OUTPUT are memory of the caller.  CONSTANT is constant data.  WORKSPACE is memory in a pool.
+    """
 
     INPUT = "input"
     OUTPUT = "output"

@@ -26,7 +26,7 @@ class ScalarConstant:
 
 @dataclass(frozen=True)
 class DimScalar:
-    """A dimension as an int64."""
+    """A scalar operand of type int64: the value of a dimension."""
 
     dim: AnyDim
 

@@ -34,7 +34,8 @@ class Layer:
     top, height
         The vertical extent of the layer.
     places
-        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.
+        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.  A
+        lane is a gap through which edges cross the layer.
     """
 
     top: float
@@ -57,7 +58,7 @@ class Layout:
     layers
         The layers from top to bottom.
     lanes
-        For each edge, the lanes that it runs through, from source to target.
+        For each edge, the lanes through which it crosses layers, from source to target.
     """
 
     centres: dict[Hashable, Point]
