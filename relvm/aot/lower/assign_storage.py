@@ -103,7 +103,7 @@ class StorageMap:
     storages
         All storages: first those of parameters and results, then the others in order of first use.
     infos
-        The storages of every variable.
+        The StorageInfo of each variable.
     constants
         For each constant, the index of its storage in `storages`.
     results
@@ -140,8 +140,8 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     function
         A function at stage LOWERED.
     after
-        The map of a function that calls `function` in tail position.  This map is extended, and both functions share
-        the storages of their results.
+        The map of a function that calls `function` in tail position, or None for a new map.  The storages of
+        `function` are added to this map.  Both functions share the storages of their results.
 
     Raises
     ------

@@ -186,7 +186,7 @@ def is_version(name: str, wanted: str) -> bool:
 
 
 class ProgramCode:
-    """The functions of a program that have instructions.
+    """The functions and kernels of a program, with their instructions where these are known.
 
     Attributes
     ----------
