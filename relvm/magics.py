@@ -78,8 +78,8 @@ class RelvmMagics(Magics):
 
         %%relvm [--stage NAME]... [--exec-mode MODE] [--target TARGET] [--name NAME] [--machine NAME]
 
-        --stage     a stage to show, such as fuse_ops or bytecode, or "all" for all of them.  By default, the module is
-        shown.  --exec-mode bytecode or compiled
+        --stage     a stage to show, such as fuse_ops or bytecode, or "all"; by default, the module is shown
+        --exec-mode bytecode or compiled
         --target    c, bytecode or numpy
         --name      the variable for the module, by default `module`
         --machine   the variable for a machine that runs the program, by default `machine`

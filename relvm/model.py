@@ -217,9 +217,9 @@ class Model(Displayed):
         return [plain[name] for name in names]
 
     def computes_only(self, names: Iterable[str]) -> bool:
-        """Return whether the outputs `names` need every computation of a run.
+        """Return whether every computation of the model contributes to one of the outputs `names`.
 
-        If not, a model that computes only these outputs can be faster.
+        If not, a model built for only these outputs can be faster.
         """
         indices = {self.output_names.index(name) for name in names}
         return all(not group.isdisjoint(indices) for group in self._groups)

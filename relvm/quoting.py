@@ -120,8 +120,8 @@ def _printable(data: Any) -> Any:
 
 
 def svg_text(text: str) -> str:
-    """Escape text for a label of a picture.  Control characters are escaped because XML does not allow them, and $ is
-    escaped because it begins a formula."""
+    """Escape text for a label of a picture that matplotlib draws.  Control characters are escaped because XML does not
+    allow them, and $ is escaped because it begins a formula."""
     return terminal_lines(text).replace("$", "\\$")  # matplotlib renders the text between two $ as a formula
 
 
@@ -141,7 +141,7 @@ def text_string(text: str) -> str:
 
 
 def _units(character: str) -> str:
-    """Escape a character as JSON does, as UTF-16 code units."""
+    """Return a character as JSON escapes, one for each UTF-16 code unit."""
     digits = character.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
 

@@ -111,7 +111,7 @@ _BUILD_TABLES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Read a table that only a build needs, when a module first imports it."""
+    """Read the table `name` when a module first imports it.  Only builds need such a table."""
     if name not in _BUILD_TABLES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     rows = globals()[name] = read_table(*_BUILD_TABLES[name])

@@ -24,7 +24,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
-    """Return "; did you mean ...?" with commands or options like the unknown one in a message of argparse, or ""."""
+    """Return a suggestion "; did you mean ...?" for an unknown command or option, or "" if none is similar.
+
+    message: the error message of argparse that contains the unknown command or option.
+    """
     if found := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
         return near_matches(found[1], re.findall(r"[\w.-]+", found[2]))
     if found := re.search(r"unrecognized arguments: .*?(--[\w-]+)", message):
@@ -37,7 +40,7 @@ def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
 
 
 class Number(argparse.Action):
-    """An option with a number as value, which must be from `least` to `most`."""
+    """An option whose value is a number from `least` to `most`."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, *, least: float, most: float = math.inf, **rest):
         super().__init__(option_strings, dest, **rest)

@@ -96,7 +96,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _measured(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Run each function for about `seconds` in total, and return the times of the runs in seconds.
+    """Run each function repeatedly, for about `seconds` seconds, and return the time of each of its runs in seconds.
 
     The functions take turns several times, so that a slow phase of the machine affects all of them.
     """

@@ -1,4 +1,4 @@
-"""`relvm cache`."""
+"""`relvm cache`: show the build cache, or clear it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relvm compare`."""
+"""`relvm compare`: run a model in several execution modes, and compare the values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def compare_model(options: argparse.Namespace) -> int:
 
 
 def _styles(compared: Comparison) -> dict[int, Style]:
-    """Return the styles of the lines of a comparison: the values that differ, and the summary."""
+    """Return the styles of lines of `str(compared)`, by line number: rows of values that differ, and the summary."""
     rows: dict[int, Style] = {k: "bad" for k, row in enumerate(compared.rows, 1) if row.differs}
     return rows | {len(compared.rows) + 1: "good" if compared.agrees else "bad"}
 

@@ -1,4 +1,4 @@
-"""`relvm compile`."""
+"""`relvm compile`: compile a model to an executable, or to a shared library for C programs."""
 
 from __future__ import annotations
 

@@ -14,12 +14,13 @@ KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
 
 
 def print_config(options: argparse.Namespace) -> int:
-    """Print the chosen values on one line, or all values with their names if none is chosen.
+    """Print the values that options such as --library choose, on one line.  Without such options, print all values
+    with their names.
 
     Raises
     ------
     RelvmToolchainError
-        A chosen value does not exist in this installation.
+        This installation does not have a chosen value.
     """
     values = _values()
     chosen = [key for key in KEYS if getattr(options, key)]

@@ -1,4 +1,4 @@
-"""`relvm dap`."""
+"""`relvm dap`: let an editor debug a program, through the Debug Adapter Protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relvm debug`."""
+"""`relvm debug`: a command-line debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relvm explore`."""
+"""`relvm explore`: serve a page that shows all compilation stages, with an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relvm export`."""
+"""`relvm export`: compile a model ahead of time to C sources or a shared library."""
 
 from __future__ import annotations
 

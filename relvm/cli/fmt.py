@@ -1,4 +1,4 @@
-"""`relvm fmt`."""
+"""`relvm fmt`: format .relvm files."""
 
 from __future__ import annotations
 

@@ -46,7 +46,10 @@ def _contents_of(path: Path, dims: dict[str, Any], options: argparse.Namespace) 
 
 
 def _put(name: str, value: Any, style: Style | None = None) -> None:
-    """Print a row, or several rows for a dict or list of several items.  All lines have one style."""
+    """Print a name and its value.  A dict, or a list of several items, takes a line for each item.
+
+    style: the style of all lines.
+    """
     match value:
         case dict() if value:
             width = max(len(terminal(key)) for key in value)

@@ -1,4 +1,4 @@
-"""`relvm lsp`."""
+"""`relvm lsp`: a language server for .relvm files."""
 
 from __future__ import annotations
 

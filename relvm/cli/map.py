@@ -1,4 +1,4 @@
-"""`relvm map`."""
+"""`relvm map`: run a model on many files, in several processes or on a cluster."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ def _client(scheduler: str | None, processes: int, retries: int) -> Iterator[Cli
     """Context manager: yield a Dask client of the cluster at address `scheduler`.
 
     If `scheduler` is None, start a local cluster with `processes` processes, and stop it at the end of the block.
+    retries: how often the local cluster repeats a task whose process died.
     """
     try:
         import dask

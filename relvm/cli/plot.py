@@ -65,7 +65,7 @@ def write_graph(
 ) -> None:
     """Write the dataflow graph of a module, or of one function, to the HTML file of --graph.
 
-    profile: colors the nodes by time.
+    profile: if it is given, the times in it determine the colors of the nodes.
     """
     if Path(options.graph).suffix != ".html":
         raise RelvmArgumentError(f"--graph {options.graph}: expected a file name ending in .html")

@@ -1,4 +1,4 @@
-"""`relvm run`."""
+"""`relvm run`: run a model."""
 
 from __future__ import annotations
 
@@ -139,9 +139,10 @@ def _save_trace(profile: Profile, file: str) -> None:
 
 
 def _hot_lines(profile: Profile) -> dict[int, Style]:
-    """Return the styles of the lines of `str(profile)`, by line number.
+    """Return the styles of lines of `str(profile)`, by line number.
 
-    Rows and instructions that take much of the time are highlighted.  The lines of such instructions have an asterisk.
+    Functions and instructions that take much of the time are highlighted.  In `str(profile)`, the lines of such
+    instructions start with an asterisk.
     """
     lines = str(profile).split("\n")
     first = len(profile.rows) + 3  # after the headings, the row of the machine and the total

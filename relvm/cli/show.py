@@ -1,4 +1,4 @@
-"""`relvm show`."""
+"""`relvm show`: print a model at a compilation stage, or draw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relvm verify`."""
+"""`relvm verify`: check an executable."""
 
 from __future__ import annotations
 

@@ -138,9 +138,9 @@ def attention(
     absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so
     they are NaN if all scores are -inf or a score is NaN or +inf.  With `zero`, they are 0 if all scores are -inf.
     With `no_nan`, a weight that would be NaN is 0.   If there are no keys, the result is 0.
-    Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, sums are scaled at the end, so values above
-    1e30 can overflow.  Whether a weight that underflows is rounded to 0 is not specified.  The difference is visible
-    only if an element of v is infinite.
+    Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the division by the sum of the weights comes
+    last, so products with elements of v above 1e30 can overflow.  A weight that is too small for f32 may be rounded to
+    0, which makes a difference only if an element of v is infinite.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if dimensions are not
     provably equal, do not broadcast, or are out of range.  Raises RelvmArgumentError if `absent` has another value.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

@@ -27,7 +27,7 @@ def _expect_list(name: str, x: Type) -> ListType:
 
 
 def _item_of(name: str, x: Type) -> Type:
-    """Return the type of a list's items."""
+    """Return the type of the items of x, which must be a list.   name: the name of the operator in messages."""
     item = _expect_list(name, x).item
     if item is None:
         raise RelvmTypeError(f"{name}: x is {x}, expected a list with items")
@@ -47,7 +47,8 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
 
 
 def _with_item(name: str, x: ListType, item: Type) -> ListType:
-    """Return the type of a list with one more item."""
+    """Return the type of the list x after an item of type `item` was added.   name: the name of the operator in
+    messages."""
     both = item if x.item is None else join(x.item, item)
     expect(both is not None, "{}: cannot add an item of type {} to a list of {}", name, item, x.item)
     return ListType(both)
@@ -56,7 +57,8 @@ def _with_item(name: str, x: ListType, item: Type) -> ListType:
 def _place(name: str, items: list, index: int, past: int = 0) -> int:
     """Return `index`, which counts from the end of `items` if it is negative, as an index from the front.
 
-    past: how far past the last item the index is allowed to be: 1 for an insertion, otherwise 0.
+    Raise RelvmIndexError if it is out of range.   past: how far past the last item the index is allowed to be: 1 for an
+    insertion, otherwise 0.
     """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + past:

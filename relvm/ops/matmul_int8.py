@@ -23,8 +23,10 @@ Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """Generate one product for each batch element.  Batch axes of `a` are merged with its rows where possible (see
-    `_rows_of`)."""
+    """Generate one matrix product for each batch element.
+
+    If b is a single matrix and `a` has a single zero point, the batch axes of `a` are first merged with its rows.
+    """
     a, b, a_zero, b_zero = inputs
     left = _rows_of(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))

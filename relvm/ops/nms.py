@@ -15,7 +15,10 @@ from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positi
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
-    """Return the lower and the higher coordinate of a box along each of its two axes."""
+    """Return the lower and the higher coordinate of a box along each of its two axes.
+
+    centred: whether `box` contains the center and the side lengths, instead of two opposite corners.
+    """
     if centred:
         half = box[2:] / np.float32(2)
         return (box[0] - half[0], box[0] + half[0]), (box[1] - half[1], box[1] + half[1])

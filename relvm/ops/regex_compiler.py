@@ -232,7 +232,11 @@ class _Reader:
         return part
 
     def read_flags(self) -> bool:
-        """Parse `flags)`, or `flags:` at the start of a group.  Return whether the flags end with `)`."""
+        """Parse flags after `(?`, up to a `)` or `:`.  Return whether they end with `)`.
+
+        Flags that end with `)` apply to the rest of the enclosing group.  Flags that end with `:` apply to the group
+        that they begin.
+        """
         is_set = True
         while self.ahead not in (")", ":"):
             flag = self.take()

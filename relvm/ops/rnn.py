@@ -72,7 +72,7 @@ def rnn(
     steps.   x, r and h have the same dtype.
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the name of f for each direction (see relvm/kernels/rnn/activations.py), or None for tanh.
-    alpha, beta: parameters of the activations, one number for each, or None for the defaults.
+    alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
     clip: the argument of f is clamped to [-clip, clip].  If it is None, it is not clamped.
     Result: a tuple of two tensors.  The first contains the states after all steps and has shape (steps, directions,
     batch, hidden).  States after the end of a sequence are 0.  The second contains the final states and has the shape

@@ -97,8 +97,8 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
     """Return how to interpolate at position `at` along an axis of `size` elements.
 
-    The result consists of four values: whether the position is at most one element outside the axis, the index of the
-    element before it, the index of the element after it, and the weight of the element after it.
+    The result consists of four values: whether `at` is at most one element outside the axis, the index of the element
+    before `at`, the index of the element after `at`, and the weight of the latter.
     """
     if at < -1 or at > size:
         return False, 0, 0, 0.0

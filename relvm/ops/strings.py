@@ -114,8 +114,8 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
     x: a tensor of strings.   keys: a tensor of rank 1 with distinct strings.
     table: an i64 tensor of rank 1, the result of string_table for the keys.
     Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
-    Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it is
-    detected that the table belongs to other keys.   Source: ONNX LabelEncoder-ml-4.
+    Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it finds
+    that the table belongs to other keys.   Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)

@@ -26,7 +26,7 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """Return the lowering rule that applies a function of C's <math.h> to each element."""
+    """Return the lowering rule that applies the function `name` of C's <math.h> to each element."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 

@@ -96,7 +96,7 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
     Raises
     ------
     RelvmFormatError
-        The members unpack to more than 1 GB, and the archive is smaller than a sixteenth of that.
+        The members unpack to more than 1 GB, and to more than 16 times their compressed size.
     """
     size, stored = (
         sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")

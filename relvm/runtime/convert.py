@@ -179,7 +179,8 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
 
 
 class HostFunction:
-    """A Python function with a name, as the binding's `call_packed` expects it."""
+    """A Python function with its name.  The C function `call_packed` of the binding takes such an object and calls the
+    function."""
 
     __slots__ = ("function", "name")
 

@@ -255,8 +255,8 @@ class Executable(Displayed):
             The path of the file.
         trust_native
             Whether to run native code that this user did not build on this machine (relvm/runtime/trust.py).  Native
-            code can do everything that the calling process can.  A file that this user built counts as such even if the
-            elements of its tensors have changed.
+            code can do everything that the calling process can.  If this user built a file, it remains trusted when
+            only the elements of its tensors change.
         elsewhere
             Whether to accept native code that is untrusted, or for another processor, architecture, version or system.
             Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs

@@ -157,7 +157,11 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
 
 
 def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
-    """Return whether a file or an unpacked archive is larger than 1 GB while less than a sixteenth of it is stored."""
+    """Return whether `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
+
+    Such a file or archive would take much more memory than disk space.   size_bytes: the size of a file, or of the
+    unpacked members of an archive.   stored_bytes: the bytes that it takes on the disk.
+    """
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
 

@@ -18,7 +18,7 @@ from relvm.runtime.status import uncopyable
 
 
 class _Doc:
-    """A descriptor for `__doc__`: a class has the docstring `text`, and each instance has its own description."""
+    """A descriptor for `__doc__`: the docstring of the class is `text`, that of an instance is its `description()`."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -18,7 +18,7 @@ _OK = numbers(STATUS)["OK"]
 
 
 class _Answer(Enum):
-    """A value that an instrument can return before a call.  SKIP means that the call is not made."""
+    """The type of SKIP.  An instrument returns SKIP before a call to prevent the call."""
 
     SKIP = "skip"
 

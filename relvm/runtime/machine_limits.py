@@ -12,9 +12,10 @@ from relvm.errors import RelvmArgumentError
 
 
 def thread_count(name: str, wanted: int | None) -> int:
-    """Return the number of threads: `wanted`, or if it is None, RELVM_NUM_THREADS or the number of processors of this
-    process.
+    """Return the number of threads.
 
+    This is `wanted` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS, or, if
+    that is not set, the number of processors that this process is allowed to use.
     Raise RelvmArgumentError if the number is not an integer from 1 to 256.   name: the name of the parameter in the
     message.
     """

@@ -21,8 +21,8 @@ Provider = Callable[[str], Callable[..., Any] | None]
 class _Named(HostFunction):
     """The context object that the C callback of a registered function receives.
 
-    It contains the name, not the function: each call looks up the Python function that is then registered under the
-    name.
+    It contains the name.  Each call looks up the Python function that is registered under this name at the time of the
+    call.
     """
 
     __slots__ = ("address",)
@@ -118,7 +118,7 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 
 def unregister_func(name: str) -> None:
-    """Remove the function registered under `name`.  A machine that calls this name afterwards raises RelvmNameError.
+    """Remove the function registered under `name`.  A program that calls it afterwards raises RelvmNameError.
     Raise RelvmNameError if no function is registered under `name`."""
     expect_name("unregister_func: name", name)
     with _lock:

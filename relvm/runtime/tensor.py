@@ -191,14 +191,17 @@ def _key(key: Any) -> Any:
 
 
 def _to_write(value: Any) -> Any:
-    """Return `value`, or if it is a tensor, the array through which NumPy can change the tensor."""
+    """Return the array of a tensor, through which NumPy can change the tensor.  Return any other value unchanged."""
     if isinstance(value, Tensor) and value.dtype == STRINGS:
         raise RelvmTypeError("a tensor of strings cannot be changed; np.array(tensor) copies it to an array that can")
     return _array(value)
 
 
 class _Bits:
-    """The elements of a tensor as unsigned integers of the same size, for dtypes that NumPy does not have."""
+    """Exports the elements of a tensor to NumPy as unsigned integers of the same size.
+
+    This is necessary for dtypes that NumPy does not have.
+    """
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor

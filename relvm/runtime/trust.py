@@ -2,8 +2,8 @@
 
 A build is recorded as an empty file in the folder `built` of the cache directory.  The name of this record is a SHA-256
 hash of what was built: the library of an ahead-of-time export, an executable with native code (without the elements of
-its tensors), or a file that the C compiler wrote to the cache (with its name).  Native code without a record requires
-the caller's permission (`trust_native=True`).
+its tensors), or the contents and name of a file that the C compiler wrote to the cache.  Native code without a record
+requires the caller's permission (`trust_native=True`).
 """
 
 from __future__ import annotations

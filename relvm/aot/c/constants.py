@@ -22,7 +22,7 @@ def constants_bytes(constants: Sequence[TensorStorage], alignment: int) -> int:
 def print_constants_type(constants: Sequence[TensorStorage], prefix: str, alignment: int) -> str:
     """Return the C text that defines the struct type of the constants, and declares the struct.
 
-    prefix: the prefix of the C names.   alignment: as for `constants_bytes`.
+    prefix: the prefix of the C names.   alignment: the alignment of each member in bytes.
     """
     members = [
         f"  RVM_ALIGNED({alignment}) {storage.dtype.ctype} c{number}[{_count(storage)}];"

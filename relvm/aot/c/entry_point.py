@@ -20,7 +20,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
     Parameters
     ----------
     pool_bytes
-        The size of each pool.
+        The size of each pool in bytes.
     """
     printer = _PackedEntry if config.interface == "packed" else _StructEntry
     return printer(module, pool_bytes, names, config).text()

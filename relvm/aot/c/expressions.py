@@ -44,9 +44,9 @@ def _atom(atom, name_of: NameOf) -> str:
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
     """Yield C conditions that are true if a size is invalid: a divisor is 0, or the size does not fit in an int64.
 
-    The conditions for the operands of a division or other function come before that for the whole size.  Sums and
-    products wrap around, so intermediate results need not fit in an int64.   ranges: the value range of each dimension
-    variable.
+    The conditions for the operands of a function, such as a division, come before the condition for the whole size.  A
+    sum or product is checked only as a whole, because C computes it modulo 2^64: if it fits in an int64, it is correct
+    even if an intermediate result does not fit.   ranges: the value range of each dimension variable.
     """
     if isinstance(dim, int):
         return

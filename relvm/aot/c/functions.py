@@ -59,17 +59,22 @@ assert set(_CHECKS) == {row.name for row in PRIM_OPERATORS if row.fails}
 def print_function(
     function: LoweredFunction, module: LoweredModule, placements: Mapping[str, FunctionPlacement], names: Names
 ) -> str:
-    """Return the C text of one function.
+    """Return the C definition of one function.
 
-    The parameters of the C function are, in order: a result value for errors (only if kernels are packed), the pools
-    that the function needs, input tensors, output tensors, sizes, scalars, and pointers to scalar results.  Names of
-    scalars end with a number, so that they differ from all other names.
+    The parameters of the C function are, in order: `result`, the pools that the function needs, input tensors, output
+    tensors, sizes, scalars, and pointers to scalar results.  The function stores errors in `result`.  This parameter
+    exists only if kernels are packed (see `CallKind`).  Names of scalars end with a number, so that they differ from
+    all other names.
     """
     return _Printer(function, module, placements, names).text()
 
 
 def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
-    """Return the C declaration of the function that `print_function` defines."""
+    """Return the C declaration of the function that `print_function` defines.
+
+    placement: the placement of the function, which lists the pools that it needs.   calls: the calling convention of
+    kernels.
+    """
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
@@ -98,7 +103,7 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
 
 
 def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
-    """Return the value range of each size that is a parameter of a function."""
+    """Return the value range of each size parameter of a function."""
     return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
 
 
@@ -157,7 +162,7 @@ class _Printer:
         self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
-        """Yield the scalar variables that the C function must declare: all that are not its parameters."""
+        """Yield the scalar variables that are not parameters of the C function, which must therefore declare them."""
         given = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:

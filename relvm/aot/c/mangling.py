@@ -10,7 +10,8 @@ from relvm.quoting import c_identifier_part
 class Names:
     """The C names of functions, kernels and constants.
 
-    prefix: the name of the model.   constants: the constants that already have a name.
+    prefix: the name of the model.   constants: the constants for which `constant` was called, in the order of the
+    members of the C struct of constants.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -25,7 +26,10 @@ class Names:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
     def constant(self, storage: TensorStorage) -> str:
-        """Return the C expression of a constant: a member of the struct of constants."""
+        """Return the C expression of a constant: a member of the struct of constants.
+
+        A new constant is added to `constants`.  Equal constants of at most 256 bytes share a member.
+        """
         key = constant_key(storage.array)
         if key not in self._numbers:
             self._numbers[key] = len(self.constants)

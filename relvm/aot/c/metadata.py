@@ -34,7 +34,7 @@ def print_metadata(metadata: Metadata) -> str:
 def _dims(info: TensorInfo, name: str) -> str:
     """Return the C definitions of two arrays: the dimensions of `info` as integers (-1 if symbolic) and as strings.
 
-    For a scalar, return an empty string.
+    For a scalar, return an empty string.   name: the prefix of the names of the arrays.
     """
     if not info.shape:
         return ""

@@ -378,8 +378,10 @@ def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
 
 
 def _view(view: Any, array: np.ndarray) -> Any:
-    """Make the C tensor `view` a view of `array`.  Return the memory of its shape, which the caller must keep alive as
-    long as the tensor."""
+    """Make the C tensor `view` refer to the elements of `array`.
+
+    Return the C array of its dimensions.  The caller must keep this array alive as long as `view` is used.
+    """
     row = _ROWS[dtype_of(array.dtype).name]
     shape = ffi.new("int64_t[]", array.shape or (0,))
     view.base.tag, view.base.references = _TENSOR, -1

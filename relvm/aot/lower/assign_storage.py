@@ -1,8 +1,8 @@
 """Storage assignment: decides which tensors of a function share memory, before the memory is placed.
 
 An expression has one storage for each tensor in its value, in order.  An alias or a view shares the storages of its
-argument.  The storages of a tuple are the storages of all its fields.  An item of a tuple shares the storages of that
-field.
+argument.  The storages of a tuple are the storages of all its fields.  An expression that extracts a field of a tuple
+shares the storages of that field.
 Both branches of an `if` write into the storages of the `if`.  Where possible, a function computes its results directly
 in the storages that its caller provides for them.  It copies a result that it did not compute itself, such as a
 parameter.  It also copies a result whose number of elements is checked only at run time.
@@ -41,7 +41,10 @@ DEVICE = 0  # the CPU, the only device
 
 
 class MemoryKind(Enum):
-    """The kind of memory of a storage.  INPUT and OUTPUT are memory of the caller.  WORKSPACE is memory in a pool."""
+    """The kind of memory of a storage.
+
+    INPUT and OUTPUT are memory of the caller.  CONSTANT is constant data.  WORKSPACE is memory in a pool.
+    """
 
     INPUT = "input"
     OUTPUT = "output"
@@ -100,7 +103,7 @@ class StorageMap:
     storages
         All storages: first those of parameters and results, then the others in order of first use.
     infos
-        The storages of every variable.
+        The StorageInfo of each variable.
     constants
         For each constant, the index of its storage in `storages`.
     results
@@ -137,8 +140,8 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
     function
         A function at stage LOWERED.
     after
-        The map of a function that calls `function` in tail position.  This map is extended, and both functions share
-        the storages of their results.
+        The map of a function that calls `function` in tail position, or None for a new map.  The storages of
+        `function` are added to this map.  Both functions share the storages of their results.
 
     Raises
     ------

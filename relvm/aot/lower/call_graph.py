@@ -16,7 +16,8 @@ from relvm.ir.node import walk
 class RecursiveGroup:
     """A set of functions that call each other in tail position.
 
-    head: the member that functions outside the group call.
+    head: the member with which execution of the group begins: the entry function, or a member that a function outside
+    the group calls.
     """
 
     head: str
@@ -26,8 +27,9 @@ class RecursiveGroup:
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
     """Return the groups of the entry function and of all functions that it uses, callers before callees.
 
-    A function without recursion forms a group of its own.  A set of mutually recursive functions appears once for each
-    member that functions outside the set call.  This member is the head of the group.
+    A function without recursion forms a group of its own.  Mutually recursive functions form a group with a head.  The
+    head is the entry function, or a member that a function outside the group calls.  If there are several such members,
+    the result contains the group several times, each time with another head.
 
     Raises
     ------

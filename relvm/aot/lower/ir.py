@@ -26,7 +26,7 @@ class ScalarConstant:
 
 @dataclass(frozen=True)
 class DimScalar:
-    """A dimension as an int64."""
+    """A scalar operand of type int64: the value of a dimension."""
 
     dim: AnyDim
 
@@ -147,7 +147,7 @@ class CallFunction:
 class Move:
     """The new value of a tensor parameter in a `Continue`.
 
-    param, source: the indices of two storages, that of the parameter and that of its new value.
+    param: the index of the parameter's storage.   source: the index of the storage that contains the new value.
     home: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
     pointer to `source`, which is not written again.   size_bytes: the size of the tensor.
     """

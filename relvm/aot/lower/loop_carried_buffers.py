@@ -1,9 +1,9 @@
 """Buffers for loop-carried tensors: tensors that a loop passes from one iteration to the next.
 
-If all values of a parameter are constants or inputs of the caller, the parameter is just a pointer to the value.  A
-value that is itself such a parameter does not change this.  Any other parameter has a home: a storage of its own, to
-which each new value is copied.  The copy is necessary because the next iteration overwrites the memory in which the
-value was computed.
+A loop passes a tensor by assigning a new value to a tensor parameter, which is a pointer in C.  If the new value is a
+constant or an input of the caller, only the pointer changes.  The same is true if the new value is another parameter
+that never has a computed value.  A computed value is copied to the home of the parameter, a storage that only this
+parameter uses.  The copy is necessary because the next iteration overwrites the memory in which the value was computed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Body = tuple[Statement, ...]
 def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
     """Return `bodies` with `Move.home` set for each loop-carried tensor that must be copied to memory of its own.
 
-    Homes are written one after another.  If a home would be overwritten before another move reads it, its old value is
-    first copied to a further storage.
+    The copies are made one after another.  If a new value is the old value of another parameter that is also copied, it
+    is first saved in a further storage, so that it cannot be overwritten too early.
 
     Parameters
     ----------
@@ -36,7 +36,10 @@ def give_homes(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Bo
 
 
 def _moving(moves: Sequence[Move], storages: Sequence[TensorStorage]) -> set[int]:
-    """Return the storage indices of the parameters that need homes.   moves: the moves of all Continues."""
+    """Return the storage indices of the parameters that can have a computed value.
+
+    Other parameters only have constants and inputs of the caller as values.   moves: the moves of all Continues.
+    """
     moving: set[int] = set()
     while True:
         more = {m.param for m in moves if m.source in moving or not _stays(storages[m.source])} - moving

@@ -89,8 +89,8 @@ _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random num
 def lower_main(module: Module, config: AotConfig, entry: str = "main") -> LoweredModule:
     """Lower a function and all functions that it calls.
 
-    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  Tuples and shapes are
-    replaced by their parts.  A recursive tail call becomes a jump.
+    Tensors become storages (relvm/aot/lower/assign_storage.py), and scalars become C variables.  A tuple is replaced by
+    its fields, and a shape by its dimensions.  A recursive tail call becomes a jump.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value: storages, removed from `ids`, and new variables, appended to `scalars`."""
+        """Return where to store a value.  Take storages from the front of `ids`.  Append new variables to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -486,7 +486,7 @@ class _Lowering:
         return made
 
     def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the sizes in `args` that define the function's dimension variables.  Append checks of the others."""
+        """Return the values of the function's dimension variables, taken from `args`.  Append checks of other sizes."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -534,7 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def repeated(self, binding: Binding) -> bool:
-        """Append a Continue if `binding`, in tail position, calls into the recursive group.  Return whether it does."""
+        """Append a Continue if the binding in tail position calls into the recursive group.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def unify(self, type_: Type, value: Value) -> None:
-        """Bind new dimension variables of a match_cast to sizes in `value`.  Append run-time checks of the others."""
+        """Set the new dimension variables of a match_cast to sizes in `value`.  Append checks of other dimensions."""
         for want, have in self.sizes_in(type_, value):
             self.equate(want, have)
 

@@ -82,7 +82,10 @@ def _output_names(function: Function, count: int) -> list[str]:
 
 
 def _numbered(name: str, type_: Type) -> list[str]:
-    """Return the names of the outputs in a type: `name` for a single output, or `name` with numbers for several."""
+    """Return the names of the outputs in a result type: `name` for one output, or `name`_0, `name`_1, ... for several.
+
+    type_: the result type.
+    """
     count = len(list(_named_leaves("", type_)))
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 

@@ -1,4 +1,4 @@
-"""Values during lowering.  A tensor is a storage with dimensions.  Any other value is composed of its parts."""
+"""Values during lowering: tensors (each a storage with dimensions), C scalars, shapes, tuples and closures."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _flat(values: Sequence[Any]) -> Iterator[Any]:
 def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
     """Check the value of an input or output, and return it as an array or a number.   where: its name in messages.
 
-    sizes: the values of dimension variables.  Values that become known are added to it.
+    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
@@ -176,7 +176,10 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 
 
 def _has(dtype: DType, number: int | float) -> bool:
-    """Return whether `number` has a representation in a float dtype without overflow.  Infinities and NaN have one."""
+    """Return whether `number` can be converted to the float dtype `dtype` without overflow.
+
+    This is true for infinities and NaN.
+    """
     try:
         with np.errstate(over="ignore"):
             return np.isfinite(dtype.numpy.type(number)) or not np.isfinite(float(number))

@@ -122,8 +122,10 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """Return C definitions of an expected output, and of memory for the actual output.  scalars: the types of scalars
-    by letter."""
+    """Return C definitions of the expected output `value`, and of memory for the actual output.
+
+    scalars: the NumPy type for each scalar type letter, "i", "f" and "b".
+    """
     array = np.asarray(value)
     if isinstance(port.value, ScalarVar):
         array = array.astype(scalars[port.value.letter])

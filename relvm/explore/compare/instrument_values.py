@@ -19,7 +19,7 @@ class Watched:
     name
         The name in the comparison.
     expr
-        An atom: a variable of the function's top block, or a constant.
+        The value to compare: a variable of the function's top block, or a constant.
     source_name
         The name in the ONNX model, or empty if it has none.
     """

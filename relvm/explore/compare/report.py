@@ -123,7 +123,8 @@ class Comparison(Displayed):
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
     """Return the row of one value.
 
-    values: the value by mode.  All modes are compared with the first.   tolerance: as for `compare`.
+    values: the value by mode.  All modes are compared with the first.   tolerance: the largest difference to ignore, as
+    for `compare`.
     """
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}

@@ -145,7 +145,10 @@ class _Program:
     proto: Any = None  # the ONNX model with all its values as outputs
 
     def run(self, mode: str, inputs: Sequence[Any], target: str, fused: bool) -> tuple[Any, ...]:
-        """Run the functions `watching` and `function` in the mode `mode`, and return `values` followed by `results`."""
+        """Run the program in the execution mode `mode`.  Return its intermediate values, followed by its results.
+
+        Two functions of the module are run: `self.watching` returns the values, and `self.function` the results.
+        """
         if mode == "reference":
             module = infer_types(self.module)
             values, results = (evaluate(module, name, *inputs) for name in (self.watching, self.function))

@@ -121,7 +121,8 @@ def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Pla
 
 
 def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
-    """Return the first instruction of each run of consecutive instructions with a wanted source location.
+    """Return the first instruction of each run of consecutive instructions with a source location that `is_wanted`
+    accepts.
 
     Instructions that compute no value (`FunctionCode.is_housekeeping`) are ignored.
     """

@@ -85,8 +85,9 @@ class FunctionCode:
     def written(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination register writes its results into the tensors that are its last arguments.  `names`
-        has one name for each result.  If there are no names, all register arguments are returned.
+        A call without a destination register writes its results into the tensors that are its last arguments.  The
+        number of results is the number of names in `names`.  If it is unknown, because there are no names, return all
+        registers among the arguments.
         """
         destination = self.destination(instruction)
         if destination >= 0:
@@ -185,7 +186,7 @@ def is_version(name: str, wanted: str) -> bool:
 
 
 class ProgramCode:
-    """The functions of a program that have instructions.
+    """The functions and kernels of a program, with their instructions where these are known.
 
     Attributes
     ----------

@@ -202,8 +202,8 @@ class Debugger(Displayed):
         RelvmNameError
             The function does not exist.
         RelvmError
-            The run failed without a stop.  If it stops at the error, this call returns the stop, and the call that
-            resumes the run raises the error.
+            The run failed, and did not stop at the error.  If it stops at the error, this call returns the stop, and
+            the call that resumes the run raises the error.
         """
         return self._begin(function, arguments, named, 0)
 

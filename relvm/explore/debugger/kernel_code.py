@@ -130,7 +130,7 @@ class KernelCode:
     def _constant_dtypes(self) -> dict[int, str]:
         """The dtype of each scalar register that an `apply` instruction reads, by register index.
 
-        If several read the register, the first one determines the dtype.
+        If several `apply` instructions read the same register, the first one determines the dtype.
         """
         found: dict[int, str] = {}
         for step in self.code:

@@ -34,9 +34,10 @@ class Port(NamedTuple):
 
 
 def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
-    """Return the edges in each box, between its items and ports.
+    """Return the edges in each box, by the key of the box.  An edge connects items and ports of the box.
 
-    An arrow between items of different boxes becomes one edge in each box that it passes through.
+    An arrow between items of different boxes becomes one edge in each box that it passes through.  It enters and leaves
+    a box through a port.
     """
     paths = dict(paths_of(graph.items))
     found: dict[Hashable, dict[Edge, None]] = {}

@@ -34,7 +34,8 @@ class Layer:
     top, height
         The vertical extent of the layer.
     places
-        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.
+        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.  A
+        lane is a gap through which edges cross the layer.
     """
 
     top: float
@@ -57,7 +58,7 @@ class Layout:
     layers
         The layers from top to bottom.
     lanes
-        For each edge, the lanes that it runs through, from source to target.
+        For each edge, the lanes through which it crosses layers, from source to target.
     """
 
     centres: dict[Hashable, Point]
@@ -156,8 +157,10 @@ def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Ed
 def _depths(
     nodes: Iterable[Hashable], edges: Sequence[Edge], first: Collection[Hashable], last: Collection[Hashable]
 ) -> dict[Hashable, int]:
-    """Return the layer of each node.  A node without predecessors is directly above its topmost successor.
+    """Return the number of each node's layer, counted from the top.
 
+    A node is in the layer below its lowest predecessor.  A node without predecessors is in the layer above its topmost
+    successor.
     first, last: the nodes that have the first and the last layer to themselves.
     """
     graph = nx.DiGraph()

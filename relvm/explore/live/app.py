@@ -34,8 +34,10 @@ class Settings:
     ----------
     start
         The first program and build options.
-    token, port
-        As for Guard.
+    token
+        The secret that the path of each request begins with.
+    port
+        The port of the server.
     name
         Name of the program in the title of the page, in messages and in source locations.
     model
@@ -128,7 +130,7 @@ class _Live:
 
 
 class _TooLargeError(Exception):
-    """A body exceeds MAX_BYTES."""
+    """The body of a request exceeds MAX_BYTES."""
 
 
 async def _body(request: Request) -> bytes:

@@ -322,7 +322,7 @@ def _kernel_lines(lir: LirModule) -> Iterator[Line]:
 
 
 def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
-    """Return the origins of all calls of each kernel."""
+    """Return the source locations of all calls of each kernel, by the name of the kernel."""
     called: dict[str, dict[str, None]] = {}
     for statement in _calls_in(lir):
         if statement.kernel:

@@ -275,7 +275,8 @@ def _plain(
     """Return items as JSON data, with numbers instead of keys.
 
     numbers: the number of each key.   details: returns further data of an item.
-    used: for each name, the number of items so far.  It is updated.  Links to items of the same name end with it.
+    used: for each name, the number of items of that name so far, which this function updates.  From the second item of
+    a name on, the link to the item ends with this number, as in `name~2`.
     """
     found = []
     for item in items:

@@ -147,7 +147,7 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
 def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
     """Return a storage as an allocation request, which lasts from the first to the last use of the storage's tensors.
 
-    place, dims: as for `_known`.
+    place: the beginning of error messages.   dims: the sizes of dimensions, by name.
     """
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
     return Request("", _known(storage.size_bytes, place, dims), first, last)
@@ -156,7 +156,7 @@ def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request
 def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
     """Evaluate a symbolic number of bytes.  Raise RelvmArgumentError if `dims` lacks a dimension that it contains.
 
-    dims: the sizes of dimensions, by name.   place: the beginning of the message.
+    dims: the sizes of dimensions, by name.   place: the beginning of the error message.
     """
     missing = sorted({var.name for var in dim_vars(size)} - dims.keys())
     if missing:

@@ -16,7 +16,7 @@ _NODE = re.compile(r": node '(.*)' \(")  # part of the source location of a valu
 
 @dataclass
 class _Group:
-    """The items of a scope, and the scopes in it, in the order of their first items."""
+    """The contents of a name scope: items and nested scopes, in the order of their first items."""
 
     contents: dict[object, Item | _Group] = field(default_factory=dict)
 
