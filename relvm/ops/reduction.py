@@ -167,7 +167,7 @@ def _along(k: KernelBuilder, x: Buffer, axis: int):
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
 
 
-def _argument(better: Callable[[Scalar, Scalar], Scalar], name: str) -> CustomKernel:
+def _argument(better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
     better: a function of the best element so far and another element, which returns whether the latter replaces the
@@ -211,7 +211,7 @@ def _numpy_argument(function: Callable) -> Callable:
     return run
 
 
-@op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best, "argmax"))
+@op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
@@ -228,7 +228,7 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     return _argument_type("argmax", x, axis, keepdims)
 
 
-@op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best, "argmin"))
+@op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
