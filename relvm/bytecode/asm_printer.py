@@ -45,8 +45,9 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """Return the program as text, which `parse_text` can parse.  If the parsed program is encoded, the bytes are the
-    same."""
+    """Return the program as text, which `parse_text` can parse.
+
+    The parsed program is encoded to the same bytes as `program`."""
     return "".join(f"{line}\n" for line in _lines(program))
 
 

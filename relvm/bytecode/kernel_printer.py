@@ -38,9 +38,10 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """A context manager that raises RelvmFormatError if the code in its block raises IndexError.
+    """A context manager for code that prints the kernel program `name`.
 
-    This is the case if the kernel program `name` refers to a table entry that does not exist.
+    If the program refers to a table entry that does not exist, the code in its block raises IndexError.  The context
+    manager raises RelvmFormatError instead.
     """
     try:
         yield

@@ -43,13 +43,14 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The leaf of the first output, where partial sums can be stored, or None if its dtype is not that of the
-        contraction."""
+        """The element of the first output in which the partial sum of an element of the contraction can be stored, or
+        None if the dtype of the output differs from that of the contraction."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position in `partial.buffer` of the element with indices `counters`."""
+        """Return the flat position in `partial.buffer` at which the partial sum of the contraction's element at indices
+        `counters` is stored."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])

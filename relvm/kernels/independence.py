@@ -146,9 +146,9 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables in polynomials that do not change in a loop.
+    """Return the polynomial variables whose values do not change in a loop.
 
-    These are the variables that occur in the polynomials of values defined before the loop.
+    These are the variables in the polynomials of values that are defined before the loop.
 
     own: the variables that the loop defines.   counter: the variable that represents the loop's counter in polynomials.
     """

@@ -40,9 +40,9 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 class IndexBounds:
     """Prover of index bounds.  It stores the facts that are known at the current point of a kernel.
 
-    sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.   counters: the
-    counters of the open loops, outermost first, each with its first and last value.   ranges: the value ranges of these
-    counters.   facts: polynomials that are known to be at least 0.   steps: the number of proof steps that are left.
+    sizes: the values of the known dimension variables.   assigned: the variables that the kernel assigns after their
+    definition.   counters: the counters of the open loops, outermost first, each with its first and last value.
+    ranges: the value ranges of these counters.   facts: polynomials that are known to be at least 0.   steps: the number of proof steps that are left.
     relies_on_sizes: whether a proof is valid only if no size exceeds LARGEST_SIZE.
     """
 

@@ -424,7 +424,7 @@ class _Lowering:
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
         """Append the check that the value of `var` is in `range_`.
 
-        The check compares the value with the nearest integer in the range.
+        The check is an equality: the value must equal the integer in the range that is nearest to it.
         """
         dim = var_dim(var)
         nearest: AnyDim = dim

@@ -69,8 +69,8 @@ class _Shape:
 
     @property
     def step(self) -> int:
-        """The smallest distance, in rows of the window, between two window positions of a column that read the same
-        plane."""
+        """The smallest number of rows between two window positions that are in the same column of the window and read
+        the same plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:
