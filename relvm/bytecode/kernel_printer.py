@@ -52,9 +52,9 @@ def _printing(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return the loops that enclose each instruction, outermost first.
+    """Return, for each instruction, a tuple of the loops that enclose it, outermost first.
 
-    A loop is represented by the index of its first instruction.  Only the outermost _LOOPS loops are listed.
+    A loop is represented by the index of its first instruction.  A tuple contains at most the _LOOPS outermost loops.
     """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)

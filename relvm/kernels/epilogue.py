@@ -19,8 +19,8 @@ class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
     dtype, shape: the dtype and shape of the contraction's result.   core: the node that stands for an element of this
-    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, the
-    leaf at which an element is stored, and the tree that computes the element.
+    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output,
+    the element that is stored, and the tree that computes its value.
     """
 
     dtype: DType
@@ -72,8 +72,8 @@ def make_epilogue(
     Raises
     ------
     NotFusable
-        The epilogue is not elementwise: it uses an element of the contraction several times or not at all, or the loops
-        of the contraction merge axes that are not contiguous in one of its buffers.
+        The epilogue is not elementwise: it uses an element of the contraction several times or not at all.  Or a loop
+        of the contraction merges axes that cannot be merged in a buffer that the epilogue accesses.
     """
     own: list[LoopAxis] = []
     for place, dim in zip(core.at, shape, strict=True):

@@ -69,10 +69,10 @@ def _defined_in(loop: kd.For) -> set[kd.Variable]:
 
 
 def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
-    """Check that the iterations of a `simd` or `parallel` loop are independent, and that the loop contains no forbidden
-    statements.
+    """Check that the iterations of a `simd` or `parallel` loop are independent.
 
-    This function does not check the assignments of a `simd` loop; `reductions_of` does.
+    Also check that the loop contains no statements that are forbidden in it, such as an `if` in a `simd` loop.  This
+    function does not check the assignments of a `simd` loop, because `reductions_of` checks them.
 
     Parameters
     ----------

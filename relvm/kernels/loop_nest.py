@@ -42,7 +42,7 @@ LANES = 64
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
     """Generate the loops `root` and the statements inside them.
 
-    outputs: for each output, a pair (leaf, tree).  The value of the tree is stored at the leaf.
+    outputs: for each output, a pair of the element that is stored and the tree that computes its value.
 
     Raises
     ------

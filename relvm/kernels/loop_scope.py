@@ -47,8 +47,8 @@ class Scope:
     """Some open loops and the values known inside them.  A scope is nested in an outer scope.
 
     counters: the loops that this scope opened, with their counters.   values: the values of trees that are already
-    computed.   bases: a leaf -> the variable that contains the part of the leaf's position that depends on this scope
-    and outer scopes.
+    computed.   bases: a dict from an element of a buffer (a leaf of a tree) to the variable that contains the part of
+    its position that depends on this scope and outer scopes.
     """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:

@@ -113,8 +113,8 @@ class PackOnTheFly:
     """A right matrix that is copied panel by panel at run time.
 
     fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
-    first_column + c) to panel[r * width + c], for r < rows and c < columns.  The elements for columns <= c < width are
-    not used.
+    first_column + c) to panel[r * width + c], for r < rows and c < columns.  `width` is the panel width.  The elements
+    for columns <= c < width are not used.
     """
 
     fill: Callable[[Buffer, Local, Local, Local, Local], None]
@@ -379,8 +379,8 @@ class _PanelMatmul:
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
         """Generate code for each element of `count` rows of the tile, by calling body(tile_position, sum_position).
 
-        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the index in the
-        result of the first of these rows.
+        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the row of the
+        result that corresponds to the first of the `count` rows.
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
