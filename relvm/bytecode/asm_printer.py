@@ -47,7 +47,8 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 def as_text(program: Program) -> str:
     """Return the program as text, which `parse_text` can parse.
 
-    The parsed program is encoded to the same bytes as `program`."""
+    The parsed program is encoded to the same bytes as `program`.
+    """
     return "".join(f"{line}\n" for line in _lines(program))
 
 

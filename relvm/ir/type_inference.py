@@ -517,8 +517,8 @@ class _Inference:
         """Return the result type of a call.
 
         The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable
-        undetermined, shapes that contain it become unknown in the result type.  The variable must not
-        remain there: in a recursive call, the caller has the same variable, possibly with another value.
+        undetermined, shapes that contain it become unknown in the result type.  The variable must
+        not remain there: in a recursive call, the caller has the same variable, possibly with another value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):

@@ -58,7 +58,8 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
 def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Return whether the kernel that `write_nest` generates writes to an output before it has read all inputs.
 
-    This happens if the first pass over a row stores a value in the memory of the output, for later passes."""
+    This happens if the first pass over a row stores a value in the memory of the output, for later passes.
+    """
     totals = _totals(outputs)
     return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
 

@@ -292,8 +292,8 @@ class _Lowering:
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
         """Return `pairs` with the code STORE replaced by ANY for each heap slot that is never read.
 
-        pairs: arguments of the builtin that matches a shape.  They are alternately a code and the value to which the
-        code applies, such as STORE and a heap slot.
+        pairs: arguments of a builtin that matches a shape or a scalar.  They are alternately a code and the value to
+        which the code applies, such as STORE and a heap slot.
         """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
