@@ -45,8 +45,10 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def as_text(program: Program) -> str:
-    """Return the program as text, which `parse_text` can parse.  If the parsed program is encoded, the bytes are the
-    same."""
+    """Return the program as text, which `parse_text` can parse.
+
+    The parsed program is encoded to the same bytes as `program`.
+    """
     return "".join(f"{line}\n" for line in _lines(program))
 
 
@@ -182,7 +184,8 @@ def _tuple_text(dims: Sequence[int]) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return the text of a number.  It parses to the same bits.  A NaN is printed as its bits in hexadecimal."""
+    """Return the text of a number, from which the parser restores the same bits.  A NaN is printed as its bits in
+    hexadecimal."""
     match value:
         case bool():
             return "true" if value else "false"

@@ -85,8 +85,8 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _malformed() -> Iterator[None]:
-    """A context manager that raises RelvmFormatError instead of the errors that occur while malformed bytes are
-    decoded."""
+    """A context manager for code that decodes bytes.  If malformed bytes cause an error such as IndexError in its
+    block, it raises RelvmFormatError instead."""
     try:
         yield
     except RelvmFormatError:
@@ -201,8 +201,8 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
     """Return the operands of an instruction, with a jump distance converted to the index of the target instruction.
 
-    name: the opcode.   start: the position of the instruction, in words.   indices: the position of each instruction,
-    in words -> its index.
+    name: the opcode.   operands: the operands, in which a jump target is a distance in words.   start: the position of
+    the instruction in the function, in words.   indices: a dict from the position of each instruction to its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

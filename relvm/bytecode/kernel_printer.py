@@ -38,9 +38,10 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
 
 @contextmanager
 def _printing(name: str) -> Iterator[None]:
-    """A context manager that raises RelvmFormatError if the code in its block raises IndexError.
+    """A context manager for code that prints the kernel program `name`.
 
-    This is the case if the kernel program `name` refers to a table entry that does not exist.
+    If the program refers to a table entry that does not exist, the code in its block raises IndexError.  The context
+    manager raises RelvmFormatError instead.
     """
     try:
         yield
@@ -51,9 +52,9 @@ def _printing(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return the loops that enclose each instruction, outermost first.
+    """Return, for each instruction, a tuple of the loops that enclose it, outermost first.
 
-    A loop is represented by the index of its first instruction.  Only the outermost _LOOPS loops are listed.
+    A loop is represented by the index of its first instruction.  A tuple contains at most the _LOOPS outermost loops.
     """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)

@@ -79,7 +79,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
     Raises
     ------
     RelvmFormatError
-        The bytes are not a program of this version, have the wrong length, or contain malformed messages.
+        The bytes are not in this version of the format, have the wrong length, or contain malformed messages.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(

@@ -216,10 +216,11 @@ class Program(Displayed):
         Information for people about each function, by name, as JSON.
         The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
         computes.
-        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}: the number of operations in a call, and for
-        each input, the maximum number of elements that a call reads (null: all elements).
-        A sum is a list of terms, or null if it is unknown.  A term [coefficient, [argument, axis], ...] is the
-        coefficient, multiplied by the size of each listed axis of an argument.
+        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in
+        a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of elements that a call
+        reads, or null if it can read all elements.
+        A sum is a list of terms.  A term [coefficient, [argument, axis], ...] is the coefficient, multiplied
+        by the size of each listed axis of an argument.
         relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
         The same program without native code, for machines that cannot run the native code, or None.

@@ -282,7 +282,8 @@ class _Printer:
         (relvm/codegen/strip_axis.py).
 
         A row consists of all iterations of the SIMD loop for one iteration of `loop`.  If the length of a row is
-        unknown, also print the two loops as they are, and code that uses them at run time if the rows are too long.
+        unknown, also print the two loops unchanged, and a test at run time that selects them for rows longer than
+        MAX_WIDTH.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)

@@ -66,8 +66,8 @@ class Instruction:
 class Block:
     """A block of code under construction.
 
-    known: the results that later instructions can reuse.  The opcode and operands of an instruction without side
-    effects -> the register with its result.
+    known: the results that later instructions can reuse: a dict from the opcode and operands of an instruction without
+    side effects to the register with its result.
     """
 
     depth: int
@@ -78,9 +78,10 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Affine:
-    """A strip of the i64 numbers first, first + step, first + 2 * step...
+    """A strip of the i64 numbers `first`, `first + step`, `first + 2 * step`...
 
-    row_step: if the strip is a block of rows, the difference between the first numbers of consecutive rows.
+    row_step: the difference between the first numbers of consecutive rows, if the strip consists of several rows.  Each
+    row then has the step `step`.
     """
 
     first: Reg

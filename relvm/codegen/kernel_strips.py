@@ -344,8 +344,8 @@ class StripPrinter:
     def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
         """Return the strip with left * right + added.
 
-        The instruction adds the product to its destination strip.  Therefore `added` is first copied to a new strip,
-        unless nothing else reads the strip that contains it.
+        The multiply-add instruction adds the product to its destination strip, which must contain `added`.  Therefore
+        `added` is first copied to a new strip, unless it is in a strip that nothing else reads.
         """
         total = self.strip_of(self.value(added, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]

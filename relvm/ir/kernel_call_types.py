@@ -18,7 +18,8 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
 
     The values of the kernel's dimension variables come from the arguments.  For variables that the arguments do not
     bind, they come from the result type that the call states.  If the type of an argument does not prove that the
-    argument fits, it is checked at run time.  A scalar argument becomes a tensor of rank 0.
+    argument has the type of the parameter, the argument is checked at run time.  A scalar argument becomes a tensor of
+    rank 0.
 
     Parameters
     ----------
@@ -30,7 +31,8 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
     RelvmArgumentError
         The number of arguments is wrong.
     RelvmTypeError
-        An argument or the stated result type does not fit, or a dimension variable has no value.
+        An argument cannot have the type of its parameter, the stated result type is not proven to be right, or a
+        dimension variable has no value.
     RelvmShapeError
         A size of the result is negative, or its computation divides by 0.
     """

@@ -18,7 +18,7 @@ class KernelDefBuilder:
 
     dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.   buffers: the
     parameters by name.   scopes: for each open block, its local variables by name, innermost block last.   blocks: for
-    each open block, its statements so far.   ended: the names of variables that are out of scope.
+    each open block, its statements so far.   ended: the names of variables that are out of scope, for error messages.
     """
 
     def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:

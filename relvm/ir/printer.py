@@ -199,7 +199,8 @@ class _Printer:
         self.unused: set[Var] = set()
 
     def find_unused(self, expr: Node) -> None:
-        """Record in `unused` the variables named `_` that no expression uses.  They are printed as `_`."""
+        """Record in `unused` the variables named `_` that no expression uses.  All of them are printed as `_`, while
+        other names are made unique."""
         seen = Counter(item for item in walk(expr) if isinstance(item, Var) and item.name == "_")
         self.unused = {var for var, count in seen.items() if count == 1}
 

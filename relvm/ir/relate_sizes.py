@@ -64,8 +64,8 @@ def relate(
     op, types, attributes
         The operator, argument types and attributes of a call.  The types state all dimensions.
     replacement
-        A function of two dimensions that the type rule cannot prove equal.  It returns a variable and its replacement,
-        or None.
+        A function that is called with two dimensions that must be equal, but that the type rule cannot prove equal.  It
+        returns a variable and its replacement, or None.
 
     Raises
     ------

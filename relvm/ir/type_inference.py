@@ -404,7 +404,7 @@ class _Inference:
         return replace(block, bindings=tuple(bindings), result=result, type=result.type)
 
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
-        """Infer the types of local functions that can call themselves and each other.
+        """Infer the types of the local functions bound in `run`, which can call themselves and each other.
 
         The type of a function with a declared result type is known before its body is processed.  The inference is
         repeated until no type changes.
@@ -517,8 +517,8 @@ class _Inference:
         """Return the result type of a call.
 
         The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable
-        undetermined, shapes that contain it become unknown in the result type.  They cannot keep the variable: in a
-        recursive call, it is also a variable of the caller, and can have a different value there.
+        undetermined, shapes that contain it become unknown in the result type.  The variable must
+        not remain there: in a recursive call, the caller has the same variable, possibly with another value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):

@@ -19,8 +19,8 @@ class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
     dtype, shape: the dtype and shape of the contraction's result.   core: the node that stands for an element of this
-    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output, the
-    leaf at which an element is stored, and the tree that computes the element.
+    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output,
+    the element that is stored, and the tree that computes its value.
     """
 
     dtype: DType
@@ -43,13 +43,14 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The leaf of the first output, where partial sums can be stored, or None if its dtype is not that of the
-        contraction."""
+        """The element of the first output in which the partial sum of an element of the contraction can be stored, or
+        None if the dtype of the output differs from that of the contraction."""
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position in `partial.buffer` of the element with indices `counters`."""
+        """Return the flat position in `partial.buffer` at which the partial sum of the contraction's element at indices
+        `counters` is stored."""
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])
@@ -71,8 +72,8 @@ def make_epilogue(
     Raises
     ------
     NotFusable
-        The epilogue is not elementwise: it uses an element of the contraction several times or not at all, or the loops
-        of the contraction merge axes that are not contiguous in one of its buffers.
+        The epilogue is not elementwise: it uses an element of the contraction several times or not at all.  Or a loop
+        of the contraction merges axes that cannot be merged in a buffer that the epilogue accesses.
     """
     own: list[LoopAxis] = []
     for place, dim in zip(core.at, shape, strict=True):

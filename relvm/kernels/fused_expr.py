@@ -63,7 +63,8 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """An element whose position depends on data.  `index * step` is added to the position of a BufferLoad.
+    """An element whose position depends on data: `index * step` is added to the position `start + sum of counter *
+    stride`.
 
     index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
     """
@@ -90,9 +91,9 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`.
 
-    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
-    transpositions, through which the tree reads its operands.   key: the IR value and the indices of the element.
-    Trees with equal keys compute the same element and can share the result.
+    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
+    into `args`.  For example, `args` can read elements of a transposed tensor from the original tensor.   key: the IR
+    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
     """
 
     of: tuple[Var, ...]
@@ -111,8 +112,8 @@ class ReduceExpr(FusedExpr):
     """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
     number of reduced elements.
 
-    of: IR variables.  The tree computes an element of the first.  The others are results of data movements, such as
-    transpositions, through which the tree reads its operands.
+    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
+    into `arg`.  For example, `arg` can read elements of a transposed tensor from the original tensor.
     """
 
     of: tuple[Var, ...]

@@ -213,8 +213,8 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the leaf at which an element is stored, and the tree
-        that computes it.   grower: the builder of the trees.
+        root: the loops over the outputs.   pairs: for each output, the element that is stored, and the tree that
+        computes its value.   grower: the builder of the trees.
         """
         if self.product is None:
             return None
@@ -292,8 +292,8 @@ def _in_place(
 
     Each element of such an input is read only to compute the output element that replaces it.
 
-    root: the loops over the output.   out: the leaf at which an element of the output is stored.   tree: the tree that
-    computes this element.
+    root: the loops over the output.   out: the element of the output that is stored.   tree: the tree that computes
+    its value.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}

@@ -69,10 +69,10 @@ def _defined_in(loop: kd.For) -> set[kd.Variable]:
 
 
 def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
-    """Check that the iterations of a `simd` or `parallel` loop are independent, and that the loop contains no forbidden
-    statements.
+    """Check that the iterations of a `simd` or `parallel` loop are independent.
 
-    This function does not check the assignments of a `simd` loop; `reductions_of` does.
+    Also check that the loop contains no statements that are forbidden in it, such as an `if` in a `simd` loop.  This
+    function does not check the assignments of a `simd` loop, because `reductions_of` checks them.
 
     Parameters
     ----------
@@ -146,9 +146,9 @@ def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables in polynomials that do not change in a loop.
+    """Return the polynomial variables whose values do not change in a loop.
 
-    These are the variables that occur in the polynomials of values defined before the loop.
+    These are the variables in the polynomials of values that are defined before the loop.
 
     own: the variables that the loop defines.   counter: the variable that represents the loop's counter in polynomials.
     """

@@ -40,10 +40,11 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 class IndexBounds:
     """Prover of index bounds.  It stores the facts that are known at the current point of a kernel.
 
-    sizes: the known sizes.   assigned: the variables that the kernel assigns after their definition.   counters: the
-    counters of the open loops, outermost first, each with its first and last value.   ranges: the value ranges of these
-    counters.   facts: polynomials that are known to be at least 0.   steps: the number of proof steps that are left.
-    relies_on_sizes: whether a proof is valid only if no size exceeds LARGEST_SIZE.
+    sizes: the values of the known dimension variables.   assigned: the variables that the kernel assigns after their
+    definition.   counters: the counters of the open loops, outermost first, each with its first and last value.
+    ranges: the value ranges of these counters.   facts: polynomials that are known to be at least 0.   steps: the
+    number of proof steps that are left.   relies_on_sizes: whether a proof is valid only if no size exceeds
+    LARGEST_SIZE.
     """
 
     def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
@@ -118,8 +119,8 @@ class IndexBounds:
         return self.magnitude(dim) < _LARGEST_MAGNITUDE
 
     def magnitude(self, dim: AnyDim) -> float:
-        """Return an upper bound on the sum of the absolute values of the terms, valid if no size exceeds
-        LARGEST_SIZE."""
+        """Return an upper bound on the sum of the absolute values of the terms of `dim`.  The bound is valid if no size
+        exceeds LARGEST_SIZE."""
         if isinstance(dim, int):
             return abs(dim)
         total = 0.0
@@ -136,7 +137,7 @@ class IndexBounds:
     # ---- what is known ----
 
     def define(self, variable: kd.Variable, value: kd.Scalar) -> None:
-        """Record the value of a variable that is never assigned."""
+        """Record that `variable` is defined with `value`, if it is an i64 that the kernel does not assign later."""
         if variable.dtype == I64 and variable not in self.assigned:
             self.values[variable] = self.dim(value)
 
@@ -235,9 +236,9 @@ class IndexBounds:
     def _is_natural(self, dim: AnyDim, splits: int) -> bool:
         """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
 
-        If the polynomial contains a min or max, it is replaced by each of its operands in turn.  For a max with a
-        positive factor, or a min with a negative factor, one of the resulting proofs must succeed.  In the other cases,
-        all must succeed.   splits: how many more times the proof can replace an operator or remove divisions.
+        A min or max in the polynomial is replaced by each of its operands, and a proof is tried for each result.  For a
+        max with a positive factor, or a min with a negative factor, one of these proofs must succeed.  Otherwise, all
+        must succeed.   splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1
@@ -281,8 +282,10 @@ def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
 
 
 def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
-    """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].  The counter is
-    eliminated from its terms where possible.   ranges: the value ranges of counters."""
+    """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].
+
+    Where possible, its terms do not contain `counter`.   ranges: the value ranges of counters.
+    """
     if isinstance(dim, int) or counter not in dim_vars(dim):
         return dim
     total: AnyDim = 0

@@ -315,12 +315,13 @@ class Fail(Statement):
 
 @value_record
 class Provenance:
-    """The operators of which a kernel is composed, and which of them each variable and statement belongs to.
+    """The operators that a kernel consists of, and for each of its variables and statements, the operators that it
+    belongs to.
 
     members: for each operator, its source locations.  If several calls share the kernel, these are the locations of all
-    calls.   values: the name of a variable, array or output -> the operators that it belongs to, as indices into
-    `members`.   rest: the operators that all other statements belong to, in the same form.  If it is None, each of
-    these statements belongs to the operators that use its result.
+    calls.   values: a dict from the name of a variable, array or output to the operators that it belongs to, as indices
+    into `members`.   rest: the operators, as indices, to which the statements that compute none of these values belong.
+    If it is None, each of these statements belongs to the operators that use its result.
     """
 
     members: tuple[tuple[str, ...], ...]
@@ -338,8 +339,8 @@ class Kernel(Displayed):
 
     in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
     the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
-    indices.  Another input can be a view of the overwritten memory with the same number of elements, because the kernel
-    reads both at the same flat positions.
+    indices.  A caller may also pass, as another input, a view of the overwritten tensor with the same number of
+    elements.  This is safe because the kernel reads each input of this size at the flat position of the output element.
     """
 
     name: str

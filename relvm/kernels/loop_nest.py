@@ -42,7 +42,7 @@ LANES = 64
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
     """Generate the loops `root` and the statements inside them.
 
-    outputs: for each output, a pair (leaf, tree).  The value of the tree is stored at the leaf.
+    outputs: for each output, a pair of the element that is stored and the tree that computes its value.
 
     Raises
     ------
@@ -56,14 +56,19 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
 
 
 def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Return whether `write_nest` writes to the outputs before it has read all inputs of a row."""
+    """Return whether the kernel that `write_nest` generates writes to an output before it has read all inputs.
+
+    This happens if the first pass over a row stores a value in the memory of the output, for later passes.
+    """
     totals = _totals(outputs)
     return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
 
 
 def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Return whether the kernel would compute an expensive value more than once.  The exception is one value per row
-    that several passes need, because the first pass can store it in the memory of the result.
+    """Return whether the kernel would compute an expensive value more than once.
+
+    A value that several passes over a row need does not count if the first pass can store it in the memory of the
+    result.  This is possible for one value only.
 
     Raises
     ------
@@ -138,7 +143,11 @@ def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tup
 
 
 class _Rows:
-    """Generator of the loops of a group with reductions."""
+    """Generator of the loops of a group with reductions.
+
+    A row is an iteration of the outer loops that all reductions share.  A pass is a loop nest inside a row, which
+    computes one reduction or the result.
+    """
 
     def __init__(
         self,
@@ -193,7 +202,8 @@ class _Rows:
     ) -> list[CollapsedLoop]:
         """Return the loops of one pass over a row.
 
-        over: the axes of the pass.   trees: the trees that it computes.   extra: other leaves that it accesses.
+        over: the axes of the pass.   trees: the trees that the pass computes.   extra: elements that the pass accesses
+        in addition to those that `trees` read.
         """
         return join(over, [*leaves_of(trees, into_totals=False), *extra])
 
@@ -238,8 +248,8 @@ class _Rows:
     def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        kept: the result of `_kept`.  The first pass that computes the shared value stores it there, and later passes
-        load it.
+        kept: the place of the shared value, as returned by `_kept`.  The first pass that computes the value stores it
+        in this place, and later passes load it.
         """
         for part in post_order((tree,), into_totals=False):
             if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
@@ -303,7 +313,7 @@ def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
     """Return a key of the value that `tree` computes in one pass.  If two passes compute the same value, their keys are
     equal.
 
-    over: the loops of the pass.  The key contains their indices in `over`, because each pass has its own loops.
+    over: the loops of the pass.  Each pass has its own loops, so the key identifies a loop by its index in `over`.
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}

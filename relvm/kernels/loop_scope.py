@@ -47,8 +47,8 @@ class Scope:
     """Some open loops and the values known inside them.  A scope is nested in an outer scope.
 
     counters: the loops that this scope opened, with their counters.   values: the values of trees that are already
-    computed.   bases: a leaf -> the variable that contains the part of the leaf's position that depends on this scope
-    and outer scopes.
+    computed.   bases: a dict from an element of a buffer (a leaf of a tree) to the variable that contains the part of
+    its position that depends on this scope and outer scopes.
     """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
@@ -59,7 +59,8 @@ class Scope:
         self.bases: dict[BufferLoad, Scalar] = {}
 
     def position(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of a leaf's position that depends on the loops of this scope, or None if it is 0."""
+        """Return the part of the position of `leaf` in its buffer that depends on the loops of this scope.  Return None
+        if this part is 0."""
         total: Scalar | None = None
         for joined, counter in self.counters:
             stride = leaf.strides.get(joined.axes[-1], 0)
@@ -70,7 +71,8 @@ class Scope:
         return total
 
     def base(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of a leaf's position that depends only on the outer scopes, or None if it is 0."""
+        """Return the part of the position of `leaf` in its buffer that does not depend on the loops of this scope.
+        Return None if this part is 0."""
         if self.outer is None:
             return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
         if leaf in self.outer.bases:
@@ -78,8 +80,8 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Generate a variable for the part of a leaf's position that is known in this scope, for use in inner
-        scopes."""
+        """Generate a variable for the part of the position of `leaf` that this scope and outer scopes determine.  Inner
+        scopes then use this variable."""
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
@@ -168,9 +170,10 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 
 
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
-    """Generate code that computes the values in `outputs` that do not depend on the loops `inside`.
+    """Generate code that computes in advance those values of `outputs` that do not depend on the loops `inside`.
 
-    The caller opens these loops afterwards.   outputs: pairs of a leaf or None, and a tree.
+    The caller opens the loops `inside` afterwards.   outputs: pairs of a tree and the element in which its value is
+    stored.  The element comes first, and is None if the value is not stored.
     """
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:

@@ -100,7 +100,7 @@ class _Lowering:
         return ir.Kernel(name, inputs, outputs, body, comment)
 
     def size_checks(self) -> tuple[ir.Statement, ...]:
-        """Return checks that no size exceeds LARGEST_SIZE."""
+        """Return checks that no size exceeds LARGEST_SIZE, as some proofs of index bounds assume."""
         k = ir.KernelBuilder()
         variables = dict.fromkeys(
             as_var(dim) for buffer in self.buffers.values() for dim in buffer.shape if not isinstance(dim, int)

@@ -56,7 +56,8 @@ class GatherKernel(CustomKernel):
 
 @value_record
 class Pointwise:
-    """`out[i...] = point(x[i...], y[i...], ..., **attributes)` with NumPy broadcasting of the inputs."""
+    """An elementwise operation: `out[i...] = point(x[i...], y[i...], ..., **attributes)`.  The inputs are broadcast as
+    in NumPy."""
 
     point: Callable[..., Scalar]
 
@@ -114,7 +115,7 @@ IndexExprs = tuple[IndexExpr, ...]
 
 @value_record
 class DataMovement:
-    """A rearrangement of elements.
+    """A rearrangement of the elements of the argument x.
 
     places(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the result's
     element at the indices `at`.
@@ -165,19 +166,22 @@ class Contraction:
 
 @value_record
 class Composition:
-    """An equivalent expression of other operators, which `function(*args, **attributes)` returns."""
+    """The replacement of a call by an equivalent expression of other operators.
+
+    function(*args, **attributes): returns this expression.
+    """
 
     function: Callable[..., Any]
 
 
 @value_record
 class Reinterpret:
-    """A view: the memory of the first argument, with the shape of the result."""
+    """A view: the result is the memory of the first argument, with another shape.  No kernel is needed."""
 
 
 @value_record
 class Alias:
-    """The first argument itself, unchanged."""
+    """An alias: the result is the first argument itself.  No kernel is needed."""
 
 
 @value_record

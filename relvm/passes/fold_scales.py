@@ -116,7 +116,10 @@ class _Folder:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
-        """Fold the constant factor or term in the call that computes `var` into the call's other operand."""
+        """Fold the constant factor or term in the call that computes `var` into the call's other operand, if possible.
+
+        Otherwise, replace a division by constant powers of two by a multiplication.
+        """
         call = self.values[var]
         if var in self.stepped:
             return
@@ -144,8 +147,7 @@ class _Folder:
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
     def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Change the call that computes a bias, so that the constant `shift` is added to `expr`.  Return a dict from
-        its variable to the changed call.
+        """Add the constant `shift` to `expr`.  Return a dict from the variable `expr` to the call that now computes it.
 
         `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
         if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
@@ -169,10 +171,11 @@ class _Folder:
         return call is not None and call.op in (ops.conv, ops.matmul)
 
     def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that `expr` is multiplied by `factor`.  Return a dict from variables to their changed calls.
+        """Multiply `expr` by `factor`, by multiplying constant weights.  Return a dict from variables to the calls that
+        now compute them.
 
-        Return None if the factor cannot be folded.   depth: the maximum number of operators through which the factor is
-        moved.
+        Return None if the factor cannot be folded into weights.   depth: the maximum number of operators through
+        which the factor is moved.
         """
         call = self.own(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
@@ -205,8 +208,8 @@ class _Folder:
         return None
 
     def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Change calls so that the matrix product `expr` is multiplied by `factor`.  Return a dict from variables to
-        their changed calls.
+        """Multiply the matrix product `expr` by `factor`, by multiplying constant weights.  Return a dict from
+        variables to the calls that now compute them.
 
         The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
         call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.

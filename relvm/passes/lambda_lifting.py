@@ -266,10 +266,10 @@ def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
 
 
 def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
-    """Compute the transitive closure of `needs`: what a function needs, and what the functions that it uses need.
+    """Add to the needs of each function the needs of all functions that it uses, directly or indirectly.
 
-    needs: for each function, the keys of a dict, which is updated.   uses: for each function, the functions that it
-    uses.
+    needs: for each function, a dict whose keys are what the function needs.  The dicts are updated.   uses: for each
+    function, the functions that it uses directly.
     """
     changed = True
     while changed:

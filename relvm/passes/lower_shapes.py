@@ -292,7 +292,8 @@ class _Lowering:
     def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
         """Return `pairs` with the code STORE replaced by ANY for each heap slot that is never read.
 
-        pairs: codes and values, alternately.
+        pairs: arguments of a builtin that matches a shape or a scalar.  They are alternately a code and the value to
+        which the code applies, such as STORE and a heap slot.
         """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -424,7 +425,7 @@ class _Lowering:
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
         """Append the check that the value of `var` is in `range_`.
 
-        The check compares the value with the nearest integer in the range.
+        The check is an equality: the value must equal the integer in the range that is nearest to it.
         """
         dim = var_dim(var)
         nearest: AnyDim = dim

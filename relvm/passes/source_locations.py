@@ -50,8 +50,8 @@ class Provenance:
         return after
 
     def _follow(self, module: Module) -> None:
-        """Replace the recorded trails by the trails of `module`.  The trails of parts that have not changed are
-        reused."""
+        """Record the origins in each part of `module` (see `_Trail`), in place of those recorded before.  The trails of
+        parts that have not changed are reused."""
         known, self.trails = self.trails, {}
         for function in module.functions:
             for part in _parts(function):

@@ -62,7 +62,8 @@ def _apply_head(routine: Routine) -> str:
 def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
     """Return the C code of `apply_NAME`, the function through which other C code calls a routine directly.
 
-    `apply_NAME` opens a register window for the routine.  Its code must be placed after the code of the routine.
+    `apply_NAME` allocates the registers of the routine, copies the arguments to them, and runs the routine.  In the C
+    file, its code must come after the code of the routine.
 
     Parameters
     ----------
@@ -198,8 +199,8 @@ class _Printer:
     def placed(self, statement: Statement, indent: str) -> list[str]:
         """Return the lines of a statement.
 
-        If `places` is given, the code reports the statement to the virtual machine before the statement runs, and if it
-        fails.
+        In code for debugging, where `self.places` is not None, the lines also report the statement to the virtual
+        machine: before the statement runs, and if it fails.
         """
         if self.places is None:
             return self.statement(statement, None, indent)
@@ -213,7 +214,7 @@ class _Printer:
     def last_step(self, indent: str) -> list[str]:
         """Return the line that reports the position of the jump or return at the end of a block to the virtual machine.
 
-        If `places` is None, return an empty list.
+        Return an empty list if the code is not for debugging, that is, if `self.places` is None.
         """
         return [] if self.places is None else [self.step(next(self.places), indent)]
 

@@ -136,9 +136,9 @@ class KernelBody:
     sizes: the C names of the size variables.   pointers: the C declarations of the buffers, by name.   lines: the
     printed lines.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
     branch come from the loop or branch itself.   parts: the C functions for the bodies of parallel loops, which must be
-    placed before `lines`.  They are stored as pairs of a line and its statement, or None.   used: the C names that the
-    statements use, including "self" -> their declarations, in order of first use.   own: the C names that the
-    statements declare.
+    placed before `lines`.  Each item is a line of C and the statement that it is printed from, or None.   used: a dict
+    from each C name that the statements use, including "self", to its declaration, in order of first use.   own: the C
+    names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -420,7 +420,9 @@ def _is_promoted(dtype: DType) -> bool:
 
 
 def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc warns about an expression without parentheses although C requires none, as for && inside ||.
+    """Return whether gcc would warn if an expression had no parentheses, although C does not require them.
+
+    An example is && inside ||.
 
     function: the operator of the expression.   outer: the precedence of the enclosing operator.
     """

@@ -49,8 +49,9 @@ _HEADERS = {
 class CSource:
     """The C source of a module.
 
-    kernels: the texts of the translation units with kernels.  The first one contains the function that opens the
-    library.  routines: the text of the translation unit with routines, empty if all functions are bytecode.
+    kernels: the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
+    initializes the library.
+    routines: the text of the translation unit with routines, empty if all functions are bytecode.
     """
 
     kernels: tuple[str, ...]
@@ -101,21 +102,21 @@ def parse_source(text: str) -> CSource:
 
 
 def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
-    """Return the kernels that translation unit `index` of `print_c` contains."""
+    """Return those of `kernels` that `print_c` puts in translation unit `index`."""
     return kernels[index * _UNIT_KERNELS : (index + 1) * _UNIT_KERNELS]
 
 
 def opening_unit() -> str:
-    """Return the text of a translation unit with the function that opens the library, but without kernels.
+    """Return the text of a translation unit that defines `relvm_native_open`, but no kernels.
 
-    The first unit of `print_c` contains the same function.
+    `relvm_native_open` initializes the library.  The first unit of `print_c` defines the same function.
     """
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
 
 
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """Yield the texts of the translation units with kernels.  The first one contains the function that opens the
-    library."""
+    """Yield the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
+    initializes the library."""
     for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)

@@ -40,7 +40,7 @@ class _Shape:
     """The window over two spatial axes, and the layout of an input block.
 
     The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
-    same phase read the same input elements, only for different output positions, so these elements are stored in one
+    same phase read the same input elements, but for different output positions.  These elements are stored in one
     plane.  A block has one plane for each pair of a channel of the group and a phase.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
@@ -69,8 +69,8 @@ class _Shape:
 
     @property
     def step(self) -> int:
-        """The smallest distance, in rows of the window, between two window positions of a column that read the same
-        plane."""
+        """The smallest number of rows between two window positions that are in the same column of the window and read
+        the same plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def columns(self, most: int) -> Iterator[tuple[int, int]]:

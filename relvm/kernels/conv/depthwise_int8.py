@@ -160,8 +160,8 @@ def _bring_rows(
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
     """Generate code that stores an offset in `offsets` for each word of weights.
 
-    The words of weights are multiplied by input words.  The offset is the position in the ring buffer of the first
-    input word for this word of weights.   y: the output row.
+    The offset is the position in the ring buffer of the first input word by which this word of weights is multiplied.
+    y: the output row.
     """
     for row in range(shape.sizes[0]):
         place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows

@@ -80,11 +80,11 @@ class LhsInt8:
     is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
 
-    begin(row, goes_on): generates code for a row of the left matrix, and returns a function correction(first, column).
-    This function returns the number to add to the sum of products to account for the zero points.  The sum is for
-    column `column` of the panel that begins at column `first`.  If the depth is divided into chunks, a correction is
-    added for each chunk.  It consists of a part for the chunk and, in the first chunk only, a part for the whole row.
-    `goes_on` is None or false in the first chunk.
+    begin(row, goes_on): generates the code that is needed once for row `row` of the left matrix, and returns a function
+    correction(first, column).  This function returns the correction for the zero points, a number to add to the sum of
+    products of that row and a column of the right matrix: column `column` of the panel that begins at column `first`.
+    If the depth is divided into chunks, each chunk adds its own correction, and the first one also adds the part that
+    depends on the whole row.   goes_on: whether this is not the first chunk.  None stands for False.
     """
 
     buffer: Buffer
@@ -113,8 +113,8 @@ class PackOnTheFly:
     """A right matrix that is copied panel by panel at run time.
 
     fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
-    first_column + c) to panel[r * width + c], for r < rows and c < columns.  The elements for columns <= c < width are
-    not used.
+    first_column + c) to panel[r * width + c], for r < rows and c < columns.  `width` is the panel width.  The elements
+    for columns <= c < width are not used.
     """
 
     fill: Callable[[Buffer, Local, Local, Local, Local], None]
@@ -215,11 +215,11 @@ class _PanelMatmul:
     def write(
         self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
     ) -> None:
-        """Generate the product with rows [first, first + span) of the panel.  Row `first` begins at right.flat[start].
+        """Generate the product of the left matrix and a chunk of the panel: rows [first, first + span).
 
-        If the panel is divided into chunks of rows, each chunk adds its product to partial sums in memory.   goes_on:
-        whether an earlier chunk has stored partial sums.   is_part: whether a later chunk follows, so that the result
-        is stored as partial sums.   For both conditions, None means never.
+        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks, each one adds its
+        product to partial sums in memory.   goes_on: whether an earlier chunk has stored partial sums.   is_part:
+        whether a later chunk follows, so that the sums are not final.   A condition that is None never holds.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -379,8 +379,8 @@ class _PanelMatmul:
     def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
         """Generate code for each element of `count` rows of the tile, by calling body(tile_position, sum_position).
 
-        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the index in the
-        result of the first of these rows.
+        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the row of the
+        result that corresponds to the first of the `count` rows.
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
@@ -389,8 +389,10 @@ class _PanelMatmul:
 
 
 def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from x.  The matrix begins at flat position `start` of x, and is stored row
-    by row, with `columns` columns."""
+    """Return a right matrix that is copied from x, where it is stored row by row.
+
+    It begins at flat position `start` of x, and has `columns` columns.   width: the panel width.
+    """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
@@ -404,7 +406,7 @@ def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, 
 def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
     """Return a right matrix that is copied from x, where it is stored column by column.
 
-    Its first column begins at flat position `start` of x.   depth: the length of a column.
+    Its first column begins at flat position `start` of x.   depth: the length of a column.   width: the panel width.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -429,8 +431,11 @@ def copy_run(
 
 
 def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Generate code that sets the columns of a panel from column `count` on to 0.  The results of these columns are not
-    used, but uninitialized memory can contain denormal numbers, which are slow to add."""
+    """Generate code that sets columns [count, width) of a panel to 0.   rows: the number of rows of the panel.
+
+    The results of these columns are not used, but uninitialized memory can contain denormal numbers, which are slow to
+    add.
+    """
     with (
         k.branch(count < width),
         k.loop(rows, name="p") as p,
@@ -440,7 +445,7 @@ def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, wid
 
 
 def _most_rows(rows: Scalar) -> int:
-    """Return the maximum number of rows of a tile, at least 1."""
+    """Return the maximum number of rows in a tile of a result with `rows` rows.  It is at least 1."""
     known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
 

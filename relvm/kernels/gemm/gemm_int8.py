@@ -51,10 +51,10 @@ def signs_of(left: DType, right: DType) -> Signs:
 class Zeros:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 
-    left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.  The
-    function is None if all zero points of the matrix are 0.   row_sum(row): the sum of a row of the left matrix.
-    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`.  If the panel is
-    copied in chunks of rows, this is the sum over the current chunk.
+    left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.
+    `left` or `right` is None if all zero points of that matrix are 0.   row_sum(row): the sum of a row of the left
+    matrix.   column_sum(first, column): the sum of column `column` of the panel that begins with column `first`.  If
+    the panel is copied in chunks of rows, this is the sum over the current chunk.
     """
 
     left: Callable[[Scalar], Scalar] | None

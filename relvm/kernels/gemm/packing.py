@@ -34,11 +34,12 @@ def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
 
 
 def packed_rows(name: str, b: TensorType, columns: int) -> int:
-    """Return the number of rows of a packed matrix with `columns` columns.  b: the type of the packed matrix, of rank 1
-    and known size.
+    """Return the number of rows of a packed matrix with `columns` columns.
 
-    Raises RelvmArgumentError: `columns` is not a positive integer.  RelvmShapeError: no packed matrix with this number
-    of columns has the size of `b`.
+    name: the name of the operator, for messages.   b: the type of the packed matrix, of rank 1 and known size.
+
+    Raise RelvmArgumentError if `columns` is not a positive integer, and RelvmShapeError if no packed matrix with this
+    number of columns has the size of `b`.
     """
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected an integer of at least 1", name, columns, error=RelvmArgumentError)

@@ -58,11 +58,11 @@ class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
     first: the index of the first sequence.   count: the number of sequences in the batch.   counts: the possible values
-    of `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the number of
-    all sequences, and of directions.   lengths: the lengths of all sequences, or None if all have the same number of
-    steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step, with a row for
-    each sequence.   is_only_batch: whether all sequences are in this batch.  If so, threads divide the columns of its
-    matrix products.
+    of `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the total
+    number of sequences, and the number of directions.   lengths: the lengths of all sequences, or None if all have the
+    same number of steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step,
+    with a row for each sequence.   is_only_batch: whether all sequences are in this batch.  If so, threads divide the
+    columns of its matrix products.
     """
 
     k: KernelBuilder
@@ -99,7 +99,7 @@ class SequenceBatch:
                 yield row
 
     def multiply(self, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that multiplies a matrix by columns [first, first + columns) of r.
+        """Generate code that multiplies a matrix by columns [first, first + columns) of the recurrent weights `r`.
 
         The product is stored in the same columns of `sums`.  The matrix has a row for each sequence.  Its first row
         begins at position `start` of `left`, and the distance between rows is `step` elements.

@@ -29,9 +29,9 @@ def canonicalize(module: Module) -> Module:
     y = power(x, 2)               ->   y = multiply(x, x)
 
     A rule matches an operator call and the calls that compute its arguments, which are already canonical.  A rule
-    applies only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  The
-    rounding of a power can change, because it becomes the rounding of the product.  In a local function, rules ignore
-    calls outside the function, because the function would otherwise capture more values.
+    applies only if the type of the result stays the same.  Rules preserve infinities, NaN and the sign of zero.  A
+    power that becomes a product can be rounded differently.  In a local function, rules ignore calls outside the
+    function, because the function would otherwise capture more values.
     """
     budget = budget_of(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)

@@ -169,7 +169,9 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
 
 
 class _Intervals:
-    """A set of numbered intervals over the points 0..count-1, with a fast search for intervals that overlap a query.
+    """A set of intervals over the points 0..count-1, with a fast search for intervals that overlap a query.
+
+    Each interval is identified by an integer.
 
     A search takes logarithmic time plus the time to list the results.  A segment tree finds the intervals that contain
     the start of the query.  A sorted list finds the intervals that start inside the query.
@@ -194,7 +196,7 @@ class _Intervals:
             high >>= 1
 
     def within(self, first: int, last: int) -> Iterator[int]:
-        """Yield the numbers of the intervals that overlap first..last, each once."""
+        """Yield the integer that identifies each interval that overlaps first..last, without repetition."""
         node = first + self.count
         while node:
             yield from self.tree[node]

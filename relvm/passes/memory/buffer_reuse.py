@@ -83,9 +83,9 @@ class BlockPlan:
     storages
         The storages, in the order in which they are allocated.
     place
-        A tensor -> its storage, and its offset in bytes.
+        A mapping from each tensor to its storage, and its offset in the storage in bytes.
     over
-        A tensor that is computed in place -> the variable of the tensor that it overwrites.
+        A mapping from each tensor that is computed in place to the variable of the tensor that it overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
@@ -188,8 +188,8 @@ def _slots(
 def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
-    The kernel must allow it (Kernel.in_place).  The argument must be in a slot of this block that does not escape and
-    is not used after this call.   slot_of: the slot of each tensor.   point: the point of the call.
+    The kernel must allow this for the argument (Kernel.in_place).  The argument must be in a slot of this block that
+    does not escape and is not used after this call.   slot_of: the slot of each tensor.   point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]

@@ -46,7 +46,8 @@ Value = Var | tuple[Var, int]
 class Escape(enum.IntEnum):
     """How a value escapes from a block: which references to it can exist after its last use in the block.
 
-    The members are ordered.  If a value escapes in several ways, the greatest of them is recorded.
+    A greater member restricts the reuse of the value's memory more.  If a value escapes in several ways, the greatest
+    member is recorded.
     """
 
     NONE = 0

@@ -15,8 +15,8 @@ def proven_functions(module: Module) -> set[str]:
     Such a function is only called by name and never used as a value.  Every call is proven to pass arguments of the
     right types.
 
-    The proofs rely on the types of arguments.  These types are correct, although a call of a function value can return
-    anything, because its result is checked before it is used (relvm/passes/util/unchecked_results.py).
+    The proofs rely on the types of arguments.  These types are correct.  In particular, a call of a function value can
+    return anything, but its result is checked before it is used (relvm/passes/util/unchecked_results.py).
     """
     params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
     proven = set(params)

@@ -73,8 +73,8 @@ def times(weights: Constant, factor: np.ndarray) -> Constant | None:
 def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
     """Return the result of `function` on two factors or terms, as a constant of dtype `dtype`.
 
-    Return None if the result has more elements than either operand, because both are broadcast, or if it is not finite.
-    Leading axes of size 1 are removed.
+    Return None if the result is not finite.  Also return None if both operands are broadcast, so that the result has
+    more elements than either of them.  Leading axes of size 1 are removed.
     """
     with np.errstate(all="ignore"):
         result = function(first, second).astype(dtype.numpy)
