@@ -433,11 +433,14 @@ class Builder:
         restore."""
         return Counter(self._frame().names)
 
-    def restore_names(self, names: Counter[str]) -> None:
-        """Restore the counts that `names` returned, after discarding the expressions that were emitted since then."""
+    def restore_names(self, saved: Counter[str]) -> None:
+        """Set the use counts of names to `saved`, an earlier result of the method `names`.
+
+        Call this after discarding the expressions that were emitted since then.
+        """
         counts = self._frame().names
         counts.clear()
-        counts.update(names)
+        counts.update(saved)
 
     def ret(self, value: Expr | bool | int | float) -> None:
         """End the function with the result `value`.  A Python number becomes a scalar.

@@ -230,8 +230,9 @@ def list_concat(x: ListType, *, axis: int) -> TensorType:
 
     x: a list of tensors of the same dtype and of the same rank, at least 1.   axis: the axis, in [-rank, rank).
     Result: a tensor of the same dtype and rank.
-    Raises RelvmTypeError if x is not a list of tensors or has no items, or the axis is out of range.  At run time, it
-    raises RelvmIndexError if the list is empty.  Raises RelvmShapeError if sizes along another axis differ.
+    Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
+    At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes along
+    another axis differ.
     Source: ONNX ConcatFromSequence-11.
 
     Examples:

@@ -263,9 +263,10 @@ class _Folder:
 
 
 def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
+    """Return the array by which the weights of `call` must be multiplied instead of its first argument.
 
-    Return None if there is no such factor of the weights.
+    The result of the call is then the same as if the first argument were multiplied by `factor`.  Return None if there
+    is no such array.
     """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:

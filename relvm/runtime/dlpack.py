@@ -47,7 +47,7 @@ def array_of_dlpack(value: Any) -> np.ndarray:
         if int(device[0]) in _DEVICES:
             raise BufferError(f"it is on {_DEVICES[device[0]]}; copy it to the CPU")
         if hasattr(value, "is_neg") and value.is_neg():  # a lazy negation, which PyTorch 2.13 exports without the sign
-            raise BufferError("the negation of its elements is lazy; use tensor.resolve_neg()")
+            raise BufferError("its elements are not negated yet (lazy negation); pass tensor.resolve_neg()")
         capsule = _capsule_of(value)
         tensor = _tensor_in(capsule)
         number = _NUMBERS.get((tensor.dtype.code, tensor.dtype.bits))

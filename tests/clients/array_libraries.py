@@ -114,7 +114,7 @@ def test_tensors_that_are_not_contiguous_are_copied(source: torch.Tensor, identi
 def test_lazy_negation_is_refused(identity: Any) -> None:
     source = torch.full((2, 3), 1 + 2j, dtype=torch.complex64).conj().imag
     assert source.is_neg() and np.from_dlpack(source)[0, 0] == 2  # a bug of PyTorch
-    with pytest.raises(RelvmTypeError, match=r"the negation of its elements is lazy; use tensor.resolve_neg\(\)"):
+    with pytest.raises(RelvmTypeError, match=r"not negated yet \(lazy negation\); pass tensor.resolve_neg\(\)"):
         identity(source)
     np.testing.assert_array_equal(identity(source.resolve_neg()), np.full((2, 3), -2.0))
 

@@ -151,7 +151,7 @@ class Given(Exporter):
     [
         (Exporter(np.zeros(2), device=2), "test_dlpack.Exporter .*: it is on a CUDA device; copy it to the CPU"),
         (Exporter(np.zeros(2), device=10), "it is on a ROCm device; copy it to the CPU"),
-        (Negated(np.zeros(2)), r"the negation of its elements is lazy; use tensor.resolve_neg\(\)"),
+        (Negated(np.zeros(2)), r"its elements are not negated yet \(lazy negation\); pass tensor.resolve_neg\(\)"),
         (OldExporter(np.broadcast_to(np.zeros(1), 3)), "the elements are read-only"),
         (Consumed(np.zeros(2)), "__dlpack__ did not return an unused DLPack capsule"),
         (Given(None), "__dlpack__ did not return an unused DLPack capsule"),  # type: ignore[arg-type]

@@ -177,9 +177,11 @@ def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
 
 @dataclass
 class _Found:
-    """The statements at which registers are needed and held, as found so far.
+    """The live ranges of registers that have been found so far.
 
-    numbers: the number of each statement.  The key is the statement's id(), because equal statements can occur twice.
+    numbers: maps id(statement) to the number of the statement.  The id is the key, because equal statements can occur
+    twice.   needed: maps a register to the statements at which it is live.   held: maps a register to the statements at
+    which it contains a value, even if it is not live.
     """
 
     numbers: dict[int, int]

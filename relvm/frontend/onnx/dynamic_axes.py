@@ -77,9 +77,11 @@ class SplitAxes:
 
 
 def parted(x: TensorExpr, gone: TensorExpr) -> SplitAxes:
-    """Split each axis of x into a kept axis and an axis to operate along.  The shape of x must be known.
+    """Reshape x so that each of its axes becomes two: a kept axis, and an axis to operate along.
 
-    gone: bool[rank], whether each axis is chosen for the operation.
+    The shape of x must be known.   gone: bool[rank], whether each axis is chosen for the operation.  The size of a
+    chosen axis goes to the second of the two axes, and that of any other axis to the first.  The other of the two has
+    size 1.
     """
     sizes = numbers_of(x.node, x.shape)
     kept = gone.where(1, sizes)

@@ -204,7 +204,7 @@ class _KernelTranslator(SourceReader):
     def place(self, node: ast.Subscript) -> tuple[str, tuple[kd.Operand, ...]]:
         """Return the name of the parameter and the indices of an element `x[i, j]`."""
         if not isinstance(node.value, ast.Name):
-            raise self.unsupported("an element of anything but a parameter", node)
+            raise self.unsupported("indexing a value that is not a parameter", node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return node.value.id, tuple(self.expression(part) for part in parts)
 
