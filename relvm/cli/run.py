@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     expect_writable("--trace", options.trace)
     expect_writable("--graph", options.graph)
     if options.graph and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
-        raise RelvmArgumentError("--graph requires a model, but the executable is already built")
+        raise RelvmArgumentError(f"--graph requires a model, but {options.model} is an executable, already built")
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
         options.target = "bytecode"
     executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))

@@ -106,7 +106,7 @@ def _of_executable(options: argparse.Namespace) -> str:
     given = {name: getattr(options, name) for name in ("html", "graph", "memory", "picture")}
     option = next((f"--{name}" for name, value in given.items() if value), None)
     if option:
-        raise RelvmArgumentError(f"{option} requires a model, but the executable is already built")
+        raise RelvmArgumentError(f"{option} requires a model, but {options.model} is an executable, already built")
     if options.stage not in ("bytecode", "kernels", "c"):
         raise RelvmArgumentError(f"--stage {options.stage}: an executable has only the stages bytecode, kernels and c")
     program = Executable.check(options.model, check_data=False).program

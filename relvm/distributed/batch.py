@@ -66,7 +66,7 @@ class FileBatch:
 
     @property
     def name(self) -> str:
-        """The name of the batch in error messages: the path."""
+        """The name of the batch in error messages, which is the path of its file."""
         return str(self.path)
 
 

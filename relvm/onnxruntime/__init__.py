@@ -112,7 +112,7 @@ def get_version_string() -> str:
 
 
 def get_build_info() -> str:
-    """Return the versions of relvm and of the API."""
+    """Return a text with the versions of relvm and of the onnxruntime API that it implements."""
     import relvm
 
     return f"relvm {relvm.__version__}, with the API of onnxruntime {__version__}"

@@ -181,7 +181,7 @@ def _numpy_lexsort_rows(x: np.ndarray) -> np.ndarray:
 
 
 def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate a heapsort of all rows."""
+    """Generate a heapsort that puts the rows of a matrix in lexicographic order."""
     (x,), (out,) = inputs, outputs
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
 

@@ -119,7 +119,7 @@ def test_a_graph_is_a_page_and_a_run_adds_its_times(folder: Path) -> None:
     assert '"profile":{"function":"main","seconds":' in (folder / "graph.html").read_text()
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     done = relvm("run", "m.rvm", "--input", "x=x.npy", "--graph", "graph.html", cwd=folder)
-    assert done.returncode == 1 and "--graph requires a model, but the executable is already built" in done.stderr
+    assert done.returncode == 1 and "--graph requires a model, but m.rvm is an executable, already built" in done.stderr
 
 
 def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> None:
@@ -128,14 +128,14 @@ def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> N
         (("model.relvm", "-o", "out.svg"), "--output requires --picture"),
         (("model.relvm", "--function", "main"), "--function requires --picture or --graph"),
         (("model.relvm", "--graph", "out.html", "--function", "man"), "no function man"),
-        (("m.rvm", "--graph", "out.html"), "--graph requires a model, but the executable is already built"),
+        (("m.rvm", "--graph", "out.html"), "--graph requires a model, but m.rvm is an executable, already built"),
         (("model.relvm", "--picture", "calls", "--function", "main"), "--function does not apply to --picture calls"),
         (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
         (
             ("model.relvm", "--picture", "dataflow", "-o", "out.txt"),
             "--output out.txt: expected a file name ending in one of",
         ),
-        (("m.rvm", "--picture", "dataflow"), "requires a model, but the executable is already built"),
+        (("m.rvm", "--picture", "dataflow"), "requires a model, but m.rvm is an executable, already built"),
     ]:
         done = relvm("show", *arguments, cwd=folder)
         assert done.returncode == 1 and message in done.stderr
@@ -311,7 +311,7 @@ def test_show_of_memory_with_symbolic_sizes_and_branches(folder: Path) -> None:
 def test_show_of_memory_of_an_executable_is_refused(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     done = relvm("show", "m.rvm", "--memory", cwd=folder)
-    assert done.returncode == 1 and "requires a model, but the executable is already built" in done.stderr
+    assert done.returncode == 1 and "requires a model, but m.rvm is an executable, already built" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,9 @@ class Branch:
 class CallFunction:
     """Call another function of the export.
 
-    storages: the caller's storages for the inputs, then for the outputs, of the called function.  sizes, scalars: the
-    values of its size and scalar parameters.  results: the variables for its scalar results.
+    storages: the caller's storages that become the inputs of the called function, followed by those that become its
+    outputs.   sizes, scalars: the values of its size and scalar parameters.   results: the variables for its scalar
+    results.
     """
 
     function: str

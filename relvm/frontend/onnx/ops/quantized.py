@@ -157,7 +157,7 @@ def _dequantize(node: OnnxNode) -> Expr:
     scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
     own = x.known_element_type
     if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
-        raise RelvmUnsupportedError(f"x of {own} with a scale of {scale.element_type} is not supported")
+        raise RelvmUnsupportedError(f"x of dtype {own} with a scale of dtype {scale.element_type} is not supported")
     if own.is_integer:
         result = dequantised(node, x, scale, zero)
         if not block:
