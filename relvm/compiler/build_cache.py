@@ -6,6 +6,7 @@ origin, the key would be a hash of the whole module, which takes a considerable 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import functools
@@ -115,10 +116,13 @@ def keep(place: Path, executable: Executable) -> None:
 
 @functools.cache
 def _own_sources() -> str:
-    """Return a digest of the Python sources of this installation of relvm."""
+    """Return a digest of the Python sources of this installation of relvm.
+
+    The digest depends only on the names and contents of the files, and not on how relvm was installed.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    files = sorted(_python_files(package))
-    return _recorded_digest(package, files) or _content_digest(package, files)
+    files = dict(sorted(_python_files(package)))
+    return hashlib.sha256(b"\n".join(_recorded_rows(package, files) or _rows(package, files))).hexdigest()
 
 
 def _python_files(package: str) -> Iterator[tuple[str, float]]:
@@ -133,32 +137,36 @@ def _python_files(package: str) -> Iterator[tuple[str, float]]:
                     folders.append(entry.path)
 
 
-def _recorded_digest(package: str, files: list[tuple[str, float]]) -> str | None:
-    """Return a digest of the Python files of a package, computed from the digests in the package's file RECORD.
+def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
+    """Return the rows of RECORD for Python files of a package, computed from the contents of the files.
 
-    The installer of a wheel writes the digest of each installed file to RECORD, so the files need not be read.  Return
-    None if the package was not installed from a wheel, or if a file was changed after the installation.
-    Source: the Python Packaging User Guide, Recording installed projects.
+    A row is `path,sha256=digest,bytes`.   Source: Python Packaging User Guide, Recording installed projects.
+    """
+    rows, start = [], len(os.path.dirname(package)) + 1  # os.path.relpath would be slow
+    for path in files:
+        with open(path, "rb") as file:
+            content = file.read()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+        rows.append(f"{path[start:]},sha256={digest},{len(content)}".encode())
+    return sorted(rows)
+
+
+def _recorded_rows(package: str, files: Mapping[str, float]) -> list[bytes] | None:
+    """Return the same rows as `_rows`, read from RECORD, which the installer of a wheel writes.
+
+    Return None if there is no RECORD that lists exactly these files, or if a file was changed after the installation.
+    files: the time of the last modification of each file.
     """
     folder, name = os.path.split(package)
-    prefix, own = f"{name}/".encode(), f"{name}/compiler/{os.path.basename(__file__)},".encode()
+    names = {path[len(folder) + 1 :].encode() for path in files}
     with contextlib.suppress(OSError):
         for info in os.listdir(folder):
             if not (info.startswith(f"{name}-") and info.endswith(".dist-info")):
                 continue
             with open(os.path.join(folder, info, "RECORD"), "rb") as record:
-                lines = sorted(line for line in record if line.startswith(prefix) and b".py,sha256=" in line)
                 written = os.fstat(record.fileno()).st_mtime
-            if any(line.startswith(own) for line in lines) and all(modified <= written for _, modified in files):
-                return hashlib.sha256(b"".join(lines)).hexdigest()
+                rows = {row.partition(b",")[0]: row for row in record.read().splitlines()}
+            python = {path for path in rows if path.startswith(f"{name}/".encode()) and path.endswith(b".py")}
+            if python == names and all(modified <= written for modified in files.values()):
+                return sorted(rows[path] for path in names)
     return None
-
-
-def _content_digest(package: str, files: list[tuple[str, float]]) -> str:
-    """Return a digest of the names and contents of the files of a package."""
-    digest = hashlib.sha256()
-    for path, _ in files:
-        digest.update(f" {path[len(package) :]} ".encode())
-        with open(path, "rb") as file:
-            digest.update(file.read())
-    return digest.hexdigest()

@@ -125,23 +125,25 @@ def test_the_sources_of_relvm_are_part_of_the_key() -> None:
 
 
 def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path) -> None:
-    from relvm.compiler.build_cache import _python_files, _recorded_digest
+    from relvm.compiler.build_cache import _python_files, _recorded_rows, _rows
 
     package, info = tmp_path / "relvm", tmp_path / "relvm-1.0.dist-info"
-    source, record = package / "compiler" / "build_cache.py", info / "RECORD"
-    source.parent.mkdir(parents=True)
+    (package / "compiler").mkdir(parents=True)
     info.mkdir()
-    source.write_text("")
+    source, record = package / "compiler" / "target.py", info / "RECORD"
+    source.write_text("x = 1\n")
+    (package / "__init__.py").write_text("")
 
-    def digest(*lines: str) -> str | None:
-        record.write_text("".join(f"{line}\n" for line in lines))
-        return _recorded_digest(str(package), sorted(_python_files(str(package))))
+    def recorded(*rows: bytes) -> list[bytes] | None:
+        record.write_bytes(b"".join(row + b"\r\n" for row in rows))
+        return _recorded_rows(str(package), dict(_python_files(str(package))))
 
-    own = "relvm/compiler/build_cache.py,sha256=1,0"
-    first = digest("../../bin/relvm,sha256=7,235", own)
-    assert first and first == digest(own), "scripts contain the path of the environment"
-    assert digest(own.replace("=1", "=2")) not in (first, None)
-    assert digest("_editable_relvm.py,sha256=1,0") is None
+    own = _rows(str(package), dict(_python_files(str(package))))
+    assert own[1].startswith(b"relvm/compiler/target.py,sha256=") and own[1].endswith(b",6")
+    assert recorded(b"../../bin/relvm,sha256=7,235", *own, b"relvm/__pycache__/__init__.pyc,,") == own
+    assert recorded(own[0]) is None, "RECORD does not list all files"
+    assert recorded(*own, b"relvm/removed.py,sha256=7,5") is None
+    assert recorded(b"_editable_relvm.py,sha256=7,5") is None
     later = record.stat().st_mtime + 1
     os.utime(source, (later, later))
-    assert digest(own) is None
+    assert recorded(*own) is None, "a file was changed after the installation"
