@@ -107,7 +107,7 @@ class Debugger(Displayed):
         self._within = 0  # the number of outermost frames that stop before every instruction
         self._skips_housekeeping = True
         self._in_kernels = False  # whether these frames include kernels
-        self._interrupted = False
+        self._interrupted = self._is_running = False
         self._watches_nan = False
         self._ran: list[tuple[FunctionCode, int] | None] = []  # the last instruction of each frame
 
@@ -247,7 +247,7 @@ class Debugger(Displayed):
     @property
     def is_running(self) -> bool:
         """Whether a run is in progress and not stopped."""
-        return self._run is not None and self._stop is None
+        return self._is_running
 
     def interrupt(self) -> None:
         """Stop the run before its next instruction.  Has no effect unless `is_running`.
@@ -265,7 +265,7 @@ class Debugger(Displayed):
             self._set_depth()
             self._run.give_up()
             self._interrupted = False
-        self._run = self._stop = None
+        self._run, self._stop, self._is_running = None, None, False
 
     def __enter__(self) -> Debugger:
         return self
@@ -506,16 +506,16 @@ class Debugger(Displayed):
         self._within, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
         self._interrupted = False  # an interrupt that arrived while the run was stopping had its effect
         self._set_depth()
-        self._stop = None
+        self._stop, self._is_running = None, True  # last, because an interrupt before this would be lost
         try:
             what, value = self._run.resume()
         except KeyboardInterrupt:
             self.interrupt()
             what, value = self._run.resume()
         if what == "paused":
-            self._stop = value
+            self._stop, self._is_running = value, False
             return value
-        self._run = self._stop = None
+        self._run, self._stop, self._is_running = None, None, False
         if what == "failed":
             raise value
         return Stop("end", result=value)
