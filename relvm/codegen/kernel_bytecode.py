@@ -70,8 +70,6 @@ from relvm.kernels.loop_ir import (
     statements_in,
 )
 
-_MASK = (1 << 64) - 1
-
 
 def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
     """Return the kernel bytecode of a kernel.
@@ -170,7 +168,7 @@ class _Printer:
         return Reg(kind, self.block.depth, is_mutable)
 
     def constant(self, value: bool | int | float, dtype: DType = I64) -> Reg:
-        bits = value & _MASK if type(value) is int and dtype is I64 else literal_bits(value, dtype)
+        bits = literal_bits(value, dtype)
         reg = self.constants.get(bits)
         if reg is None:
             reg = self.constants[bits] = Reg("scalar")

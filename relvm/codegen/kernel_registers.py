@@ -18,7 +18,7 @@ from relvm.kernels.loop_ir import (
     Select,
     Size,
     Statement,
-    operands_of,
+    parts_of,
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
 
@@ -165,15 +165,6 @@ def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
         case Select(_, then, orelse) if (name := extreme_of(value)) and is_local(orelse, total):
             return name, then
     raise AssertionError(f"not a reduction into {total.name}")
-
-
-def parts_of(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield an expression and all expressions inside it."""
-    waiting: list[Scalar] = [scalar]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        waiting += operands_of(part)
 
 
 def has_load(scalar: Scalar) -> bool:

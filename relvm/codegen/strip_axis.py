@@ -10,8 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from relvm.codegen.kernel_registers import has_load, parts_of
-from relvm.kernels.loop_ir import SUM_LANES, Assign, Let, Load, Local, Loop, Statement, Store, scalars_in, trip_count
+from relvm.codegen.kernel_registers import has_load
+from relvm.kernels.loop_ir import (
+    SUM_LANES,
+    Assign,
+    Let,
+    Load,
+    Local,
+    Loop,
+    Statement,
+    Store,
+    parts_of,
+    scalars_in,
+    trip_count,
+)
 
 MAX_WIDTH = 128  # maximum length of the rows in a block: a quarter of a strip
 # A SIMD loop with fewer iterations is slower than strided accesses in an outer loop.  The order of float reductions is

@@ -121,7 +121,7 @@ def _own_sources() -> str:
     The digest depends only on the names and contents of the files, and not on how relvm was installed.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    files = dict(sorted(_python_files(package)))
+    files = dict(_python_files(package))
     return hashlib.sha256(b"\n".join(_recorded_rows(package, files) or _rows(package, files))).hexdigest()
 
 

@@ -394,28 +394,35 @@ def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
     return operands(scalar) if operands else ()
 
 
+def parts_of(scalar: Scalar) -> Iterator[Scalar]:
+    """Yield an expression and all expressions inside it."""
+    waiting: list[Scalar] = [scalar]
+    while waiting:
+        part = waiting.pop()
+        yield part
+        waiting += operands_of(part)
+
+
 def scalars_in(statement: Statement) -> Iterator[Scalar]:
     """Yield every scalar that a statement reads, each before its operands.  Nested statements are not visited."""
-    waiting: list[Scalar] = []
+    scalars: list[Scalar] = []
     match statement:
         case Loop(_, start, stop, reduce=reduce):
-            waiting = [start, stop, *(local for _, local in reduce)]
+            scalars = [start, stop, *(local for _, local in reduce)]
         case Parallel(count=count):
-            waiting = [count]
+            scalars = [count]
         case IfThen(cond):
-            waiting = [cond]
+            scalars = [cond]
         case Let(_, value) | Assign(_, value):
-            waiting = [value]
+            scalars = [value]
         case Store(_, indices, value):
-            waiting = [*indices, value]
+            scalars = [*indices, value]
         case Invoke(_, args):
-            waiting = [arg.position if isinstance(arg, Address) else arg for arg in args]
+            scalars = [arg.position if isinstance(arg, Address) else arg for arg in args]
         case Fail(values=args):
-            waiting = list(args)
-    while waiting:
-        scalar = waiting.pop()
-        yield scalar
-        waiting += operands_of(scalar)
+            scalars = list(args)
+    for scalar in reversed(scalars):
+        yield from parts_of(scalar)
 
 
 def as_scalar(value, dtype: DType) -> Scalar:
