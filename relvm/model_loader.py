@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvm.compiler import build_cache
+from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmFormatError, expect_type
 from relvm.frontend.model_origin import onnx_origin
@@ -90,20 +91,22 @@ def build_onnx(
 
     is_cached = (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims)
     if not is_cached or weights is not None or not isinstance(model, str | os.PathLike | bytes):
-        return built(imported(model), exec_mode, progress)
+        with no_garbage_collection():
+            return built(imported(model), exec_mode, progress)
     source = read_source(model)
     place = source.place
     if source.digest:
         origin = onnx_origin(source.digest, dims, inputs, outputs)
-        file = build_cache.auto_place(origin, (("source", place),), target, None, fused=fused)
-        executable = build_cache.cached_executable(file)
+        cache_file = build_cache.auto_place(origin, (("source", place),), target, None, fused=fused)
+        executable = build_cache.cached_executable(cache_file)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, compiled, file)
+                compile_in_background(executable, compiled, cache_file)
             return executable
-    module = imported(source)
-    del source  # the build does not need the bytes of the file
-    return built(module, exec_mode, progress)
+    with no_garbage_collection():  # it would also take a sixth of the time to import the compiler
+        module = imported(source)
+        del source  # the build does not need the bytes of the file
+        return built(module, exec_mode, progress)
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
