@@ -195,7 +195,7 @@ class Builder:
         frame = self._frame()
         expect_type("emit", expr, Expr, "an expression")
         typed = self._typed(expr, name)
-        var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type, origins=self._origins())
+        var = Var(self._unique(name or _default_name(typed), name is None), type=typed.type, origins=self._origins())
         frame.bindings.append(Binding(var, typed))
         return var
 
@@ -393,7 +393,10 @@ class Builder:
         return self._bind_functions((Binding(function.var, value),))[0]
 
     def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
-        """Bind local functions.  Each is given as a tuple of variable, name, parameters, result type and body."""
+        """Bind local functions to their variables.  Return the variables.
+
+        functions: for each function, a tuple of its variable, name, parameters, result type and body.
+        """
         bindings = []
         for var, name, params, result_type, body in functions:
             variables, block = self._function_block(params, body)
@@ -401,7 +404,7 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """Return the parameter variables of a local function, and the block that `body` emits for them."""
+        """Create the parameters of a local function, and call `body` to emit its block.  Return both."""
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:
@@ -413,9 +416,10 @@ class Builder:
         return variables, block
 
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
-        """Infer the types of local functions and emit their bindings.  Return their variables.
+        """Infer the types of local functions, and emit their bindings.  Return their variables.
 
-        An inferred result type is not stored as the declared result type, so that a later inference can change it.
+        A result type that is inferred here is not stored as a declared type, because a later inference may have to
+        change it.
         """
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
         made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
@@ -429,8 +433,10 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return a copy of the use counts of variable names in the current function, which `restore_names` can
-        restore."""
+        """Return a copy of the counts of used variable names in the current function.
+
+        `restore_names` can restore these counts.
+        """
         return Counter(self._frame().names)
 
     def restore_names(self, saved: Counter[str]) -> None:
@@ -523,18 +529,19 @@ class Builder:
         result = self._typed(frame.result)
         return Block(tuple(frame.bindings), result, type=result.type)
 
-    def _unique(self, name: str, numbered: bool) -> str:
-        """Return an unused name: `name` itself, or `name_1`, `name_2`...  If `numbered`, always append a number."""
+    def _unique(self, name: str, always_number: bool) -> str:
+        """Return an unused variable name: `name`, or `name_1`, `name_2` and so on.  If `always_number` is set, never
+        return `name` itself."""
         if name == "_":
             return name
         names = self._frames[-1].names
         names[name] += 1
-        count = names[name] - (not numbered)
+        count = names[name] - (not always_number)
         return self._unique(f"{name}_{count}", False) if count else name
 
 
-def _numbered(expr: Expr) -> str:
-    """Return the default name of a variable bound to `expr`.  The caller appends a number."""
+def _default_name(expr: Expr) -> str:
+    """Return the default name for a variable that is bound to `expr`.  The caller appends a number."""
     match expr:
         case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
             return "_"

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 Attributes = tuple[tuple[str, Any], ...]  # (name, hashable value) in declaration order, including defaults
 
 
-def _typed(default: Type | None = None):
+def _type_field(default: Type | None = None):
     return field(default=default, kw_only=True, metadata={"derived": True})
 
 
-def _origins():
+def _origins_field():
     """Return a dataclass field for the origins of an expression: a tuple of source locations."""
     return field(default=(), kw_only=True, metadata={"derived": True})
 
 
-def _origin():
+def _origin_field():
     """Return a dataclass field for one origin: a source location.
 
     An origin is `file:line:column` for source code, the name of a node for an imported model, or "" if it is unknown.
@@ -140,20 +140,21 @@ class Var(Expr):
     """
 
     name: str
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
     @property
     def origin(self) -> str:
         """The variable's own source location, or "" if it is unknown."""
         return self.origins[0] if self.origins else ""
 
-    def part(self, what: str, type_: Type) -> Var:
-        """Return a new variable of type `type_` for an intermediate result of this variable's computation.
+    def intermediate(self, suffix: str, type_: Type) -> Var:
+        """Return a new variable of type `type_`, for an intermediate result in the computation of this variable.
 
-        Its name is the name of this variable, followed by `_` and `what`.  It has the origins of this variable.
+        The new variable has the origins of this variable.  Its name is that of this variable, followed by `_` and
+        `suffix`.
         """
-        return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
+        return Var(f"{self.name}_{suffix}", type=type_, origins=self.origins)
 
 
 @node
@@ -161,7 +162,7 @@ class FunctionRef(Expr):
     """A reference to a function of the module, by name."""
 
     name: str
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -169,7 +170,7 @@ class PackedRef(Expr):
     """A reference to a packed function, by name, used as a value."""
 
     name: str
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -181,7 +182,7 @@ class Constant(Expr):
     """
 
     value: np.ndarray
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", TensorType(dtype_of(self.value.dtype), self.value.shape))
@@ -193,7 +194,7 @@ class Prim(Expr):
 
     value: bool | int | float
     dtype: DType
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
@@ -206,7 +207,7 @@ class DimValue(Expr):
     """The value of a dimension, which is constant or symbolic, as an i64 scalar."""
 
     dim: AnyDim
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", PrimType(I64, self.dim))
@@ -217,7 +218,7 @@ class String(Expr):
     """A string constant.   value: the string."""
 
     value: str
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -225,14 +226,14 @@ class DTypeValue(Expr):
     """A dtype constant.   value: the dtype."""
 
     value: DType
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
 class Null(Expr):
     """The null value."""
 
-    type: Type = _typed(OptionalType(None))
+    type: Type = _type_field(OptionalType(None))
 
 
 @node
@@ -240,7 +241,7 @@ class Shape(Expr):
     """A shape value: a list of dimensions.   dims: the dimensions, which are constant or symbolic."""
 
     dims: tuple[AnyDim, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", ShapeType(self.dims))
@@ -251,7 +252,7 @@ class Tuple(Expr):
     """A tuple. fields: the expressions of its items."""
 
     fields: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -260,7 +261,7 @@ class TupleItem(Expr):
 
     tuple: Expr
     index: int
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -273,7 +274,7 @@ class If(Expr):
     cond: Expr
     then: Expr
     orelse: Expr
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -282,7 +283,7 @@ class Call(Expr):
 
     callee: Expr
     args: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -295,20 +296,21 @@ class OpCall(Expr):
     op: Operator
     args: tuple[Expr, ...]
     attributes: Attributes = ()
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
 
 @node
 class Fused(Expr):
-    """A group of operators that becomes one kernel.  The pass fuse_ops creates it, and lower_to_kernels replaces it.
+    """A group of operators that one kernel will compute.  The pass fuse_ops creates it, and lower_to_kernels replaces
+    it.
 
     body: a block of operator calls without side effects.  They can use variables from outside the block.  The result is
     a variable that the block binds, or a tuple of such variables.
     """
 
     body: Block
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -321,7 +323,7 @@ class PrimCall(Expr):
 
     function: str
     args: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -335,7 +337,7 @@ class PackedCall(Expr):
     name: str
     args: tuple[Expr, ...]
     pure: bool = False
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -348,8 +350,8 @@ class KernelCall(Expr):
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
 
 @node
@@ -362,7 +364,7 @@ class KernelRun(Expr):
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type = _typed(VOID)
+    type: Type = _type_field(VOID)
     names: tuple[str, ...] = field(default=(), kw_only=True, metadata={"derived": True})
 
 
@@ -375,7 +377,7 @@ class BuiltinCall(Expr):
 
     name: str
     args: tuple[Expr, ...]
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -383,7 +385,7 @@ class Kill(Expr):
     """The release of the value of `var`, which is not used afterwards (stage PLANNED).  A Kill has no result."""
 
     var: Expr
-    type: Type = _typed(VOID)
+    type: Type = _type_field(VOID)
 
 
 @node
@@ -420,8 +422,8 @@ class Block(Expr):
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
-    type: Type = _typed()
-    origin: str = _origin()
+    type: Type = _type_field()
+    origin: str = _origin_field()
 
 
 @node
@@ -446,8 +448,8 @@ class Function(Expr):
     attributes: Attributes = ()
     private: bool = False
     claims_pure: bool = field(default=False, metadata={"derived": True})
-    type: Type = _typed()
-    origin: str = _origin()
+    type: Type = _type_field()
+    origin: str = _origin_field()
 
     @property
     def block(self) -> Block:
@@ -472,9 +474,9 @@ class Function(Expr):
 class Module(Node):
     """A module: named functions and kernels.
 
-    kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program defines.  From
-    then on, they are the kernels that lowering generated.  attributes: the attributes of the module, such as the source
-    file.
+    kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program itself defines.
+    From stage LOWERED on, they are the kernels that lowering generated.  attributes: the attributes of the module, such
+    as the source file.
     """
 
     functions: tuple[Function, ...]
@@ -491,8 +493,10 @@ class Module(Node):
         return [function.name for function in self.functions]
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        """Return a copy of this module with other functions, or this module itself if the functions are the same
-        objects."""
+        """Return a copy of this module with `functions` as its functions.
+
+        If these are the module's own function objects, return the module itself.
+        """
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
 

@@ -74,8 +74,8 @@ def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
     return True
 
 
-def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a NumPy function: convert its operands to float64, and suppress its warnings."""
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a NumPy function so that it converts its operands to float64 and emits no warnings."""
     return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
 
 
@@ -105,14 +105,14 @@ _PYTHON = {
     "bool": bool,
 }
 _FLOATS = {
-    "add": _quiet(np.add),
-    "sub": _quiet(np.subtract),
-    "mul": _quiet(np.multiply),
-    "div": _quiet(np.divide),
-    "floordiv": _quiet(np.floor_divide),
-    "mod": _quiet(np.remainder),
-    "min": _quiet(np.minimum),
-    "max": _quiet(np.maximum),
+    "add": _without_warnings(np.add),
+    "sub": _without_warnings(np.subtract),
+    "mul": _without_warnings(np.multiply),
+    "div": _without_warnings(np.divide),
+    "floordiv": _without_warnings(np.floor_divide),
+    "mod": _without_warnings(np.remainder),
+    "min": _without_warnings(np.minimum),
+    "max": _without_warnings(np.maximum),
 }
 
 

@@ -27,10 +27,10 @@ _WIDEST = 128  # bits of a constant
 
 @dataclass(frozen=True, eq=False)
 class DimVar:
-    """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
+    """A dimension variable: a named unknown size, compared by identity.  `dim_var` creates it.
 
     signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
-    other variable is at least 0.  serial: the number of variables created before this one.
+    other variable is at least 0.   serial: the number of variables created before this one.
     """
 
     name: str
@@ -38,34 +38,33 @@ class DimVar:
     serial: int = field(default_factory=lambda: next(_serial), repr=False)
 
     @property
-    def order(self) -> tuple:
-        """The key by which the canonical form sorts variables: by name, then by order of creation."""
+    def sort_key(self) -> tuple:
+        """The key by which terms are sorted in the canonical form: the name, then the order of creation."""
         return (0, self.name, self.serial)
 
 
 @cached_hash
 @dataclass(frozen=True)
 class DimOp:
-    """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify
-    further."""
+    """The floordiv, mod, min or max of two dimensions, `function(left, right)`, in simplest form."""
 
     function: str
     left: AnyDim
     right: AnyDim
 
     @cached_property
-    def order(self) -> tuple:
+    def sort_key(self) -> tuple:
         return (1, self.function, _order(self.left), _order(self.right))
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth of DimOps: 1 if the operands contain none."""
+        """The nesting depth of DimOps: 1 if `left` and `right` contain no DimOp."""
         return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
 
     @cached_property
-    def size(self) -> int:
+    def node_count(self) -> int:
         """The number of variables, constants and operators in the expression.  Each occurrence counts."""
-        return 1 + dim_size(self.left) + dim_size(self.right)
+        return 1 + node_count(self.left) + node_count(self.right)
 
 
 Atom = DimVar | DimOp
@@ -77,7 +76,7 @@ Monomial = tuple[Atom, ...]  # a product of atoms, sorted; the power k of an ato
 class Dim:
     """A symbolic dimension: a sorted sum of terms `coefficient * monomial`.  A constant dimension is an int instead.
 
-    Made by `dim_var` and by arithmetic on dimensions.
+    `dim_var` and arithmetic on dimensions create it.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -149,7 +148,7 @@ def known_sizes(dims: Collection[AnyDim]) -> tuple[int, ...] | None:
 
 
 def as_var(dim: AnyDim) -> DimVar | None:
-    """Return the variable if `dim` is a plain variable, otherwise None."""
+    """Return the variable if `dim` is a single variable, otherwise None."""
     match dim:
         case Dim(terms=(((DimVar() as var,), 1),)):
             return var
@@ -162,7 +161,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     Parameters
     ----------
     function
-        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def). floordiv and mod round toward minus
+        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def).  floordiv and mod round toward minus
         infinity.
 
     Raises
@@ -170,7 +169,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result exceeds a limit on the nesting of operators, on its size (`dim_size`), or on the bits of constants.
+        The result exceeds a limit on the nesting of operators, on its `node_count`, or on the bits of constants.
     """
     match function:
         case "add":
@@ -205,11 +204,14 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
     return rest if isinstance(rest, int) else None
 
 
-def is_natural(dim: AnyDim) -> bool:
-    """Return whether a simple rule proves that `dim` is never negative.  The result False proves nothing."""
+def is_never_negative(dim: AnyDim) -> bool:
+    """Return whether a simple rule proves that `dim` is never negative.
+
+    If the result is False, `dim` may still never be negative.
+    """
     if isinstance(dim, int):
         return dim >= 0
-    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
+    return all(coefficient > 0 and all(map(_is_never_negative_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
@@ -269,7 +271,7 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
                 yield from dim_vars(atom.right)
 
 
-def dim_size(dim: AnyDim) -> int:
+def node_count(dim: AnyDim) -> int:
     """Return the number of variables, constants and operators in `dim`.  Each occurrence counts."""
     if isinstance(dim, int):
         return 1
@@ -278,7 +280,7 @@ def dim_size(dim: AnyDim) -> int:
         total += len(monomial) or 1
         for atom in monomial:
             if isinstance(atom, DimOp):
-                total += atom.size - 1
+                total += atom.node_count - 1
     return total
 
 
@@ -333,21 +335,21 @@ def _terms(dim: AnyDim) -> dict[Monomial, int]:
 def _make(terms: Mapping[Monomial, int]) -> AnyDim:
     kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
     for coefficient in kept.values():
-        _expect_narrow(coefficient)
+        _expect_narrow_constant(coefficient)
     if not kept:
         return 0
     if set(kept) == {()}:
         return kept[()]
     ordered = list(kept.items())
     if len(ordered) > 1:  # constants come last, so that `n + 1` is printed as usual
-        ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
+        ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.sort_key for atom in term[0]]))
     made = Dim(tuple(ordered))
-    _expect_small(dim_size(made))
+    _expect_small_dim(node_count(made))
     return made
 
 
-def _expect_narrow(constant: int) -> int:
-    """Return `constant`.  Raise RelvmUnsupportedError if it has more than 128 bits."""
+def _expect_narrow_constant(constant: int) -> int:
+    """Raise RelvmUnsupportedError if `constant` has more than 128 bits.  Otherwise return it."""
     if constant.bit_length() > _WIDEST:
         raise RelvmUnsupportedError(
             f"a dimension contains a constant of {constant.bit_length()} bits; expected at most {_WIDEST}"
@@ -355,8 +357,8 @@ def _expect_narrow(constant: int) -> int:
     return constant
 
 
-def _expect_small(size: int) -> None:
-    """Raise RelvmUnsupportedError if `size`, the size of a dimension (see `dim_size`), exceeds `_LARGEST`."""
+def _expect_small_dim(size: int) -> None:
+    """Raise RelvmUnsupportedError if `size`, the `node_count` of a dimension, exceeds `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
@@ -367,12 +369,12 @@ def _expect_small(size: int) -> None:
 def _order(dim: AnyDim) -> tuple:
     if isinstance(dim, int):
         return (0, dim)
-    return (1, tuple((tuple(atom.order for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
+    return (1, tuple((tuple(atom.sort_key for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
 
 
 def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return _expect_narrow(left + sign * right)
+        return _expect_narrow_constant(left + sign * right)
     if right == 0:
         return left
     if left == 0 and sign == 1:
@@ -385,7 +387,7 @@ def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
 
 def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return _expect_narrow(left * right)
+        return _expect_narrow_constant(left * right)
     if left == 1:
         return right
     if right == 1:
@@ -399,7 +401,7 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
         )
     for first, a in firsts.items():
         for second, b in seconds.items():
-            monomial = tuple(sorted(first + second, key=lambda atom: atom.order))
+            monomial = tuple(sorted(first + second, key=lambda atom: atom.sort_key))
             terms[monomial] = terms.get(monomial, 0) + a * b
     return _make(terms)
 
@@ -443,7 +445,7 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     for low, high in ((left, right), (right, left)):
-        if is_natural(_combine(high, low, -1)):
+        if is_never_negative(_combine(high, low, -1)):
             return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
     return _operator(function, first, second)
@@ -464,10 +466,10 @@ def _operators_of(dim: AnyDim) -> Iterator[DimOp]:
         yield from (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimOp))
 
 
-def _is_natural_atom(atom: Atom) -> bool:
+def _is_never_negative_atom(atom: Atom) -> bool:
     if isinstance(atom, DimVar):
         return not atom.signed
-    left, right = is_natural(atom.left), is_natural(atom.right)
+    left, right = is_never_negative(atom.left), is_never_negative(atom.right)
     match atom.function:
         case "max":
             return left or right

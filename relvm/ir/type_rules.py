@@ -89,8 +89,8 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
     return counted
 
 
-def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.  what: a name for the two sizes, for
+def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None:
+    """Check that two sizes are equal for every value of the dimension variables.   name: what the sizes are, for
     messages.
 
     Raises
@@ -102,7 +102,7 @@ def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None
     if apart == 0:
         return
     hint = "" if apart is not None else ", which cannot be proven equal; use match_cast on one of them"
-    error = RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
+    error = RelvmShapeError(f"{op}: {name}: {format_dim(first)} and {format_dim(second)}{hint}")
     error.unproven = (first, second) if apart is None else None
     raise error
 

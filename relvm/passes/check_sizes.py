@@ -11,12 +11,19 @@ from relvm.errors import RelvmError, RelvmShapeError, located
 from relvm.ir.expr import Binding, Block, Expr, Function, MatchCast, OpCall, Shape, Var
 from relvm.ir.node import Node, children
 from relvm.ir.operator import SizeClaim, shape_claims
-from relvm.ir.relate_sizes import check_of, claim_of, has_dims, relate, replace_one_of, with_dims
+from relvm.ir.relate_sizes import (
+    checked_claim,
+    find_replacement,
+    has_dims,
+    infer_with_replacements,
+    make_claim_check,
+    with_dims,
+)
 from relvm.ir.symbolic import AnyDim, DimVar, dim_op
 from relvm.ir.types import ShapeType, TensorType, Type, type_vars
-from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Builtin
 from relvm.passes.pass_manager import function_pass
 from relvm.passes.util.match_casts import in_binding_order
@@ -41,7 +48,7 @@ def check_sizes(function: Function) -> Function:
     A call with an argument of unknown rank or dtype is unchanged.  So is an operator on unnamed dimensions that is
     lowered to a builtin, because the builtin checks the sizes itself.
     """
-    return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
+    return map_blocks(_Checker(function.name, declared_ranges(function)).block, function)
 
 
 class _Checker:
@@ -67,7 +74,7 @@ class _Checker:
         before = len(self.added)
         for binding in block.bindings:
             value = self.value(binding.value)
-            if (claim := claim_of(value)) and not self.is_needed(claim):
+            if (claim := checked_claim(value)) and not self.is_needed(claim):
                 continue
             if isinstance(value, OpCall) and isinstance(binding, Binding):
                 try:
@@ -92,7 +99,7 @@ class _Checker:
         outer = self.checked
         if isinstance(value, Function):  # a local function can be called where these checks have not run
             self.checked = set()
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.checked = outer
         return value
 
@@ -143,7 +150,9 @@ class _Checker:
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
         self.new_dims |= new
-        related, result = relate(call.op, [types[arg] for arg in call.args], call.attributes, self.replacement)
+        related, result = infer_with_replacements(
+            call.op, [types[arg] for arg in call.args], call.attributes, self.replacement
+        )
         types = dict(zip(call.args, related, strict=True))
         casts: dict[Expr, MatchCast] = {}
         for i, arg in enumerate(call.args):
@@ -169,12 +178,12 @@ class _Checker:
 
         Variables that this pass created are replaced in preference to variables of the program.
         """
-        return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
+        return find_replacement(self.new_dims, first, second) or find_replacement(None, first, second)
 
     def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
         """Append the run-time check of a claim to `bindings` if the claim must be checked."""
         if self.is_needed(claim):
-            bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
+            bindings.append(make_claim_check(claim, f"{self.name}: {claim.message}", origins))
 
     def is_needed(self, claim: SizeClaim) -> bool:
         """Return whether a claim must be checked, and record it as checked.

@@ -30,7 +30,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
-from relvm.ir.relate_sizes import claim_of
+from relvm.ir.relate_sizes import checked_claim
 from relvm.ir.scalar_ops import evaluate_row, find_row
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.ir.types import OBJECT, ShapeType, TensorType
@@ -126,7 +126,7 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
         case OpCall() if folded := _evaluate_once(value, made):
             known[binding.var] = folded
             return []
-        case BuiltinCall() if (claim := claim_of(value)) and claim.holds():
+        case BuiltinCall() if (claim := checked_claim(value)) and claim.truth_value():
             return []
         case PrimCall() if scalar := _evaluate_scalar(value):
             known[binding.var] = scalar

@@ -31,7 +31,7 @@ from relvm.ir.expr import (
 from relvm.ir.type_inference import is_impure_call
 from relvm.ir.types import FuncType
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import function_pass
 from relvm.passes.source_locations import take_over
 from relvm.tables import BUILTINS
@@ -97,7 +97,7 @@ class _Eliminator:
         outer = self.values
         if isinstance(value, Function):
             self.values = {}
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.values = outer
         return value
 

@@ -6,7 +6,7 @@ from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, Match
 from relvm.ir.node import Node, children, walk
 from relvm.ir.type_inference import is_impure_call, may_fail
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_value
+from relvm.ir.visitor import group_functions, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
 
 
@@ -45,7 +45,7 @@ def _block(block: Block, used: set[Var]) -> Block:
     """
     _use(block.result, used)
     kept: list[Binding | MatchCast] = []
-    for run in reversed(list(function_runs(block.bindings))):
+    for run in reversed(list(group_functions(block.bindings))):
         kept.extend(reversed(_run(run, used)))
     kept.reverse()
     return with_bindings(block, kept)

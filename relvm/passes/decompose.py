@@ -58,7 +58,7 @@ def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding
     for arg in expr.args:
         if isinstance(arg, OpCall) and arg not in done:
             value = _flat(arg, whole, done, bindings)
-            part = whole.part(value.op.name, value.type) if isinstance(value, OpCall) else None
+            part = whole.intermediate(value.op.name, value.type) if isinstance(value, OpCall) else None
             var = part or replace(whole, type=value.type)
             bindings.append(Binding(var, value))
             done[arg] = var

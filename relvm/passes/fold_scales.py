@@ -11,7 +11,7 @@ from relvm import ops
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, walk
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, use_counts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, use_counts, with_bindings, with_value
 from relvm.kernels.lowering_rules import DataMovement, Pointwise, Reinterpret
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.source_locations import take_over
@@ -105,7 +105,7 @@ class _Folder:
 
         If folding makes the variable of the call redundant, the call is not stored.
         """
-        value = map_parts(self.atom, self.block, binding.value)
+        value = map_atoms_and_blocks(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
         self.values[binding.var] = self.with_scaled_input(value)

@@ -52,7 +52,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
         args = []
         for arg in found.args:
             if isinstance(arg, OpCall):
-                bindings.append(Binding(binding.var.part(arg.op.name, arg.type), arg))
+                bindings.append(Binding(binding.var.intermediate(arg.op.name, arg.type), arg))
                 arg = bindings[-1].var
             args.append(arg)
         origins = tuple(origin for var in match.taken if isinstance(var, Var) for origin in var.origins)

@@ -25,7 +25,7 @@ from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, DimVar, dim_var
 from relvm.ir.types import is_proven, substitute_dims
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import fresh_copy, inner_blocks, map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.match_casts import in_binding_order
 
@@ -140,7 +140,7 @@ class _Inliner:
             dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
             own = [dim for dim in dims if dim not in self.known]
             self.known.update(own)
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         if isinstance(value, Function) and binding.var in self.called_once:
             self.locals[binding.var] = value, own
             return

@@ -27,7 +27,7 @@ from relvm.ir.node import Node, children, walk
 from relvm.ir.symbolic import DimVar, dim_vars, var_dim
 from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import are_functions, free_vars, function_runs, substitute
+from relvm.ir.visitor import are_functions, free_vars, group_functions, substitute
 from relvm.passes.pass_manager import module_pass
 
 
@@ -97,7 +97,7 @@ class _Lifter:
         """
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
-        for run in function_runs(block.bindings):
+        for run in group_functions(block.bindings):
             if are_functions(run):
                 known = self.functions(run, owner, known, dims)
                 references = self.references(known)

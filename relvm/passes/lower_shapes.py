@@ -50,7 +50,7 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
-from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import module_pass
 from relvm.passes.util.call_analysis import proven_functions
@@ -105,7 +105,7 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
             lowering.bind(where, param.type, param, scope)
         else:
             lowering.check(where, param.type, param, OBJECT, scope)
-    for var, range_ in stated_ranges(function).items():
+    for var, range_ in declared_ranges(function).items():
         lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
     body = lowering.without_unread(lowering.block(function.block, scope, is_tail=True))

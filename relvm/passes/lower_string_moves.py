@@ -56,7 +56,7 @@ def _compared(binding: Binding, call: OpCall) -> list[Binding]:
     same = ops.string_equal(*call.args)
     if call.op is ops.equal:
         return [replace(binding, value=same)]
-    var = binding.var.part("equal", same.type)
+    var = binding.var.intermediate("equal", same.type)
     return [Binding(var, same), replace(binding, value=ops.logical_not(var))]
 
 

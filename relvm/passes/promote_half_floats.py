@@ -82,7 +82,7 @@ def _widened(binding: Binding, call: OpCall, known: _Known) -> list[Binding]:
         case TupleType(fields) if any(map(_narrow, fields)) and isinstance(result.type, TupleType):
             return [*bindings, *_rounded_fields(binding, result, fields, result.type.fields)]
         case type_ if narrow := _narrow(type_):
-            wide = binding.var.part("wide", result.type)
+            wide = binding.var.intermediate("wide", result.type)
             known.computed[binding.var] = wide
             rounded = ops.cast(wide, to=narrow.name)
             return [*bindings, Binding(wide, result), replace(binding, value=rounded)]
@@ -99,14 +99,14 @@ def _rounded_fields(
     result: the call with f32 arguments.   fields, wider: the item types of the original tuple and of `result`.
     """
     var = binding.var
-    whole = var.part("wide", result.type)
+    whole = var.intermediate("wide", result.type)
     bindings, items = [Binding(whole, result)], []
     for i, (field, wide) in enumerate(zip(fields, wider, strict=True)):
-        items.append(var.part(f"{i}_wide" if _narrow(field) else str(i), wide))
+        items.append(var.intermediate(f"{i}_wide" if _narrow(field) else str(i), wide))
         bindings.append(Binding(items[-1], TupleItem(whole, i, type=wide)))
         if narrow := _narrow(field):
             rounded = ops.cast(items[-1], to=narrow.name)
-            items[-1] = var.part(str(i), rounded.type)
+            items[-1] = var.intermediate(str(i), rounded.type)
             bindings.append(Binding(items[-1], rounded))
     return [*bindings, replace(binding, value=Tuple(tuple(items), type=TupleType(tuple(i.type for i in items))))]
 

@@ -148,7 +148,7 @@ def test_types_made_by_hand_are_limited_too(wrap) -> None:
     with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"a type (has|nests)"):
         for _ in range(200):
             type_ = wrap(type_)
-    assert type_.depth <= 100 and type_.parts <= 20_000
+    assert type_.depth <= 100 and type_.node_count <= 20_000
 
 
 # ---- models ----

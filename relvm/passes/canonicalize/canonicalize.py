@@ -7,7 +7,7 @@ from dataclasses import replace
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Pointwise
 from relvm.ops.folding import FoldingBudget
 from relvm.passes.canonicalize import elementwise_rules, movement_rules
@@ -76,7 +76,7 @@ class _Canonicalizer:
         outer = self.definitions
         if isinstance(value, Function):
             self.definitions = {}
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.definitions = outer
         return value
 
@@ -110,7 +110,7 @@ class _Canonicalizer:
         value = self.simplest(replace(expr, args=args), whole, bindings)
         if not isinstance(value, OpCall):
             return value
-        var = whole.part(value.op.name, value.type)
+        var = whole.intermediate(value.op.name, value.type)
         bindings.append(Binding(var, value))
         self.definitions[var] = value
         return var

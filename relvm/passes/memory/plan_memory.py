@@ -26,7 +26,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.symbolic import DimVar, known_size, product
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
-from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
 from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, tensors_made
@@ -53,7 +53,7 @@ def plan_memory(module: Module) -> Module:
 
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
-    planner = _Planner(kernels, stated_ranges(function))
+    planner = _Planner(kernels, declared_ranges(function))
     return replace(function, body=planner.block(function.block, ChainMap()))
 
 
@@ -69,7 +69,7 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     """
     kernels = dict(module.kernels)
     for function in module.functions:
-        yield from _plans(function.name, function.block, ChainMap(), kernels, stated_ranges(function))
+        yield from _plans(function.name, function.block, ChainMap(), kernels, declared_ranges(function))
 
 
 def _plans(
@@ -151,6 +151,6 @@ class _Placing:
         size: tuple[Expr, ...] = (Shape(shape), prim(0), DTypeValue(dtype))
         if product((*shape, dtype.size_bytes)) != storage.size_bytes:
             size = (prim(known_size(storage.size_bytes)), prim(0), DTypeValue(U8))
-        var = Var("arena", type=OBJECT) if storage.is_arena else first.part("storage", OBJECT)
+        var = Var("arena", type=OBJECT) if storage.is_arena else first.intermediate("storage", OBJECT)
         self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
         return var
