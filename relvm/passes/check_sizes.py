@@ -1,5 +1,4 @@
-"""Insertion of run-time checks for relations between sizes.  Kernels rely on these relations, but types do not prove
-them."""
+"""Insertion of run-time checks for relations between sizes that kernels rely on and types do not prove."""
 
 from __future__ import annotations
 
@@ -74,7 +73,7 @@ class _Checker:
         before = len(self.added)
         for binding in block.bindings:
             value = self.value(binding.value)
-            if (claim := checked_claim(value)) and not self.is_needed(claim):
+            if (claim := checked_claim(value)) and not self.record_check(claim):
                 continue
             if isinstance(value, OpCall) and isinstance(binding, Binding):
                 try:
@@ -109,7 +108,10 @@ class _Checker:
         return expr
 
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
-        """Append the checks that an operator call needs to `bindings`.  Return the binding of the call."""
+        """Append the run-time checks that the operator call `call` needs to `bindings`.
+
+        binding: the binding of the call.  Return its new form, with the rewritten call.
+        """
         types = tuple(with_dims(arg.type) for arg in call.args)
         if not all(map(has_dims, types)):
             return with_value(binding, call)
@@ -118,21 +120,24 @@ class _Checker:
             if is_unnamed:
                 return with_value(binding, call)
         elif is_unnamed or call is not binding.value:
-            call = self.named(call, bindings)
-            binding = self.retyped(binding, call)
+            call = self.name_dims(call, bindings)
+            binding = self.with_inferred_type(binding, call)
         types = tuple(arg.type for arg in call.args)
         for claim in call.op.claims(types, call.attributes):
-            self.check(claim, binding.var.origins, bindings)
+            self.check_claim(claim, binding.var.origins, bindings)
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append checks to `bindings` that no shape in `value` has a negative dimension.   value: the value of a
-        binding."""
+        """Append run-time checks to `bindings` that no shape in `value`, the value of a binding, has a negative
+        dimension.
+
+        origins: the source locations of the checks.
+        """
         for shape in _shapes(value):
             for claim in shape_claims(shape.dims):
-                self.check(claim, origins, bindings)
+                self.check_claim(claim, origins, bindings)
 
-    def retyped(self, binding: Binding, call: OpCall) -> Binding:
+    def with_inferred_type(self, binding: Binding, call: OpCall) -> Binding:
         if call.type == binding.var.type:
             return binding
         var = replace(binding.var, type=call.type)
@@ -143,21 +148,23 @@ class _Checker:
         self.renamed[old] = new
         self.added.append(old)
 
-    def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
-        """Append match_casts that give every dimension of the arguments a variable.  Return the call with the results
-        of the match_casts as arguments."""
+    def name_dims(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
+        """Give each unnamed dimension of the arguments of `call` a variable.  Return the call with the new arguments.
+
+        The match_casts that bind the variables are appended to `bindings`.  Their results are the new arguments.
+        """
         args = tuple(dict.fromkeys(call.args))
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
         self.new_dims |= new
         related, result = infer_with_replacements(
-            call.op, [types[arg] for arg in call.args], call.attributes, self.replacement
+            call.op, [types[arg] for arg in call.args], call.attributes, self.choose_replacement
         )
         types = dict(zip(call.args, related, strict=True))
         casts: dict[Expr, MatchCast] = {}
         for i, arg in enumerate(call.args):
             if types[arg] != arg.type and arg not in casts:
-                where = f"{self.name}: {call.op}: argument {_parameter(call, i)}"
+                where = f"{self.name}: {call.op}: argument {_parameter_name(call, i)}"
                 var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
                 casts[arg] = MatchCast(var, arg, where)
         ordered = in_binding_order(casts.values(), new)
@@ -172,23 +179,26 @@ class _Checker:
         args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)
         return replace(call, args=args, type=result)
 
-    def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return a variable and a replacement for it that makes the dimensions `first` and `second` equal.  Return None
-        if replacing a single variable is not enough.
+    def choose_replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+        """Choose a dimension variable, and its replacement, so that the dimensions `first` and `second` become equal.
 
-        Variables that this pass created are replaced in preference to variables of the program.
+        Variables that this pass created are preferred to variables of the program.  Return None if replacing a single
+        variable is not enough.
         """
         return find_replacement(self.new_dims, first, second) or find_replacement(None, first, second)
 
-    def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the run-time check of a claim to `bindings` if the claim must be checked."""
-        if self.is_needed(claim):
+    def check_claim(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
+        """Append the run-time check of a claim to `bindings`, if the claim must be checked.
+
+        origins: the source locations of the check.
+        """
+        if self.record_check(claim):
             bindings.append(make_claim_check(claim, f"{self.name}: {claim.message}", origins))
 
-    def is_needed(self, claim: SizeClaim) -> bool:
-        """Return whether a claim must be checked, and record it as checked.
+    def record_check(self, claim: SizeClaim) -> bool:
+        """Record that `claim` is checked from here on.  Return whether a run-time check is needed for this.
 
-        A claim needs no check if it was checked before, or follows from the bounds that the function declares.
+        No check is needed if the claim was checked before, or follows from the bounds that the function declares.
         """
         key = (claim.relation, claim.left, claim.right)
         room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
@@ -199,16 +209,16 @@ class _Checker:
         return True
 
 
-def unknown_argument(call: OpCall) -> Type | None:
-    """Return the type of the first argument that is not a tensor or shape with known dimensions, or None if there is no
-    such argument."""
+def find_unknown_argument(call: OpCall) -> Type | None:
+    """Find the first argument that is not a tensor or shape with known dimensions.  Return its type, or None if there
+    is none."""
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )
 
 
 def _shapes(value: Node) -> Iterator[Shape]:
-    """Yield the shape values in a binding's value.  Blocks inside the value are skipped."""
+    """Yield the shape values in `value`, the value of a binding, except those in blocks."""
     if isinstance(value, Shape):
         yield value
     elif not isinstance(value, Block):
@@ -216,8 +226,8 @@ def _shapes(value: Node) -> Iterator[Shape]:
             yield from _shapes(part)
 
 
-def _parameter(call: OpCall, index: int) -> str:
-    """Return the name of the operator's parameter for argument `index`."""
+def _parameter_name(call: OpCall, index: int) -> str:
+    """Return the name of the operator's parameter for the argument at `index`, for messages."""
     parameters = call.op.parameters
     last = parameters[-1]
     if last.kind is inspect.Parameter.VAR_POSITIONAL and index >= len(parameters) - 1:

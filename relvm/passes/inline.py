@@ -51,26 +51,26 @@ def inline(module: Module) -> Module:
     inlinable: dict[str, Function] = {}
     for name in _callees_first(references):
         functions[name] = done = _Inliner(inlinable).function(functions[name])
-        wanted = done.private and _allowed(done) and (uses[name] == 1 or _is_small(done))
+        wanted = done.private and _may_inline(done) and (uses[name] == 1 or _is_small(done))
         if wanted and name not in _references(done):
             inlinable[name] = done
     return module.with_functions(tuple(functions[f.name] for f in module.functions))
 
 
-def _allowed(function: Function) -> bool:
+def _may_inline(function: Function) -> bool:
     return ("inline", False) not in function.attributes
 
 
 def _is_small(function: Function) -> bool:
-    return sum(1 for _ in islice(_bindings(function.block), SMALL + 1)) <= SMALL
+    return sum(1 for _ in islice(_nested_bindings(function.block), SMALL + 1)) <= SMALL
 
 
-def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
-    """Yield the bindings of a block and of its inner blocks."""
+def _nested_bindings(block: Block) -> Iterator[Binding | MatchCast]:
+    """Yield the bindings of `block` and of all blocks inside it."""
     for binding in block.bindings:
         yield binding
         for inner in inner_blocks(binding.value):
-            yield from _bindings(inner)
+            yield from _nested_bindings(inner)
 
 
 def _depth(block: Block) -> int:
@@ -85,7 +85,8 @@ def _references(function: Function) -> list[str]:
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
     """Return the names of the functions in depth-first postorder, so that callees come before their callers.
 
-    references: the functions that each function refers to.  In a cycle, the function that is visited first comes last.
+    references: a function -> the functions to which it refers.  In a cycle, the function that is visited first comes
+    last.
     """
     order: dict[str, None] = {}
     entered: set[str] = set()
@@ -148,7 +149,7 @@ class _Inliner:
             case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
                 self.known.update(plain_dim_vars(type_))
             case _, Call():
-                value = self.call(value, binding.var.origins, bindings)
+                value = self.inline_if_possible(value, binding.var.origins, bindings)
                 if value.type == binding.var.type and is_atom(value):
                     self.renamed[binding.var] = value
                     return
@@ -157,8 +158,8 @@ class _Inliner:
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
-    def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the value of a call: the result of the inlined body, or the call itself if it is not inlined.
+    def inline_if_possible(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
+        """Return the result of the inlined body of the callee, or `call` itself if the callee is not inlined.
 
         Append the bindings of an inlined body to `bindings`.   origins: the source locations of the call.
         """
@@ -166,10 +167,10 @@ class _Inliner:
             case FunctionRef(name) if name in self.inlinable:
                 function = self.inlinable[name]
                 own = list(_bound_dims(function))
-                return self.inlined(name, function, own, call.args, origins, bindings) or call
+                return self.inline_call(name, function, own, call.args, origins, bindings) or call
             case Var() as var if var in self.locals:
                 function, own = self.locals[var]
-                result = self.inlined(function.name or var.name, function, own, call.args, origins, bindings)
+                result = self.inline_call(function.name or var.name, function, own, call.args, origins, bindings)
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
@@ -177,11 +178,11 @@ class _Inliner:
                 self.called_once.discard(var)
         return call
 
-    def inlined(
+    def inline_call(
         self,
         name: str,
         function: Function,
-        own: list[DimVar],
+        bound_dims: list[DimVar],
         args: tuple[Expr, ...],
         origins: tuple[str, ...],
         bindings: list,
@@ -191,15 +192,15 @@ class _Inliner:
         Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would be
         nested too deeply.
 
-        name: the function's name, for messages.   own: the dimension variables that the function binds.   origins: the
-        source locations of the call, which are added to those of the copied bindings.
+        name: the function's name, for messages.   bound_dims: the dimension variables that the function binds.
+        origins: the source locations of the call, which are added to those of the copied bindings.
         """
         if self.depth + _depth(function.block) > DEEPEST:
             return None
         dims: dict[DimVar, AnyDim] = {}
         for param, arg in zip(function.params, args, strict=True):
             match_dims(param.type, arg.type, dims)
-        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(own)}
+        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(bound_dims)}
         values: dict[Var, Expr] = {}
         casts: list[MatchCast] = []
         for param, called, arg in zip(function.params, function.input_names, args, strict=True):
@@ -221,21 +222,22 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of the local functions that may be inlined and whose only use is a call.
+    """Return the variables of the local functions that may be inlined, and whose only use is a call.
 
-    A recursive call inside the local function itself does not count as a use.
+    Recursive functions are not among them.
     """
-    found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
+    found = {each.var: each.value for each in _nested_bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
     called = {item.callee for item in walk(function.body) if isinstance(item, Call)}
-    once = {var: local for var, local in found.items() if _allowed(local) and uses[var] == 2 and var in called}
+    once = {var: local for var, local in found.items() if _may_inline(local) and uses[var] == 2 and var in called}
     return {var for var, local in once.items() if all(item is not var for item in walk(local))}
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:
-    """Yield the dimension variables that parameters, match_casts and results of packed functions inside `expr` bind."""
+    """Yield the dimension variables that are bound inside `expr`: by parameters, match_casts or results of packed
+    functions."""
     for item in walk(expr):
         match item:
             case Function(params=params):

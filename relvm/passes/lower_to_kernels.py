@@ -36,8 +36,8 @@ from relvm.kernels.group_cost import work_of
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
-from relvm.passes.check_sizes import unknown_argument
-from relvm.passes.decompose import expanded
+from relvm.passes.check_sizes import find_unknown_argument
+from relvm.passes.decompose import expand_composite
 from relvm.passes.pass_manager import Pass
 
 
@@ -143,7 +143,7 @@ class _KernelLowering:
                 values = tuple(_attribute(given[attribute]) for attribute in attributes)
                 bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
                 return
-        if (unknown := unknown_argument(call)) is not None:
+        if (unknown := find_unknown_argument(call)) is not None:
             is_shaped = isinstance(unknown, TensorType | ShapeType)
             hint = (
                 "use match_cast to state its rank and dtype"
@@ -161,7 +161,7 @@ class _KernelLowering:
             return
         members = {binding.var: call}
         if isinstance(call.op.lower, Composition):
-            parts = expanded(replace(binding, value=call))
+            parts = expand_composite(replace(binding, value=call))
             members = {part.var: part.value for part in parts if isinstance(part.value, OpCall)}
         self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 

@@ -13,7 +13,7 @@ from relvm import ops
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Constant, Expr, OpCall, constant
 from relvm.ir.symbolic import AnyDim, exact_quotient
-from relvm.passes.canonicalize.movement_rules import order_of
+from relvm.passes.canonicalize.movement_rules import permutation_of
 
 Shape = tuple[AnyDim, ...]
 
@@ -104,7 +104,7 @@ def varies_along(factor: np.ndarray, axis: int) -> bool:
 
 def of_transposed(factor: np.ndarray, call: OpCall) -> np.ndarray:
     """Convert `factor`, the factor of a transposition's result, to the factor of its argument."""
-    return np.transpose(factor, np.argsort(order_of(call)))
+    return np.transpose(factor, np.argsort(permutation_of(call)))
 
 
 def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
