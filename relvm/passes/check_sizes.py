@@ -25,7 +25,7 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Builtin
 from relvm.passes.pass_manager import function_pass
-from relvm.passes.util.match_casts import in_binding_order
+from relvm.passes.util.match_casts import sort_match_casts
 
 
 @function_pass("check_sizes", at=Stage.ANF)
@@ -167,7 +167,7 @@ class _Checker:
                 where = f"{self.name}: {call.op}: argument {_parameter_name(call, i)}"
                 var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
                 casts[arg] = MatchCast(var, arg, where)
-        ordered = in_binding_order(casts.values(), new)
+        ordered = sort_match_casts(casts.values(), new)
         if ordered is None:
             raise RelvmShapeError(
                 f"{call.op}: the sizes of the arguments depend on each other; use match_cast on one of them"

@@ -33,7 +33,7 @@ from relvm.ir.types import FuncType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import function_pass
-from relvm.passes.source_locations import take_over
+from relvm.passes.source_locations import add_origins
 from relvm.tables import BUILTINS
 
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
@@ -51,7 +51,7 @@ def cse(function: Function) -> Function:
     of the reused variable.
     """
     eliminator = _Eliminator()
-    return take_over(map_blocks(eliminator.block, function), eliminator.added_origins)
+    return add_origins(map_blocks(eliminator.block, function), eliminator.added_origins)
 
 
 class _Eliminator:

@@ -14,16 +14,16 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, use_counts, with_bindings, with_value
 from relvm.kernels.lowering_rules import DataMovement, Pointwise, Reinterpret
 from relvm.passes.pass_manager import module_pass
-from relvm.passes.source_locations import take_over
+from relvm.passes.source_locations import add_origins
 from relvm.passes.util.scale_factors import (
-    combined,
-    factor_of,
-    of_transposed,
-    of_viewed,
-    reciprocal,
-    shift_of,
-    times,
-    varies_along,
+    combine,
+    exact_reciprocal,
+    factor_before_transpose,
+    factor_before_view,
+    match_factor,
+    match_shift,
+    multiply_weights,
+    varies_only_along,
 )
 
 _DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
@@ -81,7 +81,7 @@ class _Folder:
         self.added_origins: dict[Var, dict[str, None]] = {}
 
     def function(self, function: Function) -> Function:
-        return take_over(map_blocks(self.block, function), self.added_origins)
+        return add_origins(map_blocks(self.block, function), self.added_origins)
 
     def block(self, block: Block) -> Block:
         outer, self.values = self.values, {}
@@ -123,9 +123,9 @@ class _Folder:
         call = self.values[var]
         if var in self.rounded_later:
             return
-        if found := factor_of(call):
+        if found := match_factor(call):
             changes = self.multiply(*found, _DEEPEST)
-        elif found := shift_of(call):
+        elif found := match_shift(call):
             changes = self.add_shift(*found)
         else:
             return
@@ -138,7 +138,7 @@ class _Folder:
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
         elif call.op is ops.divide and call.tensor_type.rank and isinstance(divisor := call.args[1], Constant):
-            inverse = reciprocal(divisor)
+            inverse = exact_reciprocal(divisor)
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
     def single_use_call(self, expr: Expr) -> OpCall | None:
@@ -157,10 +157,10 @@ class _Folder:
         call = self.single_use_call(expr)
         if call is None or not isinstance(expr, Var):
             return None
-        if (found := shift_of(call)) is None or not self.is_product(found[0]):
+        if (found := match_shift(call)) is None or not self.is_product(found[0]):
             return None
         x, first = found
-        total = combined(np.add, first, shift, call.known_element_type)
+        total = combine(np.add, first, shift, call.known_element_type)
         small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
         return {expr: ops.add(x, total)} if small and total else None
 
@@ -181,27 +181,27 @@ class _Folder:
         call = self.single_use_call(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
-        if found := shift_of(call):
+        if found := match_shift(call):
             x, shift = found
-            total = combined(np.multiply, shift, factor, call.known_element_type)
+            total = combine(np.multiply, shift, factor, call.known_element_type)
             if total is None or (changes := self.multiply(x, factor, depth - 1)) is None:
                 return None
             return {**changes, expr: ops.add(x, total)}
         match call.op:
             case ops.transpose:
-                return self.multiply(call.args[0], of_transposed(factor, call), depth - 1)
+                return self.multiply(call.args[0], factor_before_transpose(factor, call), depth - 1)
             case ops.reshape | ops.expand_dims | ops.squeeze:
                 x = call.args[0]
                 inner = (
                     None
                     if x.tensor_type.shape is None
-                    else of_viewed(factor, call.tensor_type.shape, x.tensor_type.shape)
+                    else factor_before_view(factor, call.tensor_type.shape, x.tensor_type.shape)
                 )
                 return None if inner is None else self.multiply(x, inner, depth - 1)
-            case ops.col2im if varies_along(factor, 1):
+            case ops.col2im if varies_only_along(factor, 1):
                 x = call.args[0]
                 return self.multiply(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.known_rank - 2)), depth - 1)
-            case ops.conv if varies_along(factor, 1):
+            case ops.conv if varies_only_along(factor, 1):
                 weights = self.multiply_weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.known_rank - 1)))
                 return {expr: replace(call, args=(call.args[0], weights))} if weights else None
             case ops.matmul:
@@ -219,11 +219,11 @@ class _Folder:
         attributes, vector = dict(call.attributes), factor.reshape(-1)
         if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
             return None
-        if varies_along(factor, -1):
+        if varies_only_along(factor, -1):
             columns = vector[:, None] if attributes["transpose_b"] else vector
             if weights := self.multiply_weights(call, 1, columns):
                 return {expr: replace(call, args=(a, weights))}
-        if varies_along(factor, -2):
+        if varies_only_along(factor, -2):
             rows = vector if attributes["transpose_a"] else vector[:, None]
             if weights := self.multiply_weights(call, 0, rows):
                 return {expr: replace(call, args=(weights, b))}
@@ -241,7 +241,7 @@ class _Folder:
         arg = call.args[index]
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
-        return times(arg, factor)
+        return multiply_weights(arg, factor)
 
     def fold_input_factor(self, call: OpCall) -> OpCall:
         """Fold the constant factors of the first argument of a convolution or matmul into its weights.  Return the new
@@ -251,7 +251,7 @@ class _Folder:
         """
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
             inner = self.single_use_call(scaled)
-            if inner is None or (found := factor_of(inner)) is None:
+            if inner is None or (found := match_factor(inner)) is None:
                 return call
             x, factor = found
             of_weights = _weight_factor(call, factor)
@@ -270,10 +270,10 @@ def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
     """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
-        if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+        if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_only_along(factor, -1):
             return None
         return vector if attributes["transpose_b"] else vector[:, None]
-    if not varies_along(factor, 1):
+    if not varies_only_along(factor, 1):
         return None
     groups, units = attributes["groups"], (1,) * (call.tensor_type.known_rank - 2)
     if factor.size == 1 or not isinstance(weights, Constant):

@@ -17,7 +17,7 @@ from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, use_counts, with_bindings, with_value
 from relvm.ops.attention import MOST
 from relvm.passes.pass_manager import function_pass
-from relvm.passes.util.scale_factors import factor_of
+from relvm.passes.util.scale_factors import match_factor
 
 
 @function_pass("fuse_attention", at=Stage.ANF, optional=True)
@@ -118,7 +118,7 @@ class _Match:
             return None  # several v share these scores, which are computed only once
         bias = constant(0.0, F32) if scores.bias is None else scores.bias
         attributes = {"scale": scores.scale, "hidden": hidden, "absent": absent, "transposed": scores.transposed}
-        return replace(ops.match_attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
+        return replace(ops.attention(scores.q, scores.k, v, allowed, bias, **attributes), type=call.type)
 
     def match_weights(self, expr: Expr) -> tuple[str, OpCall | None, int]:
         """Match `expr` as p, where(p != p, 0, p) or where(max(s) == -inf, 0, p), with p = softmax(s).
@@ -168,7 +168,7 @@ class _Match:
             q, k = call.args
             matrices = _is_matrix(q) and _is_matrix(k) and not attributes["transpose_a"]
             return _Scores(q, k, transposed=not attributes["transpose_b"]) if matrices else None
-        if found := factor_of(call):
+        if found := match_factor(call):
             x, factor = found
             inner = self.match_scores(self.take_call(x)) if factor.size == 1 and x.type == call.type else None
             if inner is None or inner.bias is not None:

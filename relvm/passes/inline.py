@@ -27,7 +27,7 @@ from relvm.ir.types import is_proven, substitute_dims
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import fresh_copy, inner_blocks, map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
-from relvm.passes.util.match_casts import in_binding_order
+from relvm.passes.util.match_casts import sort_match_casts
 
 SMALL = 8  # maximum number of bindings, in all blocks, of a function that is inlined at every call
 DEEPEST = 24  # maximum nesting depth of blocks that inlining produces
@@ -210,7 +210,7 @@ class _Inliner:
                 values[param] = checked = replace(param, type=type_)
                 casts.append(MatchCast(checked, arg, f"{name}: argument {called}"))
         new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
-        ordered = in_binding_order(casts, new)
+        ordered = sort_match_casts(casts, new)
         if ordered is None:
             return None
         body = fresh_copy(function.block, values, dims, origins)

@@ -62,7 +62,7 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
         """
         lowering = _KernelLowering(module, target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
-        return replace(module, functions=functions, kernels=tuple(lowering.finished().items()))
+        return replace(module, functions=functions, kernels=tuple(lowering.finish().items()))
 
     return Pass("lower_to_kernels", run, Stage.ANF, Stage.LOWERED)
 
@@ -77,9 +77,11 @@ class _KernelLowering:
         self.counts: dict[str, int] = {}
         self.origins: dict[str, list[tuple[tuple[str, ...], ...]]] = {}  # kernel -> member origins of each group
 
-    def finished(self) -> dict[str, Kernel | ReferenceKernel]:
-        """Return the kernels.  If several groups share a kernel, the kernel gets the source locations of all of these
-        groups."""
+    def finish(self) -> dict[str, Kernel | ReferenceKernel]:
+        """Return the generated kernels by name.
+
+        A kernel that several groups share gets the source locations of all these groups.
+        """
         for name, groups in self.origins.items():
             kernel = self.kernels[name]
             if len(groups) > 1 and isinstance(kernel, Kernel) and kernel.provenance:
@@ -103,17 +105,17 @@ class _KernelLowering:
         """Append the lowered form of `binding` to `bindings`."""
         match binding.value:
             case OpCall() as call if isinstance(binding, Binding):
-                self.op_call(binding, call, bindings)
+                self.lower_op_call(binding, call, bindings)
             case Fused(Block(result=Var() as result) as body) if isinstance(binding, Binding):
                 members = {inner.var: inner.value for inner in body.bindings if isinstance(inner.value, OpCall)}
-                self.group(binding, Group(members, (result,)), bindings)
+                self.lower_group(binding, Group(members, (result,)), bindings)
             case KernelCall() as called if isinstance(binding, Binding):
-                bindings.append(replace(binding, value=self.own_kernel(called)))
+                bindings.append(replace(binding, value=self.specialize_kernel(called)))
             case _:
                 bindings.append(binding)
 
-    def own_kernel(self, call: KernelCall) -> KernelCall:
-        """Lower a call of a kernel that the module defines.
+    def specialize_kernel(self, call: KernelCall) -> KernelCall:
+        """Lower a call of a kernel that the module itself defines.
 
         The kernel is specialized for the sizes that are constant in this call.  Return a call of the specialized
         kernel.
@@ -132,7 +134,7 @@ class _KernelLowering:
             self.kernels[name] = lower_kernel_def(definition, known, name)
         return replace(call, kernel=self.known[spec])
 
-    def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
+    def lower_op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Append the lowered form of `binding`, whose value is the operator call `call`, to `bindings`."""
         match call.op.lower:
             case Alias():
@@ -140,7 +142,7 @@ class _KernelLowering:
                 return
             case Builtin(name, attributes):
                 given = dict(call.attributes)
-                values = tuple(_attribute(given[attribute]) for attribute in attributes)
+                values = tuple(_builtin_argument(given[attribute]) for attribute in attributes)
                 bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
                 return
         if (unknown := find_unknown_argument(call)) is not None:
@@ -156,17 +158,21 @@ class _KernelLowering:
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
             return
         if self.target == "numpy":
-            name = self.reference(call)
+            name = self.reference_kernel(call)
             bindings.append(replace(binding, value=KernelCall(name, call.args, type=call.type)))
             return
         members = {binding.var: call}
         if isinstance(call.op.lower, Composition):
             parts = expand_composite(replace(binding, value=call))
             members = {part.var: part.value for part in parts if isinstance(part.value, OpCall)}
-        self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
+        self.lower_group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
-    def group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Append a call of the kernel of a group to `bindings`.  Generate the kernel unless an equal one exists."""
+    def lower_group(self, binding: Binding, group: Group, bindings: list) -> None:
+        """Append a call of the kernel that computes `group` to `bindings`.  Generate the kernel unless an equal one
+        exists.
+
+        binding: the binding that the call replaces.
+        """
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
@@ -176,8 +182,8 @@ class _KernelLowering:
         found = tuple(dict.fromkeys(chain(*origins)))
         bindings.append(replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=found)))
 
-    def reference(self, call: OpCall) -> str:
-        """Return the name of the kernel that calls the NumPy function of the operator, for target "numpy"."""
+    def reference_kernel(self, call: OpCall) -> str:
+        """Return the name of the kernel that calls the NumPy function of the operator.  Only target "numpy" uses it."""
         spec = (call.op.name, call.attributes)
         if spec not in self.known:
             name = self.known[spec] = self.unique(call.op.name)
@@ -194,8 +200,8 @@ class _KernelLowering:
                 return name
 
 
-def _attribute(value: int | str | DType) -> Expr:
-    """Convert an attribute, an int or a dtype, to an argument of a builtin."""
+def _builtin_argument(value: int | str | DType) -> Expr:
+    """Convert `value`, an attribute of an operator, to an argument of a builtin."""
     return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 

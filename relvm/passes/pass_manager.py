@@ -41,7 +41,10 @@ class Pass:
 def module_pass(
     name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
 ) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Return a decorator that turns a function on modules into a pass.  The parameters are the fields of the pass."""
+    """Return a decorator that turns a function on modules into a pass.
+
+    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
+    """
 
     def declare(run: Callable[[Module], Module]) -> Pass:
         return Pass(name, run, at, at if to is None else to, optional)
@@ -52,11 +55,10 @@ def module_pass(
 def function_pass(
     name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
 ) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Return a decorator that turns a function on IR functions into a pass.
+    """Return a decorator that turns a function on IR functions into a pass, which applies it to each function of a
+    module.
 
-    The pass applies the function to each IR function of a module.
-
-    The parameters are the fields of the pass.
+    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
     """
 
     def declare(one: Callable[[Function], Function]) -> Pass:
@@ -94,7 +96,7 @@ def run_passes(
     for step in passes:
         started = time.perf_counter()
         with resources(step.name):
-            result = provenance.hand_on(step(module))
+            result = provenance.restore_origins(step(module))
         if observer:
             observer(step, module, result, time.perf_counter() - started)
         if verified:
