@@ -19,7 +19,7 @@ from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
 from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.matmul import rows_and_columns
+from relvm.ops.matmul import two_loops
 
 BITS = (2, 4, 8)
 
@@ -43,8 +43,7 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad scales or zero points of shape (blocks, columns) with columns of zeros, so that the columns fill whole
-    panels.
+    """Pad `values`, scales or zero points of shape (blocks, columns), with columns of zeros that fill the last panel.
 
     panels: the packed matrix, as returned by `pack_blocks`.
     """
@@ -59,7 +58,7 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
     depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
     left = Lhs(a, nothing, Literal(depth, I64), Literal(1, I64))
     sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(depth, I64))
-    right = _unpacked(k, b, scales, zeros, (groups, width, stride), bits, block)
+    right = _dequantize_on_the_fly(k, b, scales, zeros, (groups, width, stride), bits, block)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
@@ -67,7 +66,7 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
     gemm(k, (), sizes, width, result, lambda place: (left, right, counters))
 
 
-def _unpacked(
+def _dequantize_on_the_fly(
     k: KernelBuilder, b: Buffer, scales: Buffer, zeros: Buffer, sizes: tuple[int, int, int], bits: int, block: int
 ) -> PackOnTheFly:
     groups, width, stride = sizes
@@ -105,7 +104,7 @@ def _numpy_matmul_blockwise_quant(
 @op(
     "matmul_blockwise_quant",
     numpy=_numpy_matmul_blockwise_quant,
-    lower=Contraction(_matmul_blockwise_quant, rows_and_columns, matrix_operations),
+    lower=Contraction(_matmul_blockwise_quant, two_loops, matrix_operations),
 )
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int

@@ -18,7 +18,7 @@ from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
-    """Return the window for a tensor of shape `x_shape`.
+    """Return the window of a `col2im` whose argument has shape `x_shape`.
 
     pads: the padding before each axis.  The returned window has the same padding after each axis, but col2im ignores
     it: the shape of the result already determines that padding.
@@ -43,8 +43,10 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
 
 
 def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
-    """Generate col2im, one row of the result at a time.  For each window position, a row of x is added to the row of
-    the result."""
+    """Generate the kernel of `col2im`, which computes one row of the result at a time.
+
+    For each window position, it adds a row of x to the row of the result.
+    """
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
     indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]

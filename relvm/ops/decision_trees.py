@@ -66,29 +66,29 @@ def _leaves(
         with k.loop(count, simd=True) as tree:
             k.store(at, (tree,), roots[start + tree].to(I64))
         with k.loop(depth), k.loop(count, simd=True) as tree:
-            node = k.let("node", _inside(at[tree], nodes))
-            value = k.let("value", x[row, _inside(features[node].to(I64), columns)])
+            node = k.let("node", _clamp_index(at[tree], nodes))
+            value = k.let("value", x[row, _clamp_index(features[node].to(I64), columns)])
             condition = conditions[node] if len(tests) > 1 else None
-            holds = _holds(value, k.let("threshold", thresholds[node]), condition, tests)
+            holds = _apply_test(value, k.let("threshold", thresholds[node]), condition, tests)
             k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
         with k.loop(count, simd=True) as tree:
             k.store(out, (row, start + tree), at[tree])
 
 
-def _inside(index: Scalar, size: Scalar) -> Scalar:
-    """Clamp an index to [0, size).  This is needed because the tables of a model can contain any indices."""
+def _clamp_index(index: Scalar, size: Scalar) -> Scalar:
+    """Clamp an index to [0, size), because the tables of a model can contain any indices."""
     return minimum(maximum(index, 0), size - 1)
 
 
-def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
-    *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
+def _apply_test(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
+    *others, (_, result) = [(number, _compare(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
         assert condition is not None  # the condition exists if there are several tests
         result = Select(condition.eq(Literal(number, U8)), other, result)
     return result
 
 
-def _test(test: str, value: Scalar, threshold: Scalar) -> Scalar:
+def _compare(test: str, value: Scalar, threshold: Scalar) -> Scalar:
     match test.rstrip("?"):
         case "<=":
             result = value <= threshold

@@ -25,7 +25,7 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
     return (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
 
 
-def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
+def _numpy_pad_positions(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
     """Map positions that are outside an axis of `size` elements to positions inside it, as `padding` defines.
 
     With padding "zeros", return all positions unchanged.
@@ -62,11 +62,11 @@ def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool)
     taps = []
     for axis, size in enumerate(sizes):
         at = np.rint(grid[..., axis]) if mode == "nearest" else grid[..., axis]
-        at = _numpy_padded(at, size, padding, align_corners)
+        at = _numpy_pad_positions(at, size, padding, align_corners)
         base = at if mode == "nearest" else np.floor(at)
         first = 1 if mode == "cubic" else 0
         weights = _numpy_weights(mode, at - base)
-        found = [_numpy_padded(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
+        found = [_numpy_pad_positions(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
         taps.append([(f, (f >= 0) & (f < size), w) for f, w in zip(found, weights, strict=True)])
     result = np.zeros((batch, channels, grid.shape[1]), x.dtype)
     flat = x.reshape(batch, channels, math.prod(sizes))
@@ -83,7 +83,7 @@ def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool)
     return result.reshape(shape)
 
 
-def _padded(at: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scalar:
+def _pad_positions(at: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scalar:
     low, high = (Literal(0.0, at.dtype), size - 1) if align_corners else (Literal(-0.5, at.dtype), size - 0.5)
     match padding:
         case "border":
@@ -114,18 +114,20 @@ Tap = tuple[Local, Local, Local]  # (index along an axis, whether it is in range
 
 
 def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Return the taps of position `at` along one axis: the elements that contribute to the interpolated value.  A tap
-    consists of the index of the element, the condition that the index is in range, and the weight of the element."""
+    """Return the taps of position `at` along one axis: the elements that contribute to the interpolated value.
+
+    A tap consists of the index of the element, the condition that the index is in range, and the weight of the element.
+    """
     dtype = at.dtype
     extent = k.let("extent", size.to(dtype))
     at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
-    at = k.let("at", _padded(at, extent, padding, align_corners))
+    at = k.let("at", _pad_positions(at, extent, padding, align_corners))
     base = at if mode == "nearest" else k.let("base", Intrinsic("floor", (at,), dtype))
     part = k.let("part", at - base)
     made = []
     for i, weight in enumerate(_weights(mode, part)):
         step = i - 1 if mode == "cubic" else i
-        found = k.let("found", _padded(k.let("tap", base + step), extent, padding, align_corners))
+        found = k.let("found", _pad_positions(k.let("tap", base + step), extent, padding, align_corners))
         inside = k.let("inside", (found >= 0).logical_and(found < extent))
         index = k.let("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
         made.append((index, inside, k.let("weight", weight)))
@@ -133,7 +135,10 @@ def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, a
 
 
 def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
-    """Generate grid sampling.  The elements near a position, and their weights, are computed once for all channels."""
+    """Generate the kernel of `grid_sample`.
+
+    The elements near a position, and their weights, are computed once for all channels.
+    """
     (x, grid), (out,) = inputs, outputs
     channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
     points = k.size(grid.shape[1:-1])
@@ -148,7 +153,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             axes.append(_taps(k, at, as_scalar(size, I64), mode, padding, align_corners))
         terms = []
         for chosen in itertools.product(*axes):
-            offset, inside, weight = _combined(chosen, sizes)
+            offset, inside, weight = _combine_taps(chosen, sizes)
             terms.append((k.let("offset", offset), k.let("within", inside), k.let("factor", weight)))
         with k.loop(channels, name="c") as channel:
             source = k.let("source", (image * channels + channel) * volume)
@@ -160,16 +165,17 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             k.store(out, ((image * channels + channel) * points + point,), total)
 
 
-def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine one tap for each axis to a tap of the whole image.  A tap is an element that contributes to an
-    interpolated value.  Return its flat position, the condition that it is in range, and its weight.
+def _combine_taps(taps: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
+    """Combine one tap along each axis to a tap of the whole image, an element that contributes to an interpolated
+    value.
 
-    sizes: the spatial dimensions of the image.
+    Return its flat position, the condition that it is in range, and its weight.   sizes: the spatial dimensions of the
+    image.
     """
     offset: Scalar
     inside: Scalar
     weight: Scalar
-    (offset, inside, weight), *rest = chosen
+    (offset, inside, weight), *rest = taps
     for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
         offset = offset * as_scalar(size, I64) + index
         inside, weight = inside.logical_and(within), weight * factor

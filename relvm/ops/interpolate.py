@@ -65,10 +65,10 @@ def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 
 
 def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate interpolation.  All indices are checked before anything is written.
+    """Generate the kernel of `interpolate`.  It checks all indices before it writes anything.
 
-    The inner loop runs over positions along the axis if this is the last axis.  Otherwise, it runs over the elements of
-    the axes that follow.
+    If the axis is the last one, the inner loop runs over positions along the axis.  Otherwise, it runs over the
+    elements of the axes that follow.
     """
     (x, indices, weights), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -83,7 +83,7 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         with part_loops(k, [rows], along * each) as (row,):
             source = k.let("source", row * size)
             target = k.let("target", row * along)
-            _along_places(k, (x, indices, weights, out), source, target)
+            _interpolate_row(k, (x, indices, weights, out), source, target)
         return
     with part_loops(k, [rows, along], width * each) as (row, place):
         source = k.let("source", row * size * width)
@@ -96,7 +96,7 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         _sum_of_taps(k, out, target, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
 
 
-def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:
+def _interpolate_row(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:
     x, indices, weights, out = buffers
     taps, places = indices.shape
 
@@ -106,14 +106,14 @@ def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar,
     _sum_of_taps(k, out, target, k.size((places,)), taps, lambda t: t, element)
 
 
-def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
+def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, tap_count, tap, element) -> None:
     """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over all t.
 
-    taps: the number of taps; t is less than it.   tap: a function of t, which generates the code that does not depend
-    on i.   element: a function of the result of `tap` and of i, which returns one summand.
+    tap_count: the number of taps; t is less than it.   tap: a function of t, which generates the code that does not
+    depend on i.   element: a function of the result of `tap` and of i, which returns one summand.
     """
-    if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
-        made = [tap(Literal(t, I64)) for t in range(taps)]
+    if isinstance(tap_count, int) and 1 <= tap_count <= _UNROLLED:
+        made = [tap(Literal(t, I64)) for t in range(tap_count)]
         with k.loop(width, simd=True) as i:
             total = element(made[0], i)
             for each in made[1:]:
@@ -122,7 +122,7 @@ def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps,
         return
     with k.loop(width, simd=True) as i:
         k.store(out, (at + i,), 0)
-    with k.loop(as_scalar(taps, I64), name="t") as t:
+    with k.loop(as_scalar(tap_count, I64), name="t") as t:
         made = tap(t)
         with k.loop(width, simd=True) as i:
             k.store(out, (at + i,), out.flat(at + i) + element(made, i))

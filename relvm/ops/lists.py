@@ -26,8 +26,8 @@ def _expect_list(name: str, x: Type) -> ListType:
     return x
 
 
-def _item_of(name: str, x: Type) -> Type:
-    """Return the type of the items of x, which must be a list.   name: the name of the operator in messages."""
+def _expect_item_type(name: str, x: Type) -> Type:
+    """Return the type of the items of x, which must be a list with items.   name: the operator, for messages."""
     item = _expect_list(name, x).item
     if item is None:
         raise RelvmTypeError(f"{name}: x is {x}, expected a list with items")
@@ -46,22 +46,21 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
         expect_axis(name, axis, rank)
 
 
-def _with_item(name: str, x: ListType, item: Type) -> ListType:
-    """Return the type of the list x after an item of type `item` was added.   name: the name of the operator in
-    messages."""
+def _type_with_item(name: str, x: ListType, item: Type) -> ListType:
+    """Return the type of the list x with an added item of type `item`.   name: the operator, for messages."""
     both = item if x.item is None else join(x.item, item)
     expect(both is not None, "{}: cannot add an item of type {} to a list of {}", name, item, x.item)
     return ListType(both)
 
 
-def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """Return `index`, which counts from the end of `items` if it is negative, as an index from the front.
+def _index_from_front(name: str, items: list, index: int, beyond: int = 0) -> int:
+    """Convert `index`, which counts from the end of `items` if it is negative, to an index from the front.
 
-    Raise RelvmIndexError if it is out of range.   past: how far past the last item the index is allowed to be: 1 for an
-    insertion, otherwise 0.
+    Raise RelvmIndexError if it is out of range.   beyond: how far beyond the last item the index is allowed to be: 1
+    for an insertion, otherwise 0.
     """
     place = index + len(items) if index < 0 else index
-    if not 0 <= place < len(items) + past:
+    if not 0 <= place < len(items) + beyond:
         raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {len(items)} items")
     return place
 
@@ -86,7 +85,7 @@ def make_list(*items: Type) -> ListType:
     """
     made = ListType(None)
     for item in items:
-        made = _with_item("make_list", made, item)
+        made = _type_with_item("make_list", made, item)
     return made
 
 
@@ -106,7 +105,7 @@ def list_length(x: ListType) -> PrimType:
     return PrimType(I64)
 
 
-@op("list_item", numpy=lambda x, index: x[_place("list_item", x, index)], lower=Builtin("list_item"))
+@op("list_item", numpy=lambda x, index: x[_index_from_front("list_item", x, index)], lower=Builtin("list_item"))
 def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
@@ -120,7 +119,7 @@ def list_item(x: ListType, index: PrimType) -> Type:
         >>> run("list_item(make_list(x, y), 1)", x=[1, 2], y=[3, 4])
         [3 4]
     """
-    item = _item_of("list_item", x)
+    item = _expect_item_type("list_item", x)
     _expect_index("list_item", index)
     return item
 
@@ -140,11 +139,11 @@ def list_append(x: ListType, item: Type) -> ListType:
         [3 4]
     """
     _expect_list("list_append", x)
-    return _with_item("list_append", x, item)
+    return _type_with_item("list_append", x, item)
 
 
 def _insert(x: list, index: int, item: Any) -> list:
-    place = _place("list_insert", x, index, past=1)
+    place = _index_from_front("list_insert", x, index, beyond=1)
     return [*x[:place], item, *x[place:]]
 
 
@@ -167,11 +166,11 @@ def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     """
     _expect_list("list_insert", x)
     _expect_index("list_insert", index)
-    return _with_item("list_insert", x, item)
+    return _type_with_item("list_insert", x, item)
 
 
 def _erase(x: list, index: int) -> list:
-    place = _place("list_erase", x, index)
+    place = _index_from_front("list_erase", x, index)
     return [*x[:place], *x[place + 1 :]]
 
 
@@ -197,15 +196,16 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
 
 
 def _expect_tensors(name: str, x: Type) -> TensorType:
-    """Return the type of a list's items, which must be tensors of one dtype."""
-    item = _item_of(name, x)
+    """Return the type of the items of x, which must be a list of tensors of known dtype.   name: the operator, for
+    messages."""
+    item = _expect_item_type(name, x)
     if not isinstance(item, TensorType):
         raise RelvmTypeError(f"{name}: x is {x}, expected a list of tensors")
     expect(item.dtype is not None, "{}: the dtype of the items of x is unknown; use match_cast to state it", name)
     return item
 
 
-def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
+def _join_items(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
     if not items:
         raise RelvmIndexError(f"{name}: the list has no items")
     first = items[0]
@@ -221,7 +221,7 @@ def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
 
 
 def _concat(x: list, *, axis: int) -> np.ndarray:
-    return _joined("list_concat", x, axis, np.concatenate)
+    return _join_items("list_concat", x, axis, np.concatenate)
 
 
 @op("list_concat", numpy=_concat, lower=Builtin("list_concat", ("axis",)))
@@ -246,7 +246,7 @@ def list_concat(x: ListType, *, axis: int) -> TensorType:
 
 
 def _stack(x: list, *, axis: int) -> np.ndarray:
-    return _joined("list_stack", x, axis, np.stack)
+    return _join_items("list_stack", x, axis, np.stack)
 
 
 @op("list_stack", numpy=_stack, lower=Builtin("list_stack", ("axis",)))

@@ -1,4 +1,4 @@
-"""Padding: with a value, or with elements of the tensor itself."""
+"""Padding with a constant value, or with elements of the tensor itself."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
         k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
 
 
-def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
+def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:
     """Return the index of the element that padding in mode `mode` copies to `position`.
 
-    The axis has `size` elements.  Before it, `position` is negative; behind it, `position` is at least `size`."""
+    The axis has `size` elements.  A position before it is negative, and a position after it is at least `size`.
+    """
     last = size - 1
     match mode:
         case "edge":
@@ -61,7 +62,10 @@ def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
 
 
 def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:
-    """Generate padding row by row.  The middle of a row is copied in order, and the margins element by element."""
+    """Generate the kernel of `pad` with elements of the tensor, row by row.
+
+    The middle of a row is copied as a whole, and the margins element by element.
+    """
     (x,), (out,) = inputs, outputs
     rank = len(x.shape)
     sizes = [as_scalar(dim, I64) for dim in x.shape]
@@ -69,14 +73,14 @@ def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ..
         k.store(out, (), x[()])
         return
     with loop_nest(k, list(out.shape[:-1])) as row:
-        indices = [_source(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
+        indices = [_source_index(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
         source = k.let("source", flat_position((*indices, Literal(0, I64)), x.shape))
         target = k.let("target", flat_position((*row, Literal(0, I64)), out.shape))
         before, after = pads[rank - 1], pads[-1]
         for start, count in ((-before, before), (sizes[-1], after)):
             with k.loop(count, name="j") as j:
                 place = k.let("place", j + start)
-                k.store(out, (target + place + before,), x.flat(source + _source(place, sizes[-1], mode)))
+                k.store(out, (target + place + before,), x.flat(source + _source_index(place, sizes[-1], mode)))
         with k.loop(sizes[-1], name="j", simd=True) as j:
             k.store(out, (target + j + before,), x.flat(source + j))
 

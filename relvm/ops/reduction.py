@@ -34,7 +34,7 @@ _MAX = Reduction(_larger, "max", lambda dtype: dtype.lowest)
 _MIN = Reduction(_smaller, "min", lambda dtype: dtype.highest)
 
 
-def _reduced(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
+def _reduced_type(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
     expect_numeric(name, x=x)
     message = "{}: keepdims is {!r}, expected a bool"
     expect(isinstance(keepdims, bool), message, name, keepdims, error=RelvmArgumentError)
@@ -84,7 +84,7 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         >>> run("sum(x, axes=(1,))", x=[[1, 2], [3, 4]])
         [3 7]
     """
-    return _reduced("sum", x, axes, keepdims)
+    return _reduced_type("sum", x, axes, keepdims)
 
 
 @op("prod", numpy=_numpy_prod, lower=Reduce(_PROD))
@@ -100,7 +100,7 @@ def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         >>> run("prod(x, axes=(1,))", x=[[1, 2], [3, 4]])
         [ 2 12]
     """
-    return _reduced("prod", x, axes, keepdims)
+    return _reduced_type("prod", x, axes, keepdims)
 
 
 def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
@@ -122,7 +122,7 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         [2. 3.]
     """
     expect_float("mean", x=x)
-    return _reduced("mean", x, axes, keepdims)
+    return _reduced_type("mean", x, axes, keepdims)
 
 
 @op("max", numpy=_numpy_max, lower=Reduce(_MAX))
@@ -140,7 +140,7 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         [[2]
          [4]]
     """
-    return _reduced("max", x, axes, keepdims)
+    return _reduced_type("max", x, axes, keepdims)
 
 
 @op("min", numpy=_numpy_min, lower=Reduce(_MIN))
@@ -157,32 +157,32 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         >>> run("min(x)", x=[[1, 2], [3, 4]])
         1
     """
-    return _reduced("min", x, axes, keepdims)
+    return _reduced_type("min", x, axes, keepdims)
 
 
-def _along(k: KernelBuilder, x: Buffer, axis: int):
-    """Return the size of an axis, its stride, and the loops over the axes before and after it."""
+def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
+    """Return the size and the stride of `axis`, and nested loops over the axes before it and those after it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
 
 
-def _argument(better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
+def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
-    better: a function of the best element so far and another element, which returns whether the latter replaces the
+    is_better: a function of the best element so far and another element, which returns whether the latter replaces the
     former.  An element that is NaN always replaces a number, and is never replaced.
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
-        size, step, others = _along(k, x, axis)
+        size, step, others = _split_loops(k, x, axis)
         with others as (row, column):
             start = k.let("start", row * size * step + column)
             best, place = k.let("best", x.flat(start)), k.let("place", Literal(0, I64))
             with k.loop(size, start=1, name="n") as n:
                 element = k.let("element", x.flat(start + n * step))
-                wins = better(best, element)
+                wins = is_better(best, element)
                 if x.dtype.is_float:
                     wins = wins.logical_or(element.ne(element)).logical_and(best.eq(best))
                 with k.branch(wins):
@@ -193,25 +193,25 @@ def _argument(better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     return CustomKernel(lower, one_for_each)
 
 
-def _argument_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:
+def _arg_reduction_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:
     expect_numeric(name, x=x)
     if x.rank is None:
         return TensorType(I64)
     at = expect_axis(name, axis, x.rank)
-    result = _reduced(name, x, (at,), keepdims)
+    result = _reduced_type(name, x, (at,), keepdims)
     if x.shape is not None:
         claim_at_most(1, x.shape[at], f"{name}: expected at least {{}} element along axis {at} of x, got {{}}")
     return with_dtype(result, I64)
 
 
-def _numpy_argument(function: Callable) -> Callable:
+def _numpy_arg_reduction(function: Callable) -> Callable:
     def run(x: np.ndarray, *, axis: int, keepdims: bool) -> np.ndarray:
         return function(x, axis=axis, keepdims=keepdims)
 
     return run
 
 
-@op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best))
+@op("argmax", numpy=_numpy_arg_reduction(np.argmax), lower=_arg_reduction(lambda best, x: x > best))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
@@ -225,10 +225,10 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
         >>> run("argmax(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
         [1 0]
     """
-    return _argument_type("argmax", x, axis, keepdims)
+    return _arg_reduction_type("argmax", x, axis, keepdims)
 
 
-@op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best))
+@op("argmin", numpy=_numpy_arg_reduction(np.argmin), lower=_arg_reduction(lambda best, x: x < best))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
@@ -242,7 +242,7 @@ def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
         >>> run("argmin(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
         [0 1]
     """
-    return _argument_type("argmin", x, axis, keepdims)
+    return _arg_reduction_type("argmin", x, axis, keepdims)
 
 
 def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:

@@ -166,8 +166,8 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
-    """Check the arguments of operator `name`: x must be a tensor, and `shape` a shape whose rank is at least that of
-    x."""
+    """Check that x is a tensor, and that `shape` is a shape whose rank is at least that of x.   name: the operator, for
+    messages."""
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
@@ -271,8 +271,10 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
 
 
 def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate a concatenation.  Each input is treated as a matrix, and the axes before `axis` are its rows.  A row of
-    the result consists of the corresponding rows of all inputs."""
+    """Generate the kernel of `concat`.  Each input is treated as a matrix whose rows run over the axes before `axis`.
+
+    A row of the result consists of the corresponding rows of all inputs.
+    """
     (out,) = outputs
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])

@@ -82,7 +82,7 @@ def rnn(
     Source: ONNX RNN-22.
     """
     tensors = {"x": x, "r": r, "h": h}
-    return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
 @op("gru", numpy=numpy_gru, lower=CustomKernel(gru_kernel, _gru_operations))
@@ -117,7 +117,7 @@ def gru(
     is_bool = isinstance(reset_after, bool)
     expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
     tensors = {"x": x, "r": r, "b": b, "h": h}
-    return _rule("gru", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("gru", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
 @op("lstm", numpy=numpy_lstm, lower=CustomKernel(lstm_kernel, _lstm_operations))
@@ -155,10 +155,10 @@ def lstm(
     is_bool = isinstance(coupled, bool)
     expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)
     tensors = {"x": x, "r": r, "p": p, "h": h, "c": c}
-    return _rule("lstm", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("lstm", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-def _rule(
+def _check_arguments(
     name: str, tensors: dict[str, TensorType], lengths: TensorType, direction, activations, alpha, beta, clip
 ) -> TupleType:
     """Check the arguments that rnn, gru and lstm have in common, and return the type of the result."""

@@ -74,8 +74,11 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
             k.fail(bounded.eq(False), "ARITHMETIC_ERROR", message, n)
 
 
-def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
-    """Check the arguments of operator `op`, and return the type of its result."""
+def _check_region_arguments(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
+    """Check the arguments that roi_align and roi_max_pool have in common, and return the type of the result.
+
+    op: the operator, for messages.
+    """
     expect_float(op, x=x)
     expect_same_dtype(op, x=x, regions=regions)
     expect_tensor(op, images=images)
@@ -149,8 +152,10 @@ def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Lo
 
 
 def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
-    """Generate RoiAlign.  The positions of the elements near a sample, and their weights, are computed once for all
-    channels."""
+    """Generate the kernel of `roi_align`.
+
+    The positions of the elements near a sample, and their weights, are computed once for all channels.
+    """
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "roi_align", images, x.shape[0])
     _check_sides(k, "roi_align", regions, size, scale)
@@ -255,7 +260,7 @@ def roi_align(
     expect(is_number, "roi_align: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
     is_bool = isinstance(half_pixel, bool)
     expect(is_bool, "roi_align: half_pixel is {!r}, expected a bool", half_pixel, error=RelvmArgumentError)
-    return _expect_regions("roi_align", x, regions, images, size)
+    return _check_region_arguments("roi_align", x, regions, images, size)
 
 
 # ---- maxima of whole elements ----
@@ -343,4 +348,4 @@ def roi_max_pool(
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
-    return _expect_regions("roi_max_pool", x, regions, images, size)
+    return _check_region_arguments("roi_max_pool", x, regions, images, size)

@@ -26,8 +26,10 @@ def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
 
 
 def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Gaussian elimination, in place in the result: multiples of the pivot row are subtracted from the rows
-    below."""
+    """Generate the kernel of `row_echelon`: Gaussian elimination in place in the result.
+
+    Multiples of the pivot row are subtracted from the rows below it.
+    """
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)

@@ -12,7 +12,14 @@ from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_d
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Local, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
-from relvm.ops.gather import each_place, expect_inside, expect_rows, numpy_places, numpy_slices, row_start
+from relvm.ops.gather import (
+    check_element_indices,
+    check_index_rows,
+    generate_positions,
+    numpy_positions,
+    numpy_slices,
+    slice_number,
+)
 
 
 def _larger(x: Scalar, y: Scalar) -> Scalar:
@@ -55,7 +62,7 @@ def _copy(k: KernelBuilder, x: Buffer, out: Buffer) -> None:
 
 def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str) -> np.ndarray:
     result, combine = x.copy(), _REDUCTIONS[reduction][0]
-    for at, place in numpy_places("scatter_elements", x, indices, axis):
+    for at, place in numpy_positions("scatter_elements", x, indices, axis):
         result[place] = combine(result[place], updates[at])
     return result
 
@@ -68,7 +75,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
         k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
 
     _copy(k, x, out)
-    each_place(k, "scatter_elements", x, indices, axis, put)
+    generate_positions(k, "scatter_elements", x, indices, axis, put)
 
 
 @op("scatter_elements", numpy=_numpy_scatter_elements, lower=CustomKernel(_scatter_elements), strings=True)
@@ -100,7 +107,7 @@ def scatter_elements(
         ... )
         [10  2  3 40]
     """
-    expect_inside("scatter_elements", x, indices, axis)
+    check_element_indices("scatter_elements", x, indices, axis)
     _expect_updates("scatter_elements", x, updates, reduction)
     if indices.rank is not None:
         _expect_shape("scatter_elements", updates, indices.rank, indices.shape)
@@ -119,7 +126,7 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
     combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
     _copy(k, x, out)
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        target = k.let("target", row_start(k, "scatter_nd", x, indices, row, depth) * width)
+        target = k.let("target", slice_number(k, "scatter_nd", x, indices, row, depth) * width)
         source = k.let("source", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
@@ -155,7 +162,7 @@ def scatter_nd(
         [[ 1  2]
          [30 40]]
     """
-    expect_rows("scatter_nd", indices, depth)
+    check_index_rows("scatter_nd", indices, depth)
     _expect_updates("scatter_nd", x, updates, reduction)
     if x.rank is None or indices.rank is None:
         return x

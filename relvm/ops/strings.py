@@ -19,7 +19,7 @@ from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
-    """Check that all arguments of operator `name` are tensors of strings.  args: the arguments by parameter name."""
+    """Check that all arguments of operator `name` are tensors of strings.   args: the arguments by parameter name."""
     expect_tensor(name, **args)
     for parameter, type_ in args.items():
         expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)
@@ -104,7 +104,7 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
     indices = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return string_reference.each(lambda text: indices.get(text, -1), x, np.int64)
+    return string_reference.map_elements(lambda text: indices.get(text, -1), x, np.int64)
 
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
@@ -125,11 +125,10 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """Return an open-addressing hash table of distinct strings, as an i64 array.  Each slot contains the index of a
-    key, or -1 if the slot is free.
+    """Return a hash table of distinct strings with open addressing, as an i64 array.
 
-    The hash is the CRC-32C of the UTF-8 bytes, modulo the table size.  Collisions are resolved by linear probing.  At
-    most half of the slots are used.
+    Each slot contains the index of a key, or -1 if the slot is free.  The hash is the CRC-32C of the UTF-8 bytes,
+    modulo the table size.  Collisions are resolved by linear probing.  At most half of the slots are used.
     """
     table = np.full(2 * len(keys) + 1, -1, np.int64)
     for place, key in enumerate(keys):
@@ -166,7 +165,7 @@ def string_concat(x: TensorType, y: TensorType) -> TensorType:
 
 
 def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
-    return string_reference.each(lambda text: string_reference.in_case(text, upper=bool(upper)), x, object)
+    return string_reference.map_elements(lambda text: string_reference.convert_case(text, upper=bool(upper)), x, object)
 
 
 @op("string_case", numpy=_numpy_case, lower=Builtin("string_case", ("upper",)), strings=True)
@@ -188,10 +187,10 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
 
 
 def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return _widened(x, [string_reference.split(text, delimiter.item(), most) for text in x.reshape(-1)])
+    return _pad_parts(x, [string_reference.split(text, delimiter.item(), most) for text in x.reshape(-1)])
 
 
-def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
+def _pad_parts(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
     """Return the parts of each element of x along a new last axis, padded with empty strings.
 
     parts: for each element of x, the list of its parts.
@@ -230,7 +229,9 @@ def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> Ten
 
 
 def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return string_reference.each(lambda text: len(string_reference.split(text, delimiter.item(), most)), x, np.int64)
+    return string_reference.map_elements(
+        lambda text: len(string_reference.split(text, delimiter.item(), most)), x, np.int64
+    )
 
 
 @op("string_part_count", numpy=_numpy_part_count, lower=Builtin("string_part_count", ("most",)), strings=True)
@@ -252,7 +253,7 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
 
 
 def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return string_reference.each(
+    return string_reference.map_elements(
         lambda text: string_reference.longest_match(program.tolist(), text) == len(text), x, bool
     )
 
@@ -262,7 +263,7 @@ def string_match(x: TensorType, program: TensorType) -> TensorType:
     """For each string, whether a pattern matches the whole string.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a bool tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.   Source: ONNX RegexFullMatch-20.
@@ -279,7 +280,7 @@ def _expect_program(name: str, x: TensorType, program: TensorType) -> None:
 
 
 def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return _widened(x, [string_reference.tokens(program.tolist(), text) for text in x.reshape(-1)])
+    return _pad_parts(x, [string_reference.tokens(program.tolist(), text) for text in x.reshape(-1)])
 
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
@@ -288,7 +289,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
     at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.   Source: Tokenizer of ONNX Runtime's com.microsoft.
@@ -301,7 +302,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
 
 
 def _numpy_of_number(x: np.ndarray) -> np.ndarray:
-    return string_reference.each(string_reference.of_number, x, object)
+    return string_reference.map_elements(string_reference.format_number, x, object)
 
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
@@ -330,7 +331,7 @@ def string_of_number(x: TensorType) -> TensorType:
 
 def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
-    numbers = [string_reference.number(text, dtype) for text in x.reshape(-1)]
+    numbers = [string_reference.parse_number(text, dtype) for text in x.reshape(-1)]
     if None in numbers:
         wrong = x.reshape(-1)[numbers.index(None)]
         raise RelvmArithmeticError(f"string_to_number: {wrong!r} cannot be converted to {dtype}")

@@ -6,7 +6,7 @@ import numpy as np
 
 from relvm.ir.operator import op
 from relvm.ir.types import TensorType
-from relvm.ops.unary import float_result, math_function
+from relvm.ops.unary import check_float, math_function
 
 
 @op("tan", numpy=np.tan, lower=math_function("tan"))
@@ -21,7 +21,7 @@ def tan(x: TensorType) -> TensorType:
         >>> run("tan(x)", x=[0.0, 1.0])
         [0.    1.557]
     """
-    return float_result("tan", x)
+    return check_float("tan", x)
 
 
 @op("asin", numpy=np.arcsin, lower=math_function("asin"))
@@ -36,7 +36,7 @@ def asin(x: TensorType) -> TensorType:
         >>> run("asin(x)", x=[-1.0, 0.0, 0.5])
         [-1.571  0.     0.524]
     """
-    return float_result("asin", x)
+    return check_float("asin", x)
 
 
 @op("acos", numpy=np.arccos, lower=math_function("acos"))
@@ -51,7 +51,7 @@ def acos(x: TensorType) -> TensorType:
         >>> run("acos(x)", x=[-1.0, 0.0, 1.0])
         [3.142 1.571 0.   ]
     """
-    return float_result("acos", x)
+    return check_float("acos", x)
 
 
 @op("atan", numpy=np.arctan, lower=math_function("atan"))
@@ -66,7 +66,7 @@ def atan(x: TensorType) -> TensorType:
         >>> run("atan(x)", x=[-1.0, 0.0, 1.0])
         [-0.785  0.     0.785]
     """
-    return float_result("atan", x)
+    return check_float("atan", x)
 
 
 @op("sinh", numpy=np.sinh, lower=math_function("sinh"))
@@ -81,7 +81,7 @@ def sinh(x: TensorType) -> TensorType:
         >>> run("sinh(x)", x=[-1.0, 0.0, 1.0])
         [-1.175  0.     1.175]
     """
-    return float_result("sinh", x)
+    return check_float("sinh", x)
 
 
 @op("cosh", numpy=np.cosh, lower=math_function("cosh"))
@@ -96,7 +96,7 @@ def cosh(x: TensorType) -> TensorType:
         >>> run("cosh(x)", x=[-1.0, 0.0, 1.0])
         [1.543 1.    1.543]
     """
-    return float_result("cosh", x)
+    return check_float("cosh", x)
 
 
 @op("asinh", numpy=np.arcsinh, lower=math_function("asinh"))
@@ -111,7 +111,7 @@ def asinh(x: TensorType) -> TensorType:
         >>> run("asinh(x)", x=[-1.0, 0.0, 1.0])
         [-0.881  0.     0.881]
     """
-    return float_result("asinh", x)
+    return check_float("asinh", x)
 
 
 @op("acosh", numpy=np.arccosh, lower=math_function("acosh"))
@@ -126,7 +126,7 @@ def acosh(x: TensorType) -> TensorType:
         >>> run("acosh(x)", x=[1.0, 2.0])
         [0.    1.317]
     """
-    return float_result("acosh", x)
+    return check_float("acosh", x)
 
 
 @op("atanh", numpy=np.arctanh, lower=math_function("atanh"))
@@ -141,7 +141,7 @@ def atanh(x: TensorType) -> TensorType:
         >>> run("atanh(x)", x=[-0.5, 0.0, 0.5])
         [-0.549  0.     0.549]
     """
-    return float_result("atanh", x)
+    return check_float("atanh", x)
 
 
 @op("log1p", numpy=np.log1p, lower=math_function("log1p"))
@@ -156,4 +156,4 @@ def log1p(x: TensorType) -> TensorType:
         >>> run("log1p(x)", x=[0.0, 1.0])
         [0.    0.693]
     """
-    return float_result("log1p", x)
+    return check_float("log1p", x)

@@ -14,7 +14,7 @@ from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
-def float_result(name: str, x: TensorType) -> TensorType:
+def check_float(name: str, x: TensorType) -> TensorType:
     """Check that x is a float tensor, and return the result type of the operator, which is the type of x."""
     expect_float(name, x=x)
     return x
@@ -26,7 +26,7 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """Return the lowering rule that applies the function `name` of C's <math.h> to each element."""
+    """Return the lowering rule of an operator that applies the function `name` of C's <math.h> to each element."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
@@ -115,7 +115,7 @@ def floor(x: TensorType) -> TensorType:
         >>> run("floor(x)", x=[-1.5, 0.5, 2.0])
         [-2.  0.  2.]
     """
-    return float_result("floor", x)
+    return check_float("floor", x)
 
 
 @op("ceil", numpy=np.ceil, lower=math_function("ceil"), traits=Traits(idempotent=True))
@@ -130,7 +130,7 @@ def ceil(x: TensorType) -> TensorType:
         >>> run("ceil(x)", x=[-1.5, 0.5, 2.0])
         [-1.  1.  2.]
     """
-    return float_result("ceil", x)
+    return check_float("ceil", x)
 
 
 @op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
@@ -145,7 +145,7 @@ def round_(x: TensorType) -> TensorType:
         >>> run("round(x)", x=[0.5, 1.5, 2.4])
         [0. 2. 2.]
     """
-    return float_result("round", x)
+    return check_float("round", x)
 
 
 @op("sqrt", numpy=np.sqrt, lower=math_function("sqrt"))
@@ -160,7 +160,7 @@ def sqrt(x: TensorType) -> TensorType:
         >>> run("sqrt(x)", x=[1.0, 2.0, 4.0])
         [1.    1.414 2.   ]
     """
-    return float_result("sqrt", x)
+    return check_float("sqrt", x)
 
 
 @op("exp", numpy=np.exp, lower=math_function("exp"))
@@ -175,7 +175,7 @@ def exp(x: TensorType) -> TensorType:
         >>> run("exp(x)", x=[0.0, 1.0, -1.0])
         [1.    2.718 0.368]
     """
-    return float_result("exp", x)
+    return check_float("exp", x)
 
 
 @op("log", numpy=np.log, lower=math_function("log"))
@@ -190,7 +190,7 @@ def log(x: TensorType) -> TensorType:
         >>> run("log(x)", x=[1.0, 2.0, 10.0])
         [0.    0.693 2.303]
     """
-    return float_result("log", x)
+    return check_float("log", x)
 
 
 @op("sin", numpy=np.sin, lower=math_function("sin"))
@@ -205,7 +205,7 @@ def sin(x: TensorType) -> TensorType:
         >>> run("sin(x)", x=[0.0, 1.0, 2.0])
         [0.    0.841 0.909]
     """
-    return float_result("sin", x)
+    return check_float("sin", x)
 
 
 @op("cos", numpy=np.cos, lower=math_function("cos"))
@@ -220,7 +220,7 @@ def cos(x: TensorType) -> TensorType:
         >>> run("cos(x)", x=[0.0, 1.0, 2.0])
         [ 1.     0.54  -0.416]
     """
-    return float_result("cos", x)
+    return check_float("cos", x)
 
 
 @op("tanh", numpy=np.tanh, lower=math_function("tanh"))
@@ -235,7 +235,7 @@ def tanh(x: TensorType) -> TensorType:
         >>> run("tanh(x)", x=[-1.0, 0.0, 1.0])
         [-0.762  0.     0.762]
     """
-    return float_result("tanh", x)
+    return check_float("tanh", x)
 
 
 _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -253,7 +253,7 @@ def erf(x: TensorType) -> TensorType:
         >>> run("erf(x)", x=[-1.0, 0.0, 1.0])
         [-0.843  0.     0.843]
     """
-    return float_result("erf", x)
+    return check_float("erf", x)
 
 
 def _sigmoid(x: Scalar) -> Scalar:
@@ -272,7 +272,7 @@ def sigmoid(x: TensorType) -> TensorType:
         >>> run("sigmoid(x)", x=[-1.0, 0.0, 1.0])
         [0.269 0.5   0.731]
     """
-    return float_result("sigmoid", x)
+    return check_float("sigmoid", x)
 
 
 @op("reciprocal", numpy=np.reciprocal, lower=elementwise(lambda x: Literal(1, x.dtype) / x))
@@ -287,7 +287,7 @@ def reciprocal(x: TensorType) -> TensorType:
         >>> run("reciprocal(x)", x=[1.0, 2.0, -4.0])
         [ 1.    0.5  -0.25]
     """
-    return float_result("reciprocal", x)
+    return check_float("reciprocal", x)
 
 
 @op(

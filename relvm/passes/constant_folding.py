@@ -182,7 +182,7 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
                 return None
     if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
         return None
-    if not budget.take(call, args):
+    if not budget.spend(call, args):
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"

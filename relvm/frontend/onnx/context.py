@@ -265,7 +265,7 @@ class ImportContext(ABC):
                     args.append(sizes)
                 case _:
                     return expr
-        if not self.folding.take(expr, args):
+        if not self.folding.spend(expr, args):
             return expr
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
