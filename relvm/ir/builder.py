@@ -429,7 +429,7 @@ class Builder:
         return tuple(binding.var for binding in made)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """Return the dimension variables that the next expression can use."""
+        """Return the dimension variables that have a value, and that the next expression can therefore use."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:

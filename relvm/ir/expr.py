@@ -108,8 +108,8 @@ class Expr(Node):
         return _arithmetic("-", "negative", self)
 
 
-def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
-    """Return the expression for the Python operator `sign`, applied to expressions and numbers.
+def _arithmetic(symbol: str, name: str, *operands: Any) -> Expr:
+    """Return the result of the Python operator `symbol`, such as "+", on expressions and numbers, as an expression.
 
     name: the relvm operator that is called if the operands are tensors.
     """
@@ -120,13 +120,13 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
         return NotImplemented
     untyped = next((operand for operand in operands if isinstance(operand, Expr) and operand.type is None), None)
     if untyped is not None:
-        raise RelvmTypeError(f"{sign}: {getattr(untyped, 'name', type(untyped).__name__)} has no type yet")
+        raise RelvmTypeError(f"{symbol}: {getattr(untyped, 'name', type(untyped).__name__)} has no type yet")
     if any(isinstance(operand, Expr) and not isinstance(operand.type, PrimType) for operand in operands):
         return find_operator(name)(*operands)
     scalars = tuple(operand if isinstance(operand, Expr) else prim(operand) for operand in operands)
-    if (sign, len(scalars)) not in FORMS:
-        raise RelvmTypeError(f"{sign}: scalars are not supported; convert them with to_tensor")
-    function = FORMS[sign, len(scalars)]
+    if (symbol, len(scalars)) not in FORMS:
+        raise RelvmTypeError(f"{symbol}: scalars are not supported; convert them with to_tensor")
+    function = FORMS[symbol, len(scalars)]
     row = find_row(function, tuple(scalar.known_element_type for scalar in scalars))
     return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))
 
@@ -167,7 +167,7 @@ class FunctionRef(Expr):
 
 @node
 class PackedRef(Expr):
-    """A reference to a packed function, by name, used as a value."""
+    """A reference to a packed function (a registered function of the host), by name, used as a value."""
 
     name: str
     type: Type = _type_field(OBJECT)
@@ -328,7 +328,7 @@ class PrimCall(Expr):
 
 @node
 class PackedCall(Expr):
-    """A call of a packed function by name, with `args`.
+    """A call of a packed function (a registered function of the host), by name, with `args`.
 
     type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether the
     call may be removed if its result is unused.
@@ -372,7 +372,7 @@ class KernelRun(Expr):
 class BuiltinCall(Expr):
     """A call of a runtime builtin, by its name in csrc/tables/builtins.def.
 
-    args: the arguments without the machine.  A builtin with `ctx` in its signature also receives the machine.
+    args: the arguments.  If the signature of the builtin contains `ctx`, the virtual machine is passed as well.
     """
 
     name: str

@@ -179,7 +179,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator.  Made by `op`, which documents the fields.
+    """An operator, as declared by `op`, which documents the fields.
 
     A call of an Operator object with expressions and attributes returns an OpCall.
     """
@@ -206,12 +206,12 @@ class Operator:
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule for arguments, without those for attributes."""
+        """The parameters of the type rule that stand for arguments."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property
     def attributes(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule for attributes, which calls pass by keyword."""
+        """The parameters of the type rule that stand for attributes, which calls pass by keyword."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.cached_property

@@ -21,21 +21,21 @@ FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS i
 _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands)): row for row in PRIM_OPERATORS}
 
 
-def find_row(function: str, operands: tuple[DType, ...]) -> Any:
-    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of these dtypes.
+def find_row(function: str, dtypes: tuple[DType, ...]) -> Any:
+    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of the given dtypes.
 
     Raises
     ------
     RelvmTypeError
         The table has no such function, or no row for these dtypes.
     """
-    row = _ROWS.get((function, operands))
+    row = _ROWS.get((function, dtypes))
     if row is not None:
         return row
     if function not in FUNCTIONS:
         raise RelvmTypeError(f"no scalar function {function}{near_matches(function, FUNCTIONS)}")
     known = ", ".join(f"({', '.join(map(str, types))})" for name, types in _ROWS if name == function)
-    raise RelvmTypeError(f"scalar {function}: expected {known}, got ({', '.join(map(str, operands))})")
+    raise RelvmTypeError(f"scalar {function}: expected {known}, got ({', '.join(map(str, dtypes))})")
 
 
 def scalar_dtype(value: Scalar) -> DType:
@@ -51,7 +51,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
     RelvmArithmeticError
         The result is undefined for these operands.
     """
-    if not has_value(row, operands):
+    if not has_defined_result(row, operands):
         raise RelvmArithmeticError(f"{row.name}({', '.join(map(str, operands))}): {row.fails}")
     result = _meaning(row)(*operands)
     match row.result:
@@ -62,7 +62,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
     return bool(result)
 
 
-def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
+def has_defined_result(row: Any, operands: tuple[Scalar, ...]) -> bool:
     """Return whether the operator in `row` has a defined result for these operands."""
     match row.name:
         case "floordiv_i64" | "mod_i64":

@@ -188,7 +188,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def product(dims) -> AnyDim:
-    """Return the product of the dimensions.  The product of no dimensions is 1."""
+    """Return the product of `dims`.  The product of no dimensions is 1."""
     result: AnyDim = 1
     for dim in dims:
         result = _multiply(result, dim)

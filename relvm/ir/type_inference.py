@@ -55,7 +55,7 @@ from relvm.ir.kernel_call_types import typed_kernel_call
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect, shape_claims
-from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_value
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_defined_result
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import (
     OBJECT,
@@ -253,7 +253,7 @@ def may_fail(item) -> bool:
     if not row.fails:
         return False
     last = item.args[-1]
-    return not (isinstance(last, Prim) and has_value(row, (0, last.value)[-len(item.args) :]))
+    return not (isinstance(last, Prim) and has_defined_result(row, (0, last.value)[-len(item.args) :]))
 
 
 class _Inference:
@@ -406,8 +406,8 @@ class _Inference:
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
         """Infer the types of the local functions bound in `run`, which can call themselves and each other.
 
-        The type of a function with a declared result type is known before its body is processed.  The inference is
-        repeated until no type changes.
+        If a function declares its result type, its type is known before its body is processed.  Inference is repeated
+        until no type changes.
         """
         for binding in run:
             if binding.function.result_type is not None:
@@ -510,10 +510,10 @@ class _Inference:
             case ObjectType():
                 return OBJECT
             case FuncType(params, result):
-                return self.instantiate(call, params, result)
+                return self.call_result_type(call, params, result)
         raise self.error(f"cannot call {call.callee.type}; expected a function")
 
-    def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
+    def call_result_type(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the result type of a call.
 
         The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable

@@ -55,7 +55,7 @@ def expect_same_dtype(op: str, **args: TensorType) -> None:
 
 
 def expect_shape(op: str, name: str, type_: Type) -> None:
-    """Check that the argument type is a shape type without negative constant dimensions."""
+    """Check that `type_`, the type of the argument `name`, is a shape type without negative constant dimensions."""
     if not isinstance(type_, ShapeType):
         raise RelvmTypeError(f"{op}: {name} is {type_}, expected a shape")
     for dim in type_.dims or ():
@@ -64,8 +64,10 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
 
 
 def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> tuple[int, ...]:
-    """Check that an attribute is a tuple of Python integers, and return it.   count: the required length, or None for
-    any length."""
+    """Check that `values`, the value of the attribute `name`, is a tuple of Python integers, and return it.
+
+    count: the required length, or None for any length.
+    """
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"

@@ -68,7 +68,7 @@ class Type(Node):
         return ()
 
     def __post_init__(self) -> None:
-        """Raise RelvmUnsupportedError if the type exceeds the limits."""
+        """Raise RelvmUnsupportedError if the type is too large, or nested too deeply."""
         if self.depth > _DEEPEST:
             raise RelvmUnsupportedError(
                 f"a type nests {self.depth} types; expected at most {_DEEPEST}. Keep the values in separate"
@@ -434,10 +434,10 @@ def join(first: Type, second: Type) -> Type | None:
     return _join(first, second, {})
 
 
-def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
+def _join(first: Type, second: Type, joins: dict[tuple[int, int], Type | None]) -> Type | None:
     """Return the join of two types, or None if they are of different kinds.
 
-    done: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
+    joins: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
     """
     if first is second:
         return first
@@ -446,9 +446,9 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
             return OBJECT
         case (OptionalType(), _) | (_, OptionalType()):
             a, b = (t.value if isinstance(t, OptionalType) else t for t in (first, second))
-            return _join_containers(OptionalType, a, b, done)
+            return _join_containers(OptionalType, a, b, joins)
         case ListType(a), ListType(b):
-            return _join_containers(ListType, a, b, done)
+            return _join_containers(ListType, a, b, joins)
         case TensorType(), TensorType():
             dtype = first.dtype if first.dtype == second.dtype else None
             shape = first.shape if first.shape == second.shape else None
@@ -460,11 +460,11 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
             return first if first == second else PrimType(a)
         case TupleType(a), TupleType(b) if len(a) == len(b):
             key = id(first), id(second)
-            if key not in done:
-                joined = (_join(x, y, done) for x, y in zip(a, b, strict=True))
+            if key not in joins:
+                joined = (_join(x, y, joins) for x, y in zip(a, b, strict=True))
                 fields = tuple(field for field in joined if field is not None)
-                done[key] = TupleType(fields) if len(fields) == len(a) else None
-            return done[key]
+                joins[key] = TupleType(fields) if len(fields) == len(a) else None
+            return joins[key]
         case FuncType(), FuncType():
             renamed = _with_variables_of(first, second)
             result = join(first.result, renamed.result) if first.params == renamed.params else None
@@ -476,7 +476,7 @@ def _join_containers(
     kind: type[ListType | OptionalType],
     first: Type | None,
     second: Type | None,
-    done: dict[tuple[int, int], Type | None],
+    joins: dict[tuple[int, int], Type | None],
 ) -> Type | None:
     """Return the join of two list types or of two optional types, or None if there is none.
 
@@ -485,7 +485,7 @@ def _join_containers(
     """
     if first is None or second is None:
         return kind(first or second)
-    both = _join(first, second, done)
+    both = _join(first, second, joins)
     return both and kind(both)
 
 

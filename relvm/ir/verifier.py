@@ -195,7 +195,7 @@ class _Verifier:
     def block(self, block: Block) -> None:
         for run in group_functions(block.bindings):
             if are_functions(run):
-                self.function_run(run)
+                self.check_local_functions(run)
                 continue
             (binding,) = run
             outer, self.place = self.place, f"{self.name}: {binding.var.name}"
@@ -213,7 +213,7 @@ class _Verifier:
             self.place = outer
         self.argument(block.result)
 
-    def function_run(self, run: Sequence[Binding]) -> None:
+    def check_local_functions(self, run: Sequence[Binding]) -> None:
         """Check a group of adjacent local functions, which can call each other."""
         for binding in run:
             self.bind(binding.var)

@@ -108,9 +108,10 @@ class _Checker:
         return expr
 
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
-        """Append the run-time checks that the operator call `call` needs to `bindings`.
+        """Append to `bindings` the run-time checks that the operator call `call` needs.  Return the new form of
+        `binding`.
 
-        binding: the binding of the call.  Return its new form, with the rewritten call.
+        binding: the binding of the call.
         """
         types = tuple(with_dims(arg.type) for arg in call.args)
         if not all(map(has_dims, types)):
@@ -128,7 +129,7 @@ class _Checker:
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append run-time checks to `bindings` that no shape in `value`, the value of a binding, has a negative
+        """Append to `bindings` run-time checks that no shape in `value`, the value of a binding, has a negative
         dimension.
 
         origins: the source locations of the checks.
@@ -188,7 +189,7 @@ class _Checker:
         return find_replacement(self.new_dims, first, second) or find_replacement(None, first, second)
 
     def check_claim(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the run-time check of a claim to `bindings`, if the claim must be checked.
+        """Append to `bindings` the run-time check of a claim, if the claim must be checked.
 
         origins: the source locations of the check.
         """

@@ -134,7 +134,7 @@ class _Inliner:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the bindings that replace `binding` to `bindings`."""
+        """Append to `bindings` the bindings that replace `binding`."""
         value = binding.value
         own: list[DimVar] = []
         if isinstance(value, Function):
@@ -187,12 +187,13 @@ class _Inliner:
         origins: tuple[str, ...],
         bindings: list,
     ) -> Expr | None:
-        """Append a copy of the body of `function`, applied to `args`, to `bindings`.  Return the result of the body.
+        """Append to `bindings` a copy of the body of `function`, applied to `args`.  Return the result of the body.
 
         Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would be
         nested too deeply.
 
-        name: the function's name, for messages.   bound_dims: the dimension variables that the function binds.
+        name: the function's name, for messages.
+        bound_dims: the dimension variables that the function binds.
         origins: the source locations of the call, which are added to those of the copied bindings.
         """
         if self.depth + _depth(function.block) > DEEPEST:

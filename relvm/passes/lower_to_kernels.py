@@ -135,7 +135,7 @@ class _KernelLowering:
         return replace(call, kernel=self.known[spec])
 
     def lower_op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
-        """Append the lowered form of `binding`, whose value is the operator call `call`, to `bindings`."""
+        """Append to `bindings` the lowered form of `binding`, whose value is the operator call `call`."""
         match call.op.lower:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))
@@ -168,7 +168,7 @@ class _KernelLowering:
         self.lower_group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
     def lower_group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Append a call of the kernel that computes `group` to `bindings`.  Generate the kernel unless an equal one
+        """Append to `bindings` a call of the kernel that computes `group`.  Generate the kernel unless an equal one
         exists.
 
         binding: the binding that the call replaces.

@@ -253,7 +253,7 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def add_arenas(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append an arena for `group`, which consists of slots, to `arenas`.
+        """Append to `arenas` an arena for the slots in `group`.
 
         If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
         divisions: how many more times the group can be divided.
