@@ -84,7 +84,8 @@ class Deferred:
 class Batches:
     """Several batches.
 
-    iterator: an iterator over the batches.   count: the number of batches, or None if it is unknown.
+    iterator: an iterator over the batches.
+    count: the number of batches, or None if it is unknown.
     """
 
     iterator: Iterator[Batch | FileBatch]

@@ -18,9 +18,10 @@ from relvm.vm import Executable
 class FunctionSignature:
     """The signature of a function in an executable.
 
-    types: the type of each parameter, by parameter name; empty if the executable has no signature.   parameters: the
-    parameter name for each input name.  The two names are equal unless the model, such as an ONNX model, has its own
-    input names.   outputs: the output names of the model, or None if it has none.
+    types: the type of each parameter, by parameter name; empty if the executable has no signature.
+    parameters: the parameter name for each input name.  The two names are equal unless the model, such as an ONNX
+    model, has its own input names.
+    outputs: the output names of the model, or None if it has none.
     """
 
     types: Mapping[str, str]

@@ -25,8 +25,9 @@ _VERSION = 1
 class Output:
     """An output file that a worker writes.
 
-    path: the path of the file.   record: the content that the record file in the folder must have.  `write` checks it,
-    so that outputs of different functions or executables are not mixed.
+    path: the path of the file.
+    record: the content that the record file in the folder must have.  `write` checks it, so that outputs of different
+    functions or executables are not mixed.
     """
 
     path: Path
@@ -63,7 +64,8 @@ class OutputFolder:
     A record file in the folder identifies the function and the executable.  Existing outputs are complete, because
     outputs are written atomically.
 
-    path: the path of the folder, which need not exist.   runner: the runner that computes the outputs.
+    path: the path of the folder, which need not exist.
+    runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:

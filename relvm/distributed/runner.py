@@ -133,8 +133,9 @@ class Runner:
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
     """Context manager: yield a virtual machine of this process that nothing else uses during the block.
 
-    It raises the errors of loading the executable and of creating the machine.   runner: the runner that the machine is
-    for.
+    It raises the errors of loading the executable and of creating the machine.
+
+    runner: the runner that the machine is for.
     """
     made = _load_executable(runner)
     machine = made.take() or VirtualMachine(made.executable, **runner.options)

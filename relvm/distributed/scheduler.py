@@ -35,8 +35,8 @@ _COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reu
 class Outcome:
     """The outcome of a batch.
 
-    result: the result of the function, or None if the batch failed.   error: the error of the batch, or None if it
-    succeeded.  The `__cause__` of the error is the original error.
+    result: the result of the function, or None if the batch failed.
+    error: the error of the batch, or None if it succeeded.  The `__cause__` of the error is the original error.
     """
 
     batch: Batch | FileBatch

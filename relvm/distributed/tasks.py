@@ -19,8 +19,8 @@ class Failure:
     The task returns the error instead of raising it.  Otherwise, Dask would run the task again, and it would fail
     again.
 
-    error: the exception.   is_batch_error: whether the error concerns only this batch.  If not, the worker cannot run
-    any batch.
+    error: the exception.
+    is_batch_error: whether the error concerns only this batch.  If not, the worker cannot run any batch.
     """
 
     error: RelvmError
@@ -40,7 +40,8 @@ def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *
     """Run the function of `runner` on a batch, and return the result.  Return a Failure if relvm raises an error.
 
     output: the file to which to write the result, in which case None is returned.  If `output` is None, the result is
-    returned.   computed: the values of the arguments of the batch that Dask has computed.
+    returned.
+    computed: the values of the arguments of the batch that Dask has computed.
     """
     try:
         with machine_of(runner):

@@ -27,8 +27,10 @@ _PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # a source location in 
 class Definition:
     """The definition of a function, a parameter or a variable.
 
-    kind: "function" or "variable".   start: the offset of its name.   end: the offset at which the scope of its name
-    ends.   detail: its type as text.
+    kind: "function" or "variable".
+    start: the offset of its name.
+    end: the offset at which the scope of its name ends.
+    detail: its type as text.
     """
 
     name: str
@@ -133,8 +135,8 @@ class Analysis:
     ) -> Definition | None:
         """Return the definition of `var`, or None if the text does not name the variable.
 
-        names: the tokens that are names, by offset.   scope_end: a function from the offset of a name to the offset at
-        which the scope of the name ends.
+        names: the tokens that are names, by offset.
+        scope_end: a function from the offset of a name to the offset at which the scope of the name ends.
         """
         found = _PLACE.fullmatch(var.origin)
         if found is None:

@@ -29,7 +29,8 @@ _FRAME_REFERENCES = 1 << 20  # the protocol's reference to the registers of fram
 class Launch:
     """A program to debug.
 
-    debugger: the debugger of the program.   function, arguments: the function to run, and its arguments.
+    debugger: the debugger of the program.
+    function, arguments: the function to run, and its arguments.
     """
 
     debugger: Debugger
@@ -220,8 +221,9 @@ class DebugAdapter:
     def _replace_breakpoints(self, locations: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
         """Replace all breakpoints at lines, or all at functions, by breakpoints at `locations`.
 
-        Return descriptions of the new breakpoints for the editor.   is_line: whether `locations` are line numbers,
-        instead of names of functions.
+        Return descriptions of the new breakpoints for the editor.
+
+        is_line: whether `locations` are line numbers, instead of names of functions.
         """
         debugger = self._debugger()
         for made in list(debugger.breakpoints):

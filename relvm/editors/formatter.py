@@ -77,7 +77,10 @@ def format_text(text: str, name: str = "<text>") -> str:
 
 
 class _Comment(NamedTuple):
-    """A comment.   column: the number of characters before it on its line."""
+    """A comment.
+
+    column: the number of characters before it on its line.
+    """
 
     text: str
     column: int
@@ -133,8 +136,8 @@ def _ends_operand(token: Token) -> bool:
 def _needs_space(left: Token, right: Token, is_prefix: bool, open_brackets: list[str]) -> bool:
     """Return whether the formatter puts a space between `left` and `right`, two consecutive tokens of a line.
 
-    is_prefix: whether `left` is a sign in front of an operand.  open_brackets: the brackets that are open between the
-    tokens.
+    is_prefix: whether `left` is a sign in front of an operand.
+    open_brackets: the brackets that are open between the tokens.
     """
     together = TOKEN.match(left.text + right.text)
     if together is None or together.group() != left.text or (left.text == "." and right.text.startswith(".")):

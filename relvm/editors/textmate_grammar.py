@@ -46,8 +46,9 @@ def textmate_grammar() -> dict[str, Any]:
 def _convert_rule(regex: Any, action: Any) -> dict[str, Any]:
     """Convert a rule of the Pygments lexer to a rule of the TextMate grammar.
 
-    regex: the regular expression of the rule.   action: the token type of the whole match.  In the rule for
-    definitions, it is a callback instead, and DEFINITION lists the token types of the groups.
+    regex: the regular expression of the rule.
+    action: the token type of the whole match.  In the rule for definitions, it is a callback instead, and DEFINITION
+    lists the token types of the groups.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

@@ -62,9 +62,11 @@ Params = Sequence[tuple[str, Type]]
 class _Frame:
     """A function or block under construction.
 
-    place: the function's name, for messages.   dims: the dimension variables that have a value.   names: how many times
-    each variable name has been used.   bindings: the bindings added so far.   result: the result, or None while it is
-    not set.
+    place: the function's name, for messages.
+    dims: the dimension variables that have a value.
+    names: how many times each variable name has been used.
+    bindings: the bindings added so far.
+    result: the result, or None while it is not set.
     """
 
     place: str
@@ -250,9 +252,11 @@ class Builder:
     ) -> Var:
         """Bind a call of a packed function with `args` to a new variable.
 
-        function: the name under which the packed function is registered.   result: the type of the result, which is
-        checked at run time.  A dimension variable that is not defined before the call gets the actual size as its
-        value.   pure: whether the call may be removed if its result is unused.   name: the name of the variable.
+        function: the name under which the packed function is registered.
+        result: the type of the result, which is checked at run time.  A dimension variable that is not defined before
+        the call gets the actual size as its value.
+        pure: whether the call may be removed if its result is unused.
+        name: the name of the variable.
         """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
@@ -273,8 +277,10 @@ class Builder:
     def call_kernel(self, kernel: str, *args: Expr | float, result: Type | None = None, name: str | None = None) -> Var:
         """Bind a call of the kernel named `kernel` to a new variable.
 
-        Python numbers among `args` become scalars.  result: the type of the result.  It is required if the inputs do
-        not determine all sizes of the outputs.  name: the name of the variable.
+        Python numbers among `args` become scalars.
+
+        result: the type of the result.  It is required if the inputs do not determine all sizes of the outputs.
+        name: the name of the variable.
         """
         exprs = tuple(prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args)
         call = KernelCall(kernel, exprs, origins=self._origins())
@@ -324,9 +330,12 @@ class Builder:
     ) -> Var:
         """Bind a closure to a new variable.
 
-        params, result_type: as in `function`.   body: a Python function that receives the variables of the parameters,
-        emits the closure's body and returns its result.   name: the name of the variable.   recursive: whether `body`
-        receives the closure itself as an additional first argument.  A recursive closure requires `result_type`.
+        params, result_type: as in `function`.
+        body: a Python function that receives the variables of the parameters, emits the closure's body and returns its
+        result.
+        name: the name of the variable.
+        recursive: whether `body` receives the closure itself as an additional first argument.  A recursive closure
+        requires `result_type`.
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]

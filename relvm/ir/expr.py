@@ -135,8 +135,9 @@ def _arithmetic(symbol: str, name: str, *operands: Any) -> Expr:
 class Var(Expr):
     """A variable, compared by identity.  Each variable is bound only once, as a parameter or in a binding.
 
-    name: the name in printed text, which need not be unique.   origins: source locations.  The first is that of the
-    variable itself.  The others belong to computations that passes merged with it.
+    name: the name in printed text, which need not be unique.
+    origins: source locations.  The first is that of the variable itself.  The others belong to computations that passes
+    merged with it.
     """
 
     name: str
@@ -190,7 +191,11 @@ class Constant(Expr):
 
 @node
 class Prim(Expr):
-    """A scalar (unboxed) that is known at compile time.   value: the scalar.   dtype: bool, i64 or f64."""
+    """A scalar (unboxed) that is known at compile time.
+
+    value: the scalar.
+    dtype: bool, i64 or f64.
+    """
 
     value: bool | int | float
     dtype: DType
@@ -215,7 +220,10 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A string constant.   value: the string."""
+    """A string constant.
+
+    value: the string.
+    """
 
     value: str
     type: Type = _type_field(OBJECT)
@@ -223,7 +231,10 @@ class String(Expr):
 
 @node
 class DTypeValue(Expr):
-    """A dtype constant.   value: the dtype."""
+    """A dtype constant.
+
+    value: the dtype.
+    """
 
     value: DType
     type: Type = _type_field(OBJECT)
@@ -238,7 +249,10 @@ class Null(Expr):
 
 @node
 class Shape(Expr):
-    """A shape value: a list of dimensions.   dims: the dimensions, which are constant or symbolic."""
+    """A shape value: a list of dimensions.
+
+    dims: the dimensions, which are constant or symbolic.
+    """
 
     dims: tuple[AnyDim, ...]
     type: Type = _type_field()
@@ -249,7 +263,10 @@ class Shape(Expr):
 
 @node
 class Tuple(Expr):
-    """A tuple. fields: the expressions of its items."""
+    """A tuple.
+
+    fields: the expressions of its items.
+    """
 
     fields: tuple[Expr, ...]
     type: Type = _type_field()
@@ -257,7 +274,10 @@ class Tuple(Expr):
 
 @node
 class TupleItem(Expr):
-    """An item of a tuple, `tuple[index]`. index: the position of the item, counted from 0."""
+    """An item of a tuple, `tuple[index]`.
+
+    index: the position of the item, counted from 0.
+    """
 
     tuple: Expr
     index: int
@@ -268,7 +288,8 @@ class TupleItem(Expr):
 class If(Expr):
     """A conditional, `if cond then ... else orelse`.
 
-    cond: a bool or integer, as a scalar or a 0-d tensor.  type: the join of the branches' types (see `join`).
+    cond: a bool or integer, as a scalar or a 0-d tensor.
+    type: the join of the branches' types (see `join`).
     """
 
     cond: Expr
@@ -279,7 +300,10 @@ class If(Expr):
 
 @node
 class Call(Expr):
-    """A function call, `callee(args...)`. callee: a function of the module, or a function value (a closure)."""
+    """A function call, `callee(args...)`.
+
+    callee: a function of the module, or a function value (a closure).
+    """
 
     callee: Expr
     args: tuple[Expr, ...]
@@ -330,8 +354,8 @@ class PrimCall(Expr):
 class PackedCall(Expr):
     """A call of a packed function (a registered function of the host), by name, with `args`.
 
-    type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether the
-    call may be removed if its result is unused.
+    type: the declared type of the result, checked at run time if it is more specific than `object`.
+    pure: whether the call may be removed if its result is unused.
     """
 
     name: str
@@ -344,8 +368,8 @@ class PackedCall(Expr):
 class KernelCall(Expr):
     """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
 
-    type: the type of the result, a tensor or a tuple of tensors.  origins: the source locations of everything that the
-    kernel computes.
+    type: the type of the result, a tensor or a tuple of tensors.
+    origins: the source locations of everything that the kernel computes.
     """
 
     kernel: str
@@ -358,8 +382,9 @@ class KernelCall(Expr):
 class KernelRun(Expr):
     """A call of a kernel that writes to given tensors (stage PLANNED).  The call has no result.
 
-    args: the tensors to read, then the tensors to write.  names: the names of the values that the kernel writes.  They
-    can differ from the names of the tensors, because a kernel can overwrite an argument.
+    args: the tensors to read, then the tensors to write.
+    names: the names of the values that the kernel writes.  They can differ from the names of the tensors, because a
+    kernel can overwrite an argument.
     """
 
     kernel: str
@@ -407,8 +432,9 @@ class MatchCast(Node):
     """The binding `var = match_cast(value, type)`.  `var` has the value `value`, which is checked at run time to have
     the type of `var`.
 
-    A dimension variable that first occurs in this type gets the actual size as its value.  where: the beginning of the
-    error message, or "" to begin with the names of the function and the variable.
+    A dimension variable that first occurs in this type gets the actual size as its value.
+
+    where: the beginning of the error message, or "" to begin with the names of the function and the variable.
     """
 
     var: Var
@@ -475,8 +501,8 @@ class Module(Node):
     """A module: named functions and kernels.
 
     kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program itself defines.
-    From stage LOWERED on, they are the kernels that lowering generated.  attributes: the attributes of the module, such
-    as the source file.
+    From stage LOWERED on, they are the kernels that lowering generated.
+    attributes: the attributes of the module, such as the source file.
     """
 
     functions: tuple[Function, ...]

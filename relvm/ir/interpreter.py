@@ -375,8 +375,8 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
     """Check that `value` has type `type_`.
 
-    where: the beginning of an error message.   dims: the values of dimension variables.  A variable that is missing is
-    added with the actual size.
+    where: the beginning of an error message.
+    dims: the values of dimension variables.  A variable that is missing is added with the actual size.
     """
     pending: list[tuple[str, AnyDim, int]] = []
     _match(where, type_, value, dims, pending)
@@ -386,9 +386,10 @@ def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
     """Check that `value` has type `type_`, and bind the dimension variables of the type.
 
-    where: the beginning of an error message.   dims: the values of dimension variables.  A variable that is missing is
-    added with the actual size.   pending: the list to which checks are added that must wait until all variables have
-    values: known and compound dimensions, list items, and optional values.
+    where: the beginning of an error message.
+    dims: the values of dimension variables.  A variable that is missing is added with the actual size.
+    pending: the list to which checks are added that must wait until all variables have values: known and compound
+    dimensions, list items, and optional values.
     """
     match type_:
         case TensorType(dtype, shape, rank):

@@ -68,7 +68,10 @@ class Literal:
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A loop counter or a local variable.  is_counter: whether it is a loop counter, which cannot be assigned."""
+    """A loop counter or a local variable.
+
+    is_counter: whether it is a loop counter, which cannot be assigned.
+    """
 
     name: str
     dtype: DType
@@ -85,7 +88,11 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """The element `buffer[indices]`.   indices: one i64 scalar for each axis.   origin: the source location."""
+    """The element `buffer[indices]`.
+
+    indices: one i64 scalar for each axis.
+    origin: the source location.
+    """
 
     buffer: KernelBuffer
     indices: tuple[Scalar, ...]
@@ -275,7 +282,9 @@ def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
 def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
     """Convert `operands` to scalars of one dtype, and raise RelvmTypeError if their dtypes differ.
 
-    A Python number becomes a literal of the dtype of the other operands.   name: the operation, for messages.
+    A Python number becomes a literal of the dtype of the other operands.
+
+    name: the operation, for messages.
     """
     dtypes = {operand.dtype for operand in operands if not isinstance(operand, int | float)}
     if len(dtypes) > 1:

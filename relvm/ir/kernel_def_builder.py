@@ -16,9 +16,11 @@ from relvm.ir.types import PrimType, TensorType, Type
 class KernelDefBuilder:
     """Builder of one kernel.
 
-    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.   buffers: the
-    parameters by name.   scopes: for each open block, its local variables by name, innermost block last.   blocks: for
-    each open block, its statements so far.   ended: the names of variables that are out of scope, for error messages.
+    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.
+    buffers: the parameters by name.
+    scopes: for each open block, its local variables by name, innermost block last.
+    blocks: for each open block, its statements so far.
+    ended: the names of variables that are out of scope, for error messages.
     """
 
     def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:
@@ -168,7 +170,8 @@ class KernelDefBuilder:
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
         """A context manager that opens a loop.  The statements added in the `with` block are the body of the loop.
 
-        counter: the name of the loop counter.   kind: one of LOOPS.
+        counter: the name of the loop counter.
+        kind: one of LOOPS.
         """
         assert kind in kd.LOOPS
         first, last = kd.as_index(start), kd.as_index(stop)

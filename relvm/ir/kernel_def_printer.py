@@ -142,7 +142,8 @@ class _Printer:
 
         If all operands are literals, the text of `scalar` includes its dtype, because no other operand determines it.
 
-        others: the other operands of the same dtype.   outer: as in `scalar`.
+        others: the other operands of the same dtype.
+        outer: as in `scalar`.
         """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):

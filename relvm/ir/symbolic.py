@@ -30,7 +30,8 @@ class DimVar:
     """A dimension variable: a named unknown size, compared by identity.  `dim_var` creates it.
 
     signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
-    other variable is at least 0.   serial: the number of variables created before this one.
+    other variable is at least 0.
+    serial: the number of variables created before this one.
     """
 
     name: str
@@ -124,7 +125,9 @@ AnyDim = int | Dim
 def dim_var(name: str, *, signed: bool = False) -> Dim:
     """Return a new dimension variable, as a dimension.
 
-    The variable differs from every other variable, even from one of the same name.   signed: see `DimVar`.
+    The variable differs from every other variable, even from one of the same name.
+
+    signed: see `DimVar`.
     """
     return var_dim(DimVar(name, signed))
 

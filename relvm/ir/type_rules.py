@@ -19,7 +19,10 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 
 def expect_tensor(op: str, **args: Type) -> None:
-    """Check that every argument type is a tensor type of known dtype.   args: the argument types, by parameter name."""
+    """Check that every argument type is a tensor type of known dtype.
+
+    args: the argument types, by parameter name.
+    """
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
@@ -45,8 +48,10 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
-    """Check that all arguments have the same dtype, because operators do not convert implicitly.   args: as in
-    `expect_tensor`."""
+    """Check that all arguments have the same dtype, because operators do not convert implicitly.
+
+    args: as in `expect_tensor`.
+    """
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()
     for name, type_ in rest:

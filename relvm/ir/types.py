@@ -113,8 +113,9 @@ def _expect_addressable(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
 class TensorType(Type):
     """A tensor type.
 
-    dtype: the dtype, or None if unknown.  shape: the dimensions, or None if unknown.  rank: the rank, or None if
-    unknown.  If `shape` is given, `rank` is derived from it.
+    dtype: the dtype, or None if unknown.
+    shape: the dimensions, or None if unknown.
+    rank: the rank, or None if unknown.  If `shape` is given, `rank` is derived from it.
     """
 
     dtype: DType | None
@@ -160,7 +161,11 @@ class TensorType(Type):
 
 @value_node
 class PrimType(Type):
-    """The type of an unboxed scalar. dtype: bool, i64 or f64.  value: the value of an i64, or None if unknown."""
+    """The type of an unboxed scalar.
+
+    dtype: bool, i64 or f64.
+    value: the value of an i64, or None if unknown.
+    """
 
     dtype: DType
     value: AnyDim | None = None
@@ -174,7 +179,8 @@ class PrimType(Type):
 class ShapeType(Type):
     """The type of a shape value, a list of dimensions.
 
-    dims: the dimensions, or None if unknown.  rank: their number, or None if unknown.
+    dims: the dimensions, or None if unknown.
+    rank: their number, or None if unknown.
     """
 
     dims: tuple[AnyDim, ...] | None = None
@@ -223,7 +229,8 @@ class OptionalType(Type):
 class FuncType(Type):
     """The type of a function.
 
-    params, result: the types of the parameters and of the result.  pure: whether calls have no side effects.
+    params, result: the types of the parameters and of the result.
+    pure: whether calls have no side effects.
     """
 
     params: tuple[Type, ...]
@@ -480,8 +487,8 @@ def _join_containers(
 ) -> Type | None:
     """Return the join of two list types or of two optional types, or None if there is none.
 
-    kind: ListType or OptionalType.   first, second: the types of the items or values.  None stands for a type without
-    values, as in an empty list.
+    kind: ListType or OptionalType.
+    first, second: the types of the items or values.  None stands for a type without values, as in an empty list.
     """
     if first is None or second is None:
         return kind(first or second)
@@ -497,7 +504,10 @@ def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """Return the text form of a type.  name_of: a function that returns the name of a dimension variable."""
+    """Return the text form of a type.
+
+    name_of: a function that returns the name of a dimension variable.
+    """
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
         if dims is not None:

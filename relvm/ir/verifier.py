@@ -55,8 +55,10 @@ _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 class Rules:
     """The rules that a module must obey at a stage.
 
-    nodes: the classes of allowed expressions.  typed: whether every expression must have a type.  normal: whether
-    expressions must be in A-normal form.  local_functions: whether local functions are allowed.
+    nodes: the classes of allowed expressions.
+    typed: whether every expression must have a type.
+    normal: whether expressions must be in A-normal form.
+    local_functions: whether local functions are allowed.
     """
 
     nodes: tuple[type, ...]

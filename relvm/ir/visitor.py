@@ -156,7 +156,9 @@ def fresh_copy(
     """Return a copy of a typed `expr`, in which new variables replace those that it binds.
 
     The copy and the original can therefore be in the same function.  The variables in `values` and the dimension
-    variables in `dims` are replaced by their values.   origins: source locations to add to those of the new variables.
+    variables in `dims` are replaced by their values.
+
+    origins: source locations to add to those of the new variables.
     """
     return _Copier(dict(values), dims, origins)(expr)
 
@@ -217,8 +219,8 @@ def structural_equal(first: Node, second: Node) -> bool:
 class _Matcher:
     """Compares two programs, and maps the variables of the first one-to-one to those of the second.
 
-    pairs: a variable or dimension variable of the first program -> the corresponding one of the second.   matched: the
-    variables of the second program in `pairs`.
+    pairs: a variable or dimension variable of the first program -> the corresponding one of the second.
+    matched: the variables of the second program in `pairs`.
     """
 
     def __init__(self) -> None:

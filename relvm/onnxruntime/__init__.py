@@ -124,27 +124,42 @@ def has_collective_ops() -> bool:
 
 
 def set_seed(seed: int) -> None:
-    """Have no effect: each session draws its own random numbers.  seed: ignored."""
+    """Have no effect: each session draws its own random numbers.
+
+    seed: ignored.
+    """
     log_ignored("set_seed")
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Have no effect: relvm uses the logger "relvm" of the module logging.  severity: ignored."""
+    """Have no effect: relvm uses the logger "relvm" of the module logging.
+
+    severity: ignored.
+    """
     log_ignored("set_default_logger_severity")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Have no effect.  verbosity: ignored."""
+    """Have no effect.
+
+    verbosity: ignored.
+    """
     log_ignored("set_default_logger_verbosity")
 
 
 def set_default_logger_callback(callback: Any, *arguments: Any) -> None:
-    """Have no effect: relvm uses the logger "relvm" of the module logging.  callback, arguments: ignored."""
+    """Have no effect: relvm uses the logger "relvm" of the module logging.
+
+    callback, arguments: ignored.
+    """
     log_ignored("set_default_logger_callback")
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Have no effect: each session has its own threads.  intra_op_num_threads, inter_op_num_threads: ignored."""
+    """Have no effect: each session has its own threads.
+
+    intra_op_num_threads, inter_op_num_threads: ignored.
+    """
     log_ignored("set_global_thread_pool_sizes")
 
 
@@ -157,7 +172,10 @@ def disable_telemetry_events() -> None:
 
 
 def preload_dlls(**options: Any) -> None:
-    """Have no effect: there are no libraries to load.  options: ignored."""
+    """Have no effect: there are no libraries to load.
+
+    options: ignored.
+    """
 
 
 def print_debug_info() -> None:

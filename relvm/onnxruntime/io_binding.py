@@ -30,7 +30,11 @@ class IOBinding:
         self._outputs: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
-        """Bind an input to an array.  name: the input.   arr_on_cpu: the array."""
+        """Bind an input to an array.
+
+        name: the input.
+        arr_on_cpu: the array.
+        """
         _check_name(self._session.expect_input, name)
         self._inputs[name] = arr_on_cpu
 
@@ -39,15 +43,23 @@ class IOBinding:
     ) -> None:
         """Bind an input to memory of the caller.
 
-        name: the input.   device_type: "cpu".   device_id: ignored.   element_type: a NumPy type, or a number of
-        onnx.TensorProto.DataType.   shape: the sizes.   buffer_ptr: the address of the first element.
+        name: the input.
+        device_type: "cpu".
+        device_id: ignored.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        shape: the sizes.
+        buffer_ptr: the address of the first element.
         """
         _check_name(self._session.expect_input, name)
         expect_cpu(device_type)
         self._inputs[name] = array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an input to an OrtValue.  name: the input.   ortvalue: the value."""
+        """Bind an input to an OrtValue.
+
+        name: the input.
+        ortvalue: the value.
+        """
         _check_name(self._session.expect_input, name)
         self._inputs[name] = unwrap(ortvalue)
 
@@ -62,8 +74,10 @@ class IOBinding:
     ) -> None:
         """Request an output, and bind it to memory of the caller if `buffer_ptr` is given.
 
-        name: the output.   device_type: "cpu".   device_id: ignored.   element_type, shape, buffer_ptr: as for
-        bind_input.
+        name: the output.
+        device_type: "cpu".
+        device_id: ignored.
+        element_type, shape, buffer_ptr: as for bind_input.
         """
         _check_name(self._session.expect_output, name)
         expect_cpu(device_type)
@@ -75,7 +89,11 @@ class IOBinding:
         self._targets[name] = array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an output to an OrtValue, which gets the result.  name: the output.   ortvalue: a tensor."""
+        """Bind an output to an OrtValue, which gets the result.
+
+        name: the output.
+        ortvalue: a tensor.
+        """
         _check_name(self._session.expect_output, name)
         self._targets[name] = ortvalue.numpy()
 
@@ -107,7 +125,10 @@ class IOBinding:
         self._outputs = []
 
     def run(self, run_options: RunOptions | None) -> None:
-        """Run the session; InferenceSession.run_with_iobinding calls this.  run_options: the options of the run."""
+        """Run the session; InferenceSession.run_with_iobinding calls this.
+
+        run_options: the options of the run.
+        """
         names = list(self._targets)
         try:
             results = self._session.run(names, self._inputs, run_options) if names else []

@@ -163,7 +163,10 @@ class SessionOptions:
         return self._entries.get_known(name)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix the size of the symbolic dimension `name`.  size: the number of elements along it."""
+        """Fix the size of the symbolic dimension `name`.
+
+        size: the number of elements along it.
+        """
         expect_type("add_free_dimension_override_by_name: name", name, str, "a string")
         expect_type("add_free_dimension_override_by_name: size", size, int, "an integer")
         self._sizes[name] = size
@@ -173,11 +176,17 @@ class SessionOptions:
         return False
 
     def set_load_cancellation_flag(self, value: bool) -> None:
-        """Have no effect.  value: ignored."""
+        """Have no effect.
+
+        value: ignored.
+        """
         log_ignored("SessionOptions.set_load_cancellation_flag")
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
-        """Have no effect, because relvm runs on the CPU only.  name, options: ignored."""
+        """Have no effect, because relvm runs on the CPU only.
+
+        name, options: ignored.
+        """
         log_ignored(f"SessionOptions.add_provider({name!r}, ...)")
 
     def clear_ep_context_data_read_func(self) -> None:
@@ -252,7 +261,10 @@ class RunOptions:
         return self._entries.get_known(name)
 
     def add_active_adapter(self, adapter: Any) -> None:
-        """Raise NotImplemented.  adapter: a LoraAdapter."""
+        """Raise NotImplemented.
+
+        adapter: a LoraAdapter.
+        """
         raise unsupported_error("RunOptions.add_active_adapter", "merge the adapter into the model")
 
     def begin(self, machine: VirtualMachine) -> bool:

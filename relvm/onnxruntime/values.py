@@ -83,8 +83,12 @@ class OrtDevice:
 
     @staticmethod
     def make(device_type: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return the CPU as a device.   device_type: "cpu".   device_id: the number of the device.   vendor_id:
-        ignored."""
+        """Return the CPU as a device.
+
+        device_type: "cpu".
+        device_id: the number of the device.
+        vendor_id:  ignored.
+        """
         expect_cpu(device_type)
         return OrtDevice(device_type.lower(), device_id)
 
@@ -134,7 +138,9 @@ class OrtValue:
     ) -> OrtValue:
         """Return a value that shares the memory of an array, if the array is dense and row-major.
 
-        numpy_obj: the array.   device_type: "cpu".   device_id, vendor_id: ignored.
+        numpy_obj: the array.
+        device_type: "cpu".
+        device_id, vendor_id: ignored.
         """
         expect_cpu(device_type)
         array = np.asarray(numpy_obj)
@@ -145,7 +151,8 @@ class OrtValue:
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
         """Return a value that shares the memory of an array, with another element type of the same size.
 
-        data: the array.   onnx_element_type: a number of onnx.TensorProto.DataType.
+        data: the array.
+        onnx_element_type: a number of onnx.TensorProto.DataType.
         """
         dtype, array = _dtype_of(onnx_element_type), plain_array(np.asarray(data))
         if dtype.itemsize != array.itemsize or STRINGS in (dtype, array.dtype):
@@ -164,7 +171,9 @@ class OrtValue:
     ) -> OrtValue:
         """Return a new tensor.  Its elements are arbitrary.
 
-        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device_type: "cpu".
+        shape: the sizes.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        device_type: "cpu".
         device_id, vendor_id, memory_info: ignored.
         """
         expect_cpu(device_type)
@@ -175,14 +184,18 @@ class OrtValue:
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a tensor that shares the memory of another library's tensor.
 
-        data: an object with `__dlpack__`.   is_bool_tensor: whether elements of type uint8 are booleans.
+        data: an object with `__dlpack__`.
+        is_bool_tensor: whether elements of type uint8 are booleans.
         """
         array = array_of_dlpack(data)
         return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> OrtValue:
-        """Raise NotImplemented.  sparse_tensor: a SparseTensor."""
+        """Raise NotImplemented.
+
+        sparse_tensor: a SparseTensor.
+        """
         raise unsupported_error("OrtValue.ort_value_from_sparse_tensor", "pass a dense array")
 
     def as_sparse_tensor(self) -> Any:
@@ -205,7 +218,10 @@ class OrtValue:
         return self.numpy().__dlpack_device__()
 
     def update_inplace(self, np_arr: np.ndarray) -> None:
-        """Copy the elements of an array of the same dtype and shape into the tensor.  np_arr: the array."""
+        """Copy the elements of an array of the same dtype and shape into the tensor.
+
+        np_arr: the array.
+        """
         array = self.numpy()
         if array.dtype != np_arr.dtype or array.shape != np_arr.shape:
             raise InvalidArgument.of(
@@ -386,7 +402,8 @@ def _keys_and_values(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarra
 def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
     """Return the array at `address` in memory, without a copy.
 
-    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.   shape: the sizes of the array.
+    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.
+    shape: the sizes of the array.
     """
     wanted = _dtype_of(dtype)
     if wanted == STRINGS:

@@ -76,10 +76,11 @@ def convolve_words(
 
     Each element of the im2col matrix is a word, which consists of four unsigned bytes.
 
-    groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.   zero:
-    the zero point of x, converted to unsigned.   sum_of: a function from the index of a filter to the sum of its
-    weights. im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the
-    group.
+    groups: the number of groups, and the number of channels of x in each group.
+    width: the width of a panel.
+    zero:  the zero point of x, converted to unsigned.
+    sum_of: a function from the index of a filter to the sum of its weights.
+    im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the group.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -106,7 +107,9 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
 
     Each word consists of four consecutive bytes of a column, converted to unsigned.
 
-    dtype: the dtype of the bytes.   depth: the number of rows of bytes.   width: the panel width.
+    dtype: the dtype of the bytes.
+    depth: the number of rows of bytes.
+    width: the panel width.
     """
     four = k.allocate("four", dtype, (WORD * width,))
 

@@ -87,8 +87,11 @@ def _im2col_words(
 
     Each element of the matrix is a word of four channels.
 
-    start: the flat position in x of the first channel.   channels: the number of channels in the group.   shape: the
-    shape of the convolution's result.   width: the panel width.   padding: the value of padding elements.
+    start: the flat position in x of the first channel.
+    channels: the number of channels in the group.
+    shape: the shape of the convolution's result.
+    width: the panel width.
+    padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = flip_of(x.dtype), window.strides[-1]

@@ -144,7 +144,10 @@ class _TileBlock:
         self._write_rows(filter_, rows)
 
     def _write_rows(self, filter_: Local, rows: int) -> None:
-        """Generate code that writes the computed tiles to the rows of the result.   filter_, rows: as in `write`."""
+        """Generate code that writes the computed tiles to the rows of the result.
+
+        filter_, rows: as in `write`.
+        """
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)

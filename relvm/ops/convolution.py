@@ -96,7 +96,9 @@ def drop_unit_axes(
     remains.
 
     An axis is removed only if the window has size 1 and no padding along it.  Loops along such axes are inefficient,
-    because they have only one iteration.   buffers: the input, then other buffers with the same spatial axes.
+    because they have only one iteration.
+
+    buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
@@ -125,8 +127,10 @@ def im2col(
 
     The matrix has a row for each channel and window position, and a column for each output position.
 
-    start: the flat position in x of the first channel.   shape: the shape of the convolution's result.   width: the
-    panel width.   padding: the value of padding elements.
+    start: the flat position in x of the first channel.
+    shape: the shape of the convolution's result.
+    width: the panel width.
+    padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
@@ -178,8 +182,10 @@ class ColumnRun:
 
 
 def pad_run(k: KernelBuilder, panel: Buffer, start_at: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Generate code that stores the padding of `run`.   start_at: column j of the run is stored at position `start_at +
-    j` of the panel."""
+    """Generate code that stores the padding of `run`.
+
+    start_at: column j of the run is stored at position `start_at + j` of the panel.
+    """
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
             k.store(panel, (start_at + j,), padding)
@@ -197,8 +203,11 @@ def generate_runs(
 ) -> None:
     """Generate code for `count` columns of an im2col panel, in runs, by calling `body` with each run.
 
-    A column is an output position, numbered in row-major order.   column: the first column.   dims, indices: the
-    spatial dimensions of the input and of the output.   row: the row-major number of a channel and a window position.
+    A column is an output position, numbered in row-major order.
+
+    column: the first column.
+    dims, indices: the spatial dimensions of the input and of the output.
+    row: the row-major number of a channel and a window position.
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
@@ -236,7 +245,8 @@ def generate_runs(
 def _line_indices(k: KernelBuilder, line: Local, sizes: list[Scalar]) -> list[Scalar]:
     """Return the indices of a line of the output, which runs along the last axis, along all other spatial axes.
 
-    line: the row-major number of the line.   sizes: the sizes of all spatial axes except the last.
+    line: the row-major number of the line.
+    sizes: the sizes of all spatial axes except the last.
     """
     rest: Scalar = line
     indices: list[Scalar] = []

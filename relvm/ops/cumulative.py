@@ -30,8 +30,8 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
     """Return the kernel for a cumulative operation along an axis, such as a cumulative sum.
 
-    combine: a function of the previous result and an element, which returns the next result.   start: the first result
-    if an element's own value is excluded (`exclusive`).
+    combine: a function of the previous result and an element, which returns the next result.
+    start: the first result if an element's own value is excluded (`exclusive`).
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:

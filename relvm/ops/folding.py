@@ -43,7 +43,8 @@ class FoldingBudget:
         """Subtract the bytes and operations for folding `call` from the budget.  Return False if the budget is too
         small.
 
-        call: a call whose type is a tensor type with known dimensions.   args: the values of the arguments.
+        call: a call whose type is a tensor type with known dimensions.
+        args: the values of the arguments.
         """
         operations, made = _count_operations(call), _max_bytes(call, args)
         if operations is None or operations > self.operations or made > min(_MAX_BYTES, self.bytes):

@@ -204,8 +204,9 @@ def check_index_rows(op: str, indices: TensorType, depth: int) -> None:
 def slice_number(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
     """Generate code that computes the number of the slice of x that a row of `indices` selects.
 
-    Slices are numbered in row-major order over the first `depth` axes of x.   row: the number of the row, which has
-    `depth` elements.
+    Slices are numbered in row-major order over the first `depth` axes of x.
+
+    row: the number of the row, which has `depth` elements.
     """
     start: Scalar = Literal(0, I64)
     for axis in range(depth):

@@ -169,8 +169,9 @@ def _combine_taps(taps: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, 
     """Combine one tap along each axis to a tap of the whole image, an element that contributes to an interpolated
     value.
 
-    Return its flat position, the condition that it is in range, and its weight.   sizes: the spatial dimensions of the
-    image.
+    Return its flat position, the condition that it is in range, and its weight.
+
+    sizes: the spatial dimensions of the image.
     """
     offset: Scalar
     inside: Scalar

@@ -109,8 +109,9 @@ def _interpolate_row(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scal
 def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, tap_count, tap, element) -> None:
     """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over all t.
 
-    tap_count: the number of taps; t is less than it.   tap: a function of t, which generates the code that does not
-    depend on i.   element: a function of the result of `tap` and of i, which returns one summand.
+    tap_count: the number of taps; t is less than it.
+    tap: a function of t, which generates the code that does not depend on i.
+    element: a function of the result of `tap` and of i, which returns one summand.
     """
     if isinstance(tap_count, int) and 1 <= tap_count <= _UNROLLED:
         made = [tap(Literal(t, I64)) for t in range(tap_count)]

@@ -27,7 +27,10 @@ def _expect_list(name: str, x: Type) -> ListType:
 
 
 def _expect_item_type(name: str, x: Type) -> Type:
-    """Return the type of the items of x, which must be a list with items.   name: the operator, for messages."""
+    """Return the type of the items of x, which must be a list with items.
+
+    name: the operator, for messages.
+    """
     item = _expect_list(name, x).item
     if item is None:
         raise RelvmTypeError(f"{name}: x is {x}, expected a list with items")
@@ -47,7 +50,10 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
 
 
 def _type_with_item(name: str, x: ListType, item: Type) -> ListType:
-    """Return the type of the list x with an added item of type `item`.   name: the operator, for messages."""
+    """Return the type of the list x with an added item of type `item`.
+
+    name: the operator, for messages.
+    """
     both = item if x.item is None else join(x.item, item)
     expect(both is not None, "{}: cannot add an item of type {} to a list of {}", name, item, x.item)
     return ListType(both)
@@ -56,8 +62,9 @@ def _type_with_item(name: str, x: ListType, item: Type) -> ListType:
 def _index_from_front(name: str, items: list, index: int, beyond: int = 0) -> int:
     """Convert `index`, which counts from the end of `items` if it is negative, to an index from the front.
 
-    Raise RelvmIndexError if it is out of range.   beyond: how far beyond the last item the index is allowed to be: 1
-    for an insertion, otherwise 0.
+    Raise RelvmIndexError if it is out of range.
+
+    beyond: how far beyond the last item the index is allowed to be: 1 for an insertion, otherwise 0.
     """
     place = index + len(items) if index < 0 else index
     if not 0 <= place < len(items) + beyond:
@@ -196,8 +203,10 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
 
 
 def _expect_tensors(name: str, x: Type) -> TensorType:
-    """Return the type of the items of x, which must be a list of tensors of known dtype.   name: the operator, for
-    messages."""
+    """Return the type of the items of x, which must be a list of tensors of known dtype.
+
+    name: the operator, for messages.
+    """
     item = _expect_item_type(name, x)
     if not isinstance(item, TensorType):
         raise RelvmTypeError(f"{name}: x is {x}, expected a list of tensors")

@@ -75,9 +75,9 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
 
     Both matrices are read sequentially, without packing, which is faster if `left` has few rows.
 
-    sizes: the number of rows of `left`, the number of rows of b, and the length of a row.   at_b: the flat position in
-    b of its first row.   indices: a function of i and j that returns the indices in `result` for row i of `left` and
-    row j of b.
+    sizes: the number of rows of `left`, the number of rows of b, and the length of a row.
+    at_b: the flat position in b of its first row.
+    indices: a function of i and j that returns the indices in `result` for row i of `left` and row j of b.
     """
     rows, columns, depth = sizes
     with (
@@ -94,8 +94,9 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
     """Return the flat position at which the matrix of a batch element starts in an operand.
 
-    counters: the indices of the batch element.   batch: the broadcast batch dimensions.   shape: the shape of the
-    operand. Its last two dimensions are those of the matrix.
+    counters: the indices of the batch element.
+    batch: the broadcast batch dimensions.
+    shape: the shape of the operand. Its last two dimensions are those of the matrix.
     """
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):

@@ -131,7 +131,8 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pack a matrix for `matmul_integer_packed`.  Return the arguments `b`, `sums` and `b_zero` of that operator.
 
-    b: an i8 or u8 matrix of shape (depth, columns).   b_zero: one zero point, or one for each column.
+    b: an i8 or u8 matrix of shape (depth, columns).
+    b_zero: one zero point, or one for each column.
     """
     depth, columns = b.shape
     shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))

@@ -37,10 +37,11 @@ def _pool(
 ) -> None:
     """Generate a pooling kernel, row by row of the result.
 
-    start: the value with which each window starts.   combine: a function that combines two values of a window. finish:
-    None, or a function finish(k, row) that returns another function, convert(position, value).  This function converts
-    `value`, the combined elements of a window, to an element of the result.  `position` is the index of the element
-    along the last axis, or None if the window has no padding along that axis.
+    start: the value with which each window starts.
+    combine: a function that combines two values of a window.
+    finish:  None, or a function finish(k, row) that returns another function, convert(position, value).  This function
+    converts `value`, the combined elements of a window, to an element of the result.  `position` is the index of the
+    element along the last axis, or None if the window has no padding along that axis.
     """
     indices = out.shape[2:]
     planes: AnyDim = product(out.shape[:2])
@@ -55,10 +56,12 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
     """Generate a row of the result in two passes, one strip of positions at a time.
 
     The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
-    combines, for each output position, the elements of this line in its window.   finish: None, or a function
-    finish(position, value) that converts the combined elements of a window to an element of the result, where
-    `position` is its index in the row, or None if the window has no padding along the last axis.   plane, row: the
-    indices of the output row.   target: the flat position of the row in `out`.
+    combines, for each output position, the elements of this line in its window.
+
+    finish: None, or a function finish(position, value) that converts the combined elements of a window to an element of
+    the result, where `position` is its index in the row, or None if the window has no padding along the last axis.
+    plane, row: the indices of the output row.
+    target: the flat position of the row in `out`.
     """
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]

@@ -117,8 +117,10 @@ def compile_pattern(pattern: str) -> np.ndarray:
 
 
 class _Parser:
-    """A recursive descent parser for regular expressions.   flags: the flags that are in effect at the current
-    position."""
+    """A recursive descent parser for regular expressions.
+
+    flags: the flags that are in effect at the current position.
+    """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = _QUOTED.sub(_escape_quoted, pattern)
@@ -360,7 +362,10 @@ def _in_any_case(ranges: Ranges) -> Ranges:
 
 
 def _emit(part: Part, program: list[list[int]], pattern: str) -> None:
-    """Append the instructions for `part` to `program`.   pattern: the whole pattern, for messages."""
+    """Append the instructions for `part` to `program`.
+
+    pattern: the whole pattern, for messages.
+    """
     if len(program) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:

@@ -166,8 +166,10 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
-    """Check that x is a tensor, and that `shape` is a shape whose rank is at least that of x.   name: the operator, for
-    messages."""
+    """Check that x is a tensor, and that `shape` is a shape whose rank is at least that of x.
+
+    name: the operator, for messages.
+    """
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:

@@ -29,8 +29,8 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
     """Return the number of operations, or None if `lengths` is given, because lengths are known only at run time.
 
-    gates: the number of matrix products with the previous state in a step.   cell: the number of other operations for
-    each unit and step.  An activation counts as one operation.
+    gates: the number of matrix products with the previous state in a step.
+    cell: the number of other operations for each unit and step.  An activation counts as one operation.
     """
     *_, lengths, (steps, directions, batch, hidden) = shapes
     return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None

@@ -39,8 +39,9 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
 def _clamp_bound(size: AnyDim, bound: int, low: int, high: AnyDim) -> AnyDim:
     """Convert `bound`, a bound of a slice, to an index in [low, high], as Python does.
 
-    A negative bound counts from the end of the axis.  A bound outside [low, high] is then clamped. size: the size of
-    the axis.
+    A negative bound counts from the end of the axis.  A bound outside [low, high] is then clamped.
+
+    size: the size of the axis.
     """
     if bound >= _FAR:
         return high
@@ -54,7 +55,9 @@ def _clamp_bound(size: AnyDim, bound: int, low: int, high: AnyDim) -> AnyDim:
 def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
     """Return the index of the first element of a slice, clamped as in `_slice_dim`.
 
-    If the slice is empty, the result is any number.   dim: the size of the axis.
+    If the slice is empty, the result is any number.
+
+    dim: the size of the axis.
     """
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0

@@ -79,8 +79,9 @@ def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
 class Heap:
     """Generates code for a binary heap of positions, stored in the buffer `out`, with the worst position at the root.
 
-    target, step: node n is stored at the flat position target + n * step.   levels: the number of levels below the
-    root.   is_better: a function of two positions that returns whether the first is better.
+    target, step: node n is stored at the flat position target + n * step.
+    levels: the number of levels below the root.
+    is_better: a function of two positions that returns whether the first is better.
     """
 
     def __init__(
@@ -107,8 +108,10 @@ class Heap:
         self.put(second, held)
 
     def sift_down(self, node: Scalar, size: Scalar) -> None:
-        """Generate code that moves a node down until no child is worse than the node.   size: the number of nodes in
-        the heap."""
+        """Generate code that moves a node down until no child is worse than the node.
+
+        size: the number of nodes in the heap.
+        """
         k, node = self.k, self.k.let("node", node)
         with k.loop(self.levels):
             child = k.let("child", node * 2 + 1)

@@ -19,7 +19,10 @@ from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
-    """Check that all arguments of operator `name` are tensors of strings.   args: the arguments by parameter name."""
+    """Check that all arguments of operator `name` are tensors of strings.
+
+    args: the arguments by parameter name.
+    """
     expect_tensor(name, **args)
     for parameter, type_ in args.items():
         expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)

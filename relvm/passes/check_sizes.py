@@ -53,11 +53,12 @@ def check_sizes(function: Function) -> Function:
 class _Checker:
     """Adds the checks to the blocks of one function.
 
-    ranges: the bounds that the function declares for its dimension variables.   new_dims: the variables created for
-    unnamed dimensions.   renamed: a variable -> a variable with the same value and a more precise type.   checked: the
-    keys of the size claims that were checked before the current point of the program.   added: the keys of `renamed`
-    and `checked`, in the order in which they were added.  At the end of a block, the entries that the block added are
-    removed.
+    ranges: the bounds that the function declares for its dimension variables.
+    new_dims: the variables created for unnamed dimensions.
+    renamed: a variable -> a variable with the same value and a more precise type.
+    checked: the keys of the size claims that were checked before the current point of the program.
+    added: the keys of `renamed` and `checked`, in the order in which they were added.  At the end of a block, the
+    entries that the block added are removed.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:

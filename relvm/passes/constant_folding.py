@@ -45,9 +45,9 @@ from relvm.passes.pass_manager import module_pass
 class FoldingCache:
     """The values of folded calls, so that equal calls are folded only once.
 
-    budget: the number of bytes and operations that are left for folding.   results: the key of a call -> a pair of the
-    call and its value.  The value is None if the call cannot be folded.  Keys contain the ids of arrays.  The stored
-    call keeps these arrays alive, so that the ids stay valid.
+    budget: the number of bytes and operations that are left for folding.
+    results: the key of a call -> a pair of the call and its value.  The value is None if the call cannot be folded.
+    Keys contain the ids of arrays.  The stored call keeps these arrays alive, so that the ids stay valid.
     """
 
     budget: FoldingBudget
@@ -87,7 +87,8 @@ def _block(block: Block, known: dict[Var, Expr], cache: FoldingCache) -> Block:
     """Return `block` with constants folded, including those in its inner blocks.
 
     known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the variable.  The variables of
-    the block are added.   cache: the cache of folded calls.
+    the block are added.
+    cache: the cache of folded calls.
     """
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:

@@ -57,8 +57,9 @@ def cse(function: Function) -> Function:
 class _Eliminator:
     """Removes repeated computations from the blocks of one function.
 
-    values: the key of a computation -> the variable bound to its result.   renamed: a removed variable -> its
-    replacement. added_origins: a reused variable -> the origins of the variables that it replaces.
+    values: the key of a computation -> the variable bound to its result.
+    renamed: a removed variable -> its replacement.
+    added_origins: a reused variable -> the origins of the variables that it replaces.
     """
 
     def __init__(self) -> None:

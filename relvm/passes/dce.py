@@ -54,8 +54,8 @@ def _block(block: Block, used: set[Var]) -> Block:
 def _needed_bindings(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
     """Return the bindings of `run` that are needed.
 
-    run: a single binding, or adjacent local functions that can call each other.   used: the variables that later code
-    uses.  The variables that the returned bindings use are added.
+    run: a single binding, or adjacent local functions that can call each other.
+    used: the variables that later code uses.  The variables that the returned bindings use are added.
     """
     values: dict[Var, Expr] = {}
     count = -1

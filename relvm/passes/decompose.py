@@ -48,8 +48,10 @@ def expand_composite(binding: Binding) -> list[Binding]:
 def _flatten(expr: Expr, result_var: Var, variables: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
     """Decompose `expr`, and return it with atoms as arguments.
 
-    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.   result_var: the
-    variable of the composite operator.  The names and source locations of new variables are derived from it.
+    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.
+
+    result_var: the variable of the composite operator.  The names and source locations of new variables are derived
+    from it.
     variables: a subexpression -> its variable, so that each shared subexpression is bound once.
     """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):

@@ -62,10 +62,12 @@ def fold_scales(module):
 class _Folder:
     """Folds constant factors and terms in the blocks of a module.
 
-    uses: the number of uses of each variable in the module.   rounded_later: the values that are later rounded to whole
-    numbers.   shared: the ids of the arrays of constants that occur several times.   values: a variable of the current
-    block -> the operator call that now computes it.   renamed: a removed variable -> its replacement.   added_origins:
-    a changed variable -> the origins to add to it.
+    uses: the number of uses of each variable in the module.
+    rounded_later: the values that are later rounded to whole numbers.
+    shared: the ids of the arrays of constants that occur several times.
+    values: a variable of the current block -> the operator call that now computes it.
+    renamed: a removed variable -> its replacement.
+    added_origins:  a changed variable -> the origins to add to it.
     """
 
     def __init__(self, module: Module) -> None:
@@ -176,7 +178,9 @@ class _Folder:
         """Multiply `expr` by `factor`, by multiplying constant weights in the calls that compute it.
 
         Return a dict from variables to the calls that now compute them, or None if the factor cannot be folded into
-        weights. depth: the maximum number of operators through which the factor is moved.
+        weights.
+
+        depth: the maximum number of operators through which the factor is moved.
         """
         call = self.single_use_call(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
@@ -212,8 +216,10 @@ class _Folder:
         """Multiply the matrix product `expr` by `factor`, by multiplying constant weights.
 
         The factor is a single number, or one number for each column or row.  Return a dict from variables to the calls
-        that now compute them, or None if the factor cannot be folded.   call: the call that computes `expr`.   depth:
-        the maximum number of operators through which the factor is moved.
+        that now compute them, or None if the factor cannot be folded.
+
+        call: the call that computes `expr`.
+        depth:  the maximum number of operators through which the factor is moved.
         """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
@@ -285,8 +291,9 @@ def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 def _find_rounded_later(items: list[Node]) -> set[Expr]:
     """Return the values that are later rounded to whole numbers.
 
-    Only elementwise operators and data movement may lie between a value and its rounding.   items: the nodes of the
-    module, in program order.
+    Only elementwise operators and data movement may lie between a value and its rounding.
+
+    items: the nodes of the module, in program order.
     """
     found: set[Expr] = set()
     for item in reversed(items):

@@ -77,8 +77,9 @@ class _Scores:
 class _Match:
     """An attempt to match the attention pattern, starting at one call of a block.
 
-    calls: a variable of the block -> the call that computes it.   uses: the number of uses of each variable. matched:
-    the intermediate variables of the pattern that are matched so far.
+    calls: a variable of the block -> the call that computes it.
+    uses: the number of uses of each variable.
+    matched:  the intermediate variables of the pattern that are matched so far.
     """
 
     def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:

@@ -94,9 +94,10 @@ def _grow_group(
     last to the first.  The time to check a group is proportional to its size.  Therefore, all candidates are first
     checked at once.  If they do not fit, binary search finds how many of them do.
 
-    calls: the operator calls that can join a group, by the index of their binding.   users: the result of
-    `_find_users`. index_of: a variable of the block -> the index of its binding.   grouped: the members of other
-    groups.
+    calls: the operator calls that can join a group, by the index of their binding.
+    users: the result of `_find_users`.
+    index_of: a variable of the block -> the index of its binding.
+    grouped: the members of other groups.
     """
     members = {root}
     refused = set(grouped)
@@ -123,7 +124,8 @@ def _candidates(
 ) -> list[int]:
     """Return the indices of the bindings that can be added to the group `members`, in the order in which to try them.
 
-    excluded: the bindings that must not be added.   calls, users, index_of: as in `_grow_group`.
+    excluded: the bindings that must not be added.
+    calls, users, index_of: as in `_grow_group`.
     """
     found: list[int] = []
     group, skipped = set(members), set(excluded)
@@ -151,7 +153,8 @@ def _candidates(
 def _fits_in_one_kernel(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
     """Return whether one kernel can compute all `members` without repeating an expensive computation.
 
-    members: the indices of bindings, of which `root` is the last one.   calls: as in `_grow_group`.
+    members: the indices of bindings, of which `root` is the last one.
+    calls: as in `_grow_group`.
     """
     group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var

@@ -105,10 +105,12 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
 class _Inliner:
     """Inlines calls in the body of one function of the module.
 
-    inlinable: the functions of the module that can be inlined, by name.   called_once: the variables of local functions
-    whose only use is a call.   locals: the variable of such a function -> a pair of the function and the dimension
-    variables that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.
-    known: the dimension variables that are bound so far.   depth: the nesting depth of the current block.
+    inlinable: the functions of the module that can be inlined, by name.
+    called_once: the variables of local functions whose only use is a call.
+    locals: the variable of such a function -> a pair of the function and the dimension variables that it binds.
+    renamed: the variable of an inlined call -> the value that replaces the variable.
+    known: the dimension variables that are bound so far.
+    depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -161,7 +163,9 @@ class _Inliner:
     def inline_if_possible(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
         """Return the result of the inlined body of the callee, or `call` itself if the callee is not inlined.
 
-        Append the bindings of an inlined body to `bindings`.   origins: the source locations of the call.
+        Append the bindings of an inlined body to `bindings`.
+
+        origins: the source locations of the call.
         """
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:

@@ -57,8 +57,8 @@ def lambda_lifting(module: Module) -> Module:
 class _Lifted:
     """A lifted local function.
 
-    reference: a reference to the new function of the module.   captured: the captured variables, followed by a shape of
-    the captured dimension variables, if there are any.
+    reference: a reference to the new function of the module.
+    captured: the captured variables, followed by a shape of the captured dimension variables, if there are any.
     """
 
     reference: FunctionRef
@@ -74,9 +74,10 @@ _Known = Mapping[Var, _Lifted]  # the variable of a local function in scope -> t
 class _Lifter:
     """Lifts the local functions of a module.
 
-    names: the names of functions in use.   lifted: the functions that are already lifted.   values: the variables that
-    the current module function uses as values, not only as callees.   unproven: the variables that the current module
-    function calls with an argument whose type is not proven.
+    names: the names of functions in use.
+    lifted: the functions that are already lifted.
+    values: the variables that the current module function uses as values, not only as callees.
+    unproven: the variables that the current module function calls with an argument whose type is not proven.
     """
 
     def __init__(self, names: set[str]) -> None:
@@ -92,8 +93,9 @@ class _Lifter:
     def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
         """Lift the local functions of `block`, and return the block without them.
 
-        owner: the name of the enclosing function.   known: the local functions in scope.   dims: the dimension
-        variables in scope.
+        owner: the name of the enclosing function.
+        known: the local functions in scope.
+        dims: the dimension variables in scope.
         """
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
@@ -126,7 +128,9 @@ class _Lifter:
         """Map the variables of local functions that capture nothing to references to the lifted functions.
 
         The references replace these variables where they are used as values.  Functions that capture values become
-        closures instead.   known: the local functions in scope.
+        closures instead.
+
+        known: the local functions in scope.
         """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
@@ -135,7 +139,9 @@ class _Lifter:
     ) -> _Known:
         """Lift the adjacent local functions in `run`, which can call each other.
 
-        Return a copy of `known` with these functions added.   owner, known, dims: as in `block`.
+        Return a copy of `known` with these functions added.
+
+        owner, known, dims: as in `block`.
         """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
@@ -156,8 +162,9 @@ class _Lifter:
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
         """Add the lifted form of the local function `local` to the functions of the module.
 
-        lifted: the name and the captured values of the new function.   run: the functions that are lifted together with
-        `local`.  If the body of `local` uses one of them as a value, the body itself creates the closure.   known,
+        lifted: the name and the captured values of the new function.
+        run: the functions that are lifted together with `local`.  If the body of `local` uses one of them as a value,
+        the body itself creates the closure.   known,
         dims: as in `block`.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
@@ -229,8 +236,9 @@ def _find_captured(
 
     A function captures the values that it uses itself, and those that the functions it uses capture.
 
-    known: the lifted functions in scope.   outer: for each function, the dimension variables of the surrounding
-    function whose values are needed to check the arguments of calls.
+    known: the lifted functions in scope.
+    outer: for each function, the dimension variables of the surrounding function whose values are needed to check the
+    arguments of calls.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -259,8 +267,10 @@ def _find_captured(
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
     """Return whether the free variable `var` of a local function must be captured.
 
-    The variable of a lifted function is captured only if it is used as a value and is a closure.   values: the
-    variables that are used as values.   known: the lifted functions in scope.
+    The variable of a lifted function is captured only if it is used as a value and is a closure.
+
+    values: the variables that are used as values.
+    known: the lifted functions in scope.
     """
     return var not in known or (var in values and bool(known[var].captured))
 
@@ -268,8 +278,8 @@ def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
 def _add_transitive_needs(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
     """Add to the needs of each function the needs of all functions that it uses, directly or indirectly.
 
-    needs: a function -> a dict whose keys are the values or dimensions that it needs.  The dicts are updated.   uses: a
-    function -> the functions that it uses directly.
+    needs: a function -> a dict whose keys are the values or dimensions that it needs.  The dicts are updated.
+    uses: a function -> the functions that it uses directly.
     """
     changed = True
     while changed:

@@ -32,7 +32,8 @@ def list_append_in_place(function: Function) -> Function:
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
     """Return `block` with appends to lists made in place if possible.
 
-    lists: the variables of all lists to which the function appends.   needed: the lists that are used after the block.
+    lists: the variables of all lists to which the function appends.
+    needed: the lists that are used after the block.
     """
     needed = needed | _used_lists(block.result, lists)
     own = {binding.var for binding in block.bindings}

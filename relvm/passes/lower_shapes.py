@@ -119,9 +119,11 @@ def _lower_function(function: Function, proven: bool, unchecked: Collection[str]
 class _Scope:
     """The state of the lowering of one block.
 
-    slots: a dimension -> its slot in the heap.   shapes: a shape -> the variable bound to its value.   values: a
-    dimension -> the variable bound to its value.   bindings: the lowered bindings.   pending: checks to append when all
-    dimension variables are known.
+    slots: a dimension -> its slot in the heap.
+    shapes: a shape -> the variable bound to its value.
+    values: a dimension -> the variable bound to its value.
+    bindings: the lowered bindings.
+    pending: checks to append when all dimension variables are known.
     """
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
@@ -308,9 +310,9 @@ class _Lowering:
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
         """Append the checks that `value` has type `type_`.
 
-        where: the beginning of the error message.   known: the type that `value` is proven to have.  Checks that follow
-        from it are omitted.  Checks of compound dimensions, and of the contents of lists and optionals, are not
-        appended but added to `scope.pending`.
+        where: the beginning of the error message.
+        known: the type that `value` is proven to have.  Checks that follow from it are omitted.  Checks of compound
+        dimensions, and of the contents of lists and optionals, are not appended but added to `scope.pending`.
         """
         place = String(where)
         match type_:
@@ -349,7 +351,9 @@ class _Lowering:
     def bind_dims(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
         """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
 
-        Dimensions are not checked, because `value` is proven to have type `type_`.   where: as in `check`.
+        Dimensions are not checked, because `value` is proven to have type `type_`.
+
+        where: as in `check`.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -371,8 +375,10 @@ class _Lowering:
     ) -> None:
         """Append the check that `value` has shape `dims`.  If `dims` is None, nothing is checked.
 
-        The value of a dimension variable without a heap slot is stored instead of checked.   is_proven_shape: whether
-        the shape is proven, so that it need not be checked.   where: as in `check`.
+        The value of a dimension variable without a heap slot is stored instead of checked.
+
+        is_proven_shape: whether the shape is proven, so that it need not be checked.
+        where: as in `check`.
         """
         if not dims:
             return
@@ -396,7 +402,9 @@ class _Lowering:
     def match_scalar(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
         """Append the check that the scalar `value` equals `dim`.
 
-        If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.   where: as in `check`.
+        If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.
+
+        where: as in `check`.
         """
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:

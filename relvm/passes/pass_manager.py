@@ -19,9 +19,11 @@ Observer = Callable[["Pass", Module, Module, float], None]
 class Pass:
     """A pass over a module.
 
-    name: the name that `relvm show` prints and accepts.   run: the function that transforms the module.   at: the stage
-    of its input.   to: the stage of its result, which is equal to `at` for an optimization.   optional: whether a build
-    without the pass gives the same results.
+    name: the name that `relvm show` prints and accepts.
+    run: the function that transforms the module.
+    at: the stage of its input.
+    to: the stage of its result, which is equal to `at` for an optimization.
+    optional: whether a build without the pass gives the same results.
     """
 
     name: str

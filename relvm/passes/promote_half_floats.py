@@ -34,8 +34,8 @@ def promote_half_floats(function: Function) -> Function:
 class _WideValues:
     """The f32 versions of narrow values, in this and enclosing blocks.
 
-    computed: the result of an operator -> the variable of its value before rounding.   converted: any other narrow
-    value -> the variable of its cast to f32.
+    computed: the result of an operator -> the variable of its value before rounding.
+    converted: any other narrow value -> the variable of its cast to f32.
     """
 
     computed: dict[Expr, Var]
@@ -96,7 +96,8 @@ def _round_tuple_items(
 
     The new bindings compute the tuple in f32, and round the narrow items to their original dtypes.
 
-    result: the call with f32 arguments.   fields, wider: the item types of the original tuple and of `result`.
+    result: the call with f32 arguments.
+    fields, wider: the item types of the original tuple and of `result`.
     """
     var = binding.var
     whole = var.intermediate("wide", result.type)

@@ -94,9 +94,9 @@ class _ResultUser:
 class _OriginUses:
     """The origins in a part of a function, and their users.
 
-    bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that the
-    part uses, and of each operator call, kernel call and block in it.   users: for each use of a variable, the origins
-    of the variable and the first origin of its user.
+    bound: the origins of each variable that the part binds, in order.
+    used: the origins of each variable that the part uses, and of each operator call, kernel call and block in it.
+    users: for each use of a variable, the origins of the variable and the first origin of its user.
     """
 
     bound: list[Origins] = field(default_factory=list)
@@ -106,8 +106,8 @@ class _OriginUses:
     def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
         """Record the origins in `item`.
 
-        user: the first origin of the computation that contains `item`.   own: the origins of the variable that is bound
-        to `item`.  They count as used only where that variable is used.
+        user: the first origin of the computation that contains `item`.
+        own: the origins of the variable that is bound to `item`.  They count as used only where that variable is used.
         """
         match item:
             case Var(origins=origins):
@@ -161,7 +161,8 @@ def _find_origin_uses(part: Node, function: str) -> _OriginUses:
 def _assign_lost_origins(uses_before: Iterable[_OriginUses], lost: set[str]) -> AddedOrigins:
     """Return the lost origins to add to each user.
 
-    uses_before: the records of the module before the pass.   lost: the origins that the pass lost.
+    uses_before: the records of the module before the pass.
+    lost: the origins that the pass lost.
     """
     users: dict[str, dict[Hashable, None]] = {}
     order: dict[str, None] = {}

@@ -41,8 +41,9 @@ def _to_atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, or
     """Return an atom (a variable or constant) with the value of `expr`.  Append the bindings that compute it to
     `bindings`.
 
-    renamed: a removed variable -> the atom that replaces it.   name: the name of a new variable for the value. origins:
-    the source locations of the enclosing expression.
+    renamed: a removed variable -> the atom that replaces it.
+    name: the name of a new variable for the value.
+    origins:  the source locations of the enclosing expression.
     """
     value = _with_atoms(expr, bindings, renamed, origins)
     if is_atom(value):

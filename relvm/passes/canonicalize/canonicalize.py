@@ -41,8 +41,9 @@ def canonicalize(module: Module) -> Module:
 class _Canonicalizer:
     """Applies the rewrite rules to the blocks of one function.
 
-    budget: the limits on constant folding.   definitions: a variable -> the call that computes it.   renamed: a removed
-    variable -> its replacement.
+    budget: the limits on constant folding.
+    definitions: a variable -> the call that computes it.
+    renamed: a removed variable -> its replacement.
     """
 
     def __init__(self, budget: FoldingBudget) -> None:
@@ -87,6 +88,7 @@ class _Canonicalizer:
         """Apply rules to `call`, whose arguments must be atoms, until no rule applies.  Return the result.
 
         At most _MAX_STEPS rules are applied.  The bindings of new subexpressions are appended to `bindings`.
+
         result_var: the variable to which `call` is bound.  The names of new variables are derived from its name.
         """
         for _ in range(_MAX_STEPS):
@@ -100,7 +102,9 @@ class _Canonicalizer:
     def simplify_argument(self, expr: Expr, result_var: Var, bindings: list) -> Expr:
         """Simplify `expr`, an argument of a call that a rule created, and return it as an atom.
 
-        A call is bound to a new variable, and the binding is appended to `bindings`.   result_var: as in `simplify`.
+        A call is bound to a new variable, and the binding is appended to `bindings`.
+
+        result_var: as in `simplify`.
         """
         if not isinstance(expr, OpCall):
             return expr
@@ -117,7 +121,8 @@ class _Canonicalizer:
 def apply_one_rule(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
     """Fold `call` to a constant, or rewrite it by the first rule that applies.  Return None if neither is possible.
 
-    definitions: the definitions that rules can look up.   budget: the limits on constant folding.
+    definitions: the definitions that rules can look up.
+    budget: the limits on constant folding.
     """
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded

@@ -38,8 +38,10 @@ _DIVISIONS = 24  # maximum number of times that the tensors of a run are divided
 class BufferSlot:
     """The memory of one tensor, or of several tensors each of which overwrites the previous one in place.
 
-    values: the tensors, in order.   size_bytes: the size, an int if it is known or bounded, otherwise symbolic. first,
-    last: the first and the last point at which the memory is in use.   escape: how the last tensor escapes.
+    values: the tensors, in order.
+    size_bytes: the size, an int if it is known or bounded, otherwise symbolic. first,
+    last: the first and the last point at which the memory is in use.
+    escape: how the last tensor escapes.
     """
 
     values: list[Value]
@@ -57,9 +59,11 @@ class BufferSlot:
 class ArenaStorage:
     """An allocation for one slot, or for several slots that share it.
 
-    slots: the slots, in order of first use.   offsets: their offsets in bytes.   size_bytes: the size of the
-    allocation. lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are rounded
-    up to the alignment.
+    slots: the slots, in order of first use.
+    offsets: their offsets in bytes.
+    size_bytes: the size of the allocation.
+    lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are rounded up to the
+    alignment.
     """
 
     slots: list[BufferSlot]
@@ -146,7 +150,9 @@ def result_tensors(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
     """Return the size of a tensor in bytes, as an int if all its dimensions are bounded, otherwise as a symbolic size.
 
-    For bounded dimensions, this is the largest possible size.   ranges: the known bounds of dimension variables.
+    For bounded dimensions, this is the largest possible size.
+
+    ranges: the known bounds of dimension variables.
     """
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
@@ -160,7 +166,9 @@ def _make_slots(
     """Return the slots of a block, and the slots that the block would have without in-place computation.
 
     Both lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
-    Tensors that are computed in place are recorded in `plan.overwritten`.   liveness: the lifetimes of the values.
+    Tensors that are computed in place are recorded in `plan.overwritten`.
+
+    liveness: the lifetimes of the values.
     kernels, ranges: as in `plan_block`.
     """
     slots: list[BufferSlot] = []
@@ -196,7 +204,10 @@ def _find_overwritten_argument(
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
     The kernel must allow this for the argument (Kernel.in_place).  The argument must be in a slot of this block that
-    does not escape and is not used after this call.   slot_of: a tensor -> its slot.   point: the point of the call.
+    does not escape and is not used after this call.
+
+    slot_of: a tensor -> its slot.
+    point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
@@ -210,8 +221,9 @@ def _find_overwritten_argument(
 class _Timeline:
     """The points of a block, divided into runs (see the module docstring), and the allocated bytes at each point.
 
-    slots: the slots of the block.   separate_slots: the slots that the block would have without in-place computation.
-    They determine the peak memory without sharing.
+    slots: the slots of the block.
+    separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
+    without sharing.
     """
 
     def __init__(
@@ -256,6 +268,7 @@ class _Timeline:
         """Append to `arenas` an arena for the slots in `group`.
 
         If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
+
         divisions: how many more times the group can be divided.
         """
         if len(group) < 2 or divisions == 0:
@@ -302,7 +315,8 @@ def _sum_separate_storages(slots: Iterable[BufferSlot], start: int, stop: int) -
 def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> list[int]:
     """Return the indices of the points at which more than `limit` bytes would be allocated.
 
-    other_bytes: the bytes that are allocated at each point, without the arena.   arena_bytes: the size of the arena.
+    other_bytes: the bytes that are allocated at each point, without the arena.
+    arena_bytes: the size of the arena.
     """
     return [i for i, size in enumerate(other_bytes) if size + _with_header(arena_bytes) > limit]
 

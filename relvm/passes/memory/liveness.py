@@ -59,8 +59,8 @@ class Escape(enum.IntEnum):
 class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 
-    last: a value -> the last point at which it is needed.   escape: a value -> how it escapes.   Unused values are in
-    neither dict.
+    last: a value -> the last point at which it is needed.
+    escape: a value -> how it escapes.   Unused values are in neither dict.
     """
 
     last: dict[Value, int] = field(default_factory=dict)

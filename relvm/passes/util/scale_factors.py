@@ -110,7 +110,10 @@ def factor_before_transpose(factor: np.ndarray, call: OpCall) -> np.ndarray:
 def factor_before_view(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
     """Convert `factor`, a factor of the result of a view, to a factor of its argument.
 
-    Return None if no such factor is found.   shape: the shape of the result.   source: the shape of the argument.
+    Return None if no such factor is found.
+
+    shape: the shape of the result.
+    source: the shape of the argument.
     """
     if factor.size == 1:
         return factor.reshape((1,) * len(source))
