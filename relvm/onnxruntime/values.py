@@ -87,7 +87,7 @@ class OrtDevice:
 
         device_type: "cpu".
         device_id: the number of the device.
-        vendor_id:  ignored.
+        vendor_id: ignored.
         """
         expect_cpu(device_type)
         return OrtDevice(device_type.lower(), device_id)

@@ -30,7 +30,8 @@ def add(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Add-14.
+    broadcast.
+    Source: ONNX Add-14.
 
     Examples:
 
@@ -47,7 +48,8 @@ def subtract(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Sub-14.
+    broadcast.
+    Source: ONNX Sub-14.
 
     Examples:
 
@@ -70,7 +72,8 @@ def multiply(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Mul-14.
+    broadcast.
+    Source: ONNX Mul-14.
 
     Examples:
 
@@ -101,7 +104,8 @@ def divide(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
+    broadcast.
+    Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
 
     Examples:
 
@@ -142,7 +146,8 @@ def power(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Pow-15; special float values: C11 F.10.4.4.
+    broadcast.
+    Source: ONNX Pow-15; special float values: C11 F.10.4.4.
 
     Examples:
 
@@ -172,7 +177,8 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Max-13; NaN: NumPy.
+    broadcast.
+    Source: ONNX Max-13; NaN: NumPy.
 
     Examples:
 
@@ -194,7 +200,8 @@ def minimum(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Min-13; NaN: NumPy.
+    broadcast.
+    Source: ONNX Min-13; NaN: NumPy.
 
     Examples:
 

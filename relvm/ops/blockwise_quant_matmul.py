@@ -115,10 +115,13 @@ def matmul_blockwise_quant(
 
     a: an f32 tensor of shape (..., k).
     b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of shape (k,
-    columns).   scales: an f32 tensor.   zeros: the zero points, a u8 or f32 tensor.
-    `scales` and `zeros` have the shape (k / block rounded up, panels * width).
+    columns).
+    scales: an f32 tensor.
+    zeros: the zero points, a u8 or f32 tensor.  `scales` and `zeros` have the shape (k / block rounded up, panels *
+    width).
     columns: the number of columns before padding, in ((panels - 1) * width, panels * width].
-    bits: the number of bits of an element, 2, 4 or 8.   block: the number of rows of a block, a multiple of 8 / bits.
+    bits: the number of bits of an element, 2, 4 or 8.
+    block: the number of rows of a block, a multiple of 8 / bits.
     Result: an f32 tensor of shape (..., columns).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
     together.  Raises RelvmArgumentError if `columns`, `bits` or `block` is invalid.

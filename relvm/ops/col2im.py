@@ -95,7 +95,8 @@ def col2im(
     Result: a tensor with the dtype of x and the shape `shape`.
     Raises RelvmTypeError if x has dtype bool, or the ranks do not fit together.  Raises RelvmArgumentError if an
     attribute has the wrong length or an invalid value.  Raises RelvmShapeError if x and `shape` differ in batch size or
-    number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+    number of channels.
+    Source: ONNX Col2Im-18, ConvTranspose-22.
 
     Examples:
 

@@ -26,7 +26,8 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
 def equal(x: TensorType, y: TensorType) -> TensorType:
     """x == y, elementwise; false where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Equal-13, IEEE 754.
 
@@ -42,7 +43,8 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
     """x != y, elementwise; true where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: IEEE 754.
 
@@ -58,7 +60,8 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 def less(x: TensorType, y: TensorType) -> TensorType:
     """x < y, elementwise; false where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Less-13, IEEE 754.
 
@@ -74,7 +77,8 @@ def less(x: TensorType, y: TensorType) -> TensorType:
 def less_equal(x: TensorType, y: TensorType) -> TensorType:
     """x <= y, elementwise; false where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX LessOrEqual-16, IEEE 754.
 
@@ -90,7 +94,8 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
 def greater(x: TensorType, y: TensorType) -> TensorType:
     """x > y, elementwise; false where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Greater-13, IEEE 754.
 
@@ -106,7 +111,8 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
 def greater_equal(x: TensorType, y: TensorType) -> TensorType:
     """x >= y, elementwise; false where either is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX GreaterOrEqual-16.
 
@@ -127,7 +133,8 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
     """x and y, elementwise.
 
-    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: bool tensors whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX And-7.
 
@@ -148,7 +155,8 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
     """x or y, elementwise.
 
-    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: bool tensors whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Or-7.
 
@@ -169,8 +177,10 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
 def logical_not(x: TensorType) -> TensorType:
     """not x, elementwise.
 
-    x: a bool tensor.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Not-1.
+    x: a bool tensor.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Not-1.
 
     Examples:
 

@@ -78,7 +78,7 @@ def convolve_words(
 
     groups: the number of groups, and the number of channels of x in each group.
     width: the width of a panel.
-    zero:  the zero point of x, converted to unsigned.
+    zero: the zero point of x, converted to unsigned.
     sum_of: a function from the index of a filter to the sum of its weights.
     im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the group.
     """

@@ -147,10 +147,12 @@ def conv_integer_packed(
     x: a tensor of dtype i8 or u8, with a known number of channels.
     w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
     groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
-    x_zero, strides, pads, dilations, groups: as in conv_integer.   Result: an i32 tensor.  Sums wrap around.
+    x_zero, strides, pads, dilations, groups: as in conv_integer.
+    Result: an i32 tensor.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
     unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
-    together.   Source: the pass pack_weights.
+    together.
+    Source: the pass pack_weights.
     """
     name = "conv_integer_packed"
     expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)

@@ -185,7 +185,8 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
 
     x: an f32 tensor of shape (batch, channels, h, w).
     u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for the weights.  It has at
-    most MAX_CHANNELS channels.   pads: the padding (>= 0) before both spatial axes, then after both.
+    most MAX_CHANNELS channels.
+    pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
     Result: an f32 tensor of shape (batch, filters, h', w').  It equals the result of conv except for rounding, because
     the algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30,

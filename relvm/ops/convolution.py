@@ -361,7 +361,8 @@ def conv(
     - 1) * dilation - 1) // stride + 1.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
-    window is larger than the padded input.   Source: ONNX Conv-22.
+    window is larger than the padded input.
+    Source: ONNX Conv-22.
 
     Examples:
 

@@ -120,20 +120,23 @@ def tree_leaves(
 ) -> TensorType:
     """For each row of x and each tree, the node that the row reaches after `depth` steps from the root.
 
-    x: a tensor of a float dtype and of shape (rows, features).
-    The next five arguments are tables: tensors of shape (nodes,), with an entry for each node.
+    x: a tensor of a float dtype and of shape (rows, features).  The next five arguments are tables: tensors of shape
+    (nodes,), with an entry for each node.
     features: i32, the index of the feature to test.
     thresholds: the dtype of x, the number with which the feature is compared.
     conditions: u8, the comparison, as an index in `tests`.  If there is only one test, this table has shape (0,).
     yes, no: i32, the next node if the test is true, and the next node if it is false.  The next node of a leaf is the
-    leaf itself.   roots: an i32 tensor of shape (trees,), with the index of the root node of each tree.
+    leaf itself.
+    roots: an i32 tensor of shape (trees,), with the index of the root node of each tree.
     tests: the comparisons.  Each is one of `<= < >= > == !=`, optionally followed by `?`.  A comparison with NaN is
-    false, or true if the test is followed by `?`.   depth: the length of the longest path to a leaf, at least 0.
+    false, or true if the test is followed by `?`.
+    depth: the length of the longest path to a leaf, at least 0.
     Result: an i64 tensor of shape (rows, trees), with indices of nodes.  An index of a node, feature or test that is
     out of range is clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the tables have different
     lengths or, at run time, if there are no features or no nodes.  Raises RelvmArgumentError if the depth is invalid or
-    a test is unknown.   Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
+    a test is unknown.
+    Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)
     known = isinstance(tests, tuple) and bool(tests) and all(test in CONDITIONS for test in tests)

@@ -86,7 +86,8 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     Result: a tensor of the dtype of x.  Its shape is that of x, with the dimension of `axis` replaced by the shape of
     `indices`.
     Raises RelvmTypeError if `indices` has another dtype or the axis is out of range.  At run time, it raises
-    RelvmIndexError if an index is out of range.   Source: ONNX Gather-13.
+    RelvmIndexError if an index is out of range.
+    Source: ONNX Gather-13.
 
     Examples:
 
@@ -168,11 +169,13 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
-    Each index is in [-n, n), where n is the size of the axis.   axis: the axis, in [-rank, rank).
+    Each index is in [-n, n), where n is the size of the axis.
+    axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype of x and the shape of `indices`.
     Raises RelvmTypeError if `indices` has another dtype, the ranks differ, or the axis is out of range.  Raises
     RelvmShapeError if there are too many indices along another axis.  At run time, it raises RelvmIndexError if an
-    index is out of range.   Source: ONNX GatherElements-13.
+    index is out of range.
+    Source: ONNX GatherElements-13.
 
     Examples:
 

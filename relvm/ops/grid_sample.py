@@ -200,7 +200,8 @@ def grid_sample(
     Result: a tensor of the dtype of x and of shape (n, channels, ...).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode or the
     padding is unknown, or align_corners is not a bool.  Raises RelvmShapeError if the batch sizes differ, or the number
-    of coordinates differs from the number of spatial axes.   Source: ONNX GridSample-22.
+    of coordinates differs from the number of spatial axes.
+    Source: ONNX GridSample-22.
 
     Examples:
 

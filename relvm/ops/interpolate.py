@@ -39,8 +39,10 @@ def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
 def iota(shape: ShapeType) -> TensorType:
     """The numbers 0, 1, 2..., in row-major order.
 
-    shape: the shape of the result.   Result: an i64 tensor of this shape.
-    Raises RelvmTypeError if the argument is not a shape.   Source: numpy.arange.
+    shape: the shape of the result.
+    Result: an i64 tensor of this shape.
+    Raises RelvmTypeError if the argument is not a shape.
+    Source: numpy.arange.
 
     Examples:
 
@@ -140,11 +142,13 @@ def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis
 
     x: a tensor of a float dtype.
     indices: an i64 tensor of shape (taps, places).  Each index is in [0, n), where n is the size of the axis.
-    weights: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    weights: a tensor with the dtype of x and the shape of `indices`.
+    axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype and shape of x, but with `places` elements along the axis.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises RelvmShapeError
     if the shapes of `indices` and `weights` differ.  At run time, it raises RelvmIndexError if an index is out of
-    range.   Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
+    range.
+    Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
 
     Examples:
 

@@ -100,8 +100,10 @@ def make_list(*items: Type) -> ListType:
 def list_length(x: ListType) -> PrimType:
     """The number of items.
 
-    x: a list.   Result: an i64 scalar.
-    Raises RelvmTypeError if x is not a list.   Source: ONNX SequenceLength-11.
+    x: a list.
+    Result: an i64 scalar.
+    Raises RelvmTypeError if x is not a list.
+    Source: ONNX SequenceLength-11.
 
     Examples:
 
@@ -116,10 +118,12 @@ def list_length(x: ListType) -> PrimType:
 def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
-    x: a list.   index: an i64 scalar.  A negative index counts from the end.
+    x: a list.
+    index: an i64 scalar.  A negative index counts from the end.
     Result: the item, whose type is the item type of the list.
     Raises RelvmTypeError if x is not a list or has no items, or index is not i64.  At run time, it raises
-    RelvmIndexError if the index is out of range.   Source: ONNX SequenceAt-11.
+    RelvmIndexError if the index is out of range.
+    Source: ONNX SequenceAt-11.
 
     Examples:
 
@@ -135,9 +139,11 @@ def list_item(x: ListType, index: PrimType) -> Type:
 def list_append(x: ListType, item: Type) -> ListType:
     """The list with an item appended.
 
-    x: a list.   item: a value of the same kind as the items of x.
+    x: a list.
+    item: a value of the same kind as the items of x.
     Result: a list.  Its item type covers the items of x and the new item.
-    Raises RelvmTypeError if x is not a list, or the item is of another kind.   Source: ONNX SequenceInsert-11.
+    Raises RelvmTypeError if x is not a list, or the item is of another kind.
+    Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -160,10 +166,12 @@ def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
 
     x: a list of n items.
     index: the i64 index, in [-n, n], of the item before which to insert.  A negative index counts from the end, and n
-    appends.   item: a value of the same kind as the items of x.
+    appends.
+    item: a value of the same kind as the items of x.
     Result: a list.  Its item type covers the items of x and the new item.
     Raises RelvmTypeError if x is not a list, index is not i64, or the item is of another kind.  At run time, it raises
-    RelvmIndexError if the index is out of range.   Source: ONNX SequenceInsert-11.
+    RelvmIndexError if the index is out of range.
+    Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -185,9 +193,12 @@ def _erase(x: list, index: int) -> list:
 def list_erase(x: ListType, index: PrimType) -> ListType:
     """The list with one item removed.
 
-    x: a list.   index: an i64 scalar.  A negative index counts from the end.   Result: a list of the same type as x.
+    x: a list.
+    index: an i64 scalar.  A negative index counts from the end.
+    Result: a list of the same type as x.
     Raises RelvmTypeError if x is not a list, or index is not i64.  At run time, it raises RelvmIndexError if the index
-    is out of range.   Source: ONNX SequenceErase-11.
+    is out of range.
+    Source: ONNX SequenceErase-11.
 
     Examples:
 
@@ -237,7 +248,8 @@ def _concat(x: list, *, axis: int) -> np.ndarray:
 def list_concat(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list concatenated along an axis.
 
-    x: a list of tensors of the same dtype and of the same rank, at least 1.   axis: the axis, in [-rank, rank).
+    x: a list of tensors of the same dtype and of the same rank, at least 1.
+    axis: the axis, in [-rank, rank).
     Result: a tensor of the same dtype and rank.
     Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
     At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes along
@@ -262,11 +274,13 @@ def _stack(x: list, *, axis: int) -> np.ndarray:
 def list_stack(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list stacked along a new axis.
 
-    x: a list of tensors of the same dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].
+    x: a list of tensors of the same dtype and shape.
+    axis: the new axis of the result, in [-rank - 1, rank].
     Result: a tensor of the same dtype, with one more axis.
     Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
     At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes
-    differ.   Source: ONNX ConcatFromSequence-11 with new_axis.
+    differ.
+    Source: ONNX ConcatFromSequence-11 with new_axis.
 
     Examples:
 
@@ -300,7 +314,8 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
 
     x: a tensor of rank >= 1.
     sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must add up to the size of the axis.
-    A scalar is the size of every part, except that the last part can be smaller.   axis: the axis, in [-rank, rank).
+    A scalar is the size of every part, except that the last part can be smaller.
+    axis: the axis, in [-rank, rank).
     Result: a list of tensors with the dtype and rank of x.
     Raises RelvmTypeError if x is not a tensor, the axis is out of range, or sizes has another type.  At run time, it
     raises RelvmShapeError if the sizes do not add up to the size of the axis, or a scalar is less than 1.
@@ -334,7 +349,8 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
     """The slices at each position along an axis, without that axis.
 
-    x: a tensor of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of rank >= 1.
+    axis: the axis, in [-rank, rank).
     Result: a list of tensors with the dtype of x and one axis fewer.
     Raises RelvmTypeError if x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
@@ -360,8 +376,10 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
 def is_null(x: Type) -> PrimType:
     """Whether a value is null.
 
-    x: any value.  Only a value of an optional type can be null.   Result: a bool scalar.
-    Raises nothing.   Source: ONNX OptionalHasElement-15.
+    x: any value.  Only a value of an optional type can be null.
+    Result: a bool scalar.
+    Raises nothing.
+    Source: ONNX OptionalHasElement-15.
 
     Examples:
 

@@ -86,7 +86,8 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     b_zero: the zero points of `b`, of the same dtype: one of rank 0, or one for each column, of shape (..., 1, n).
     Result: an i32 tensor of shape (..., m, n).  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
-    provably equal, or other dimensions do not broadcast.   Source: ONNX MatMulInteger-10.
+    provably equal, or other dimensions do not broadcast.
+    Source: ONNX MatMulInteger-10.
 
     Examples:
 
@@ -199,7 +200,8 @@ def matmul_integer_packed(
     a_zero: the zero point of `a`, of the same dtype and of rank 0.
     Result: an i32 tensor of shape (..., columns).  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
-    together.  Raises RelvmArgumentError if `columns` is below 1.   Source: the pass pack_weights.
+    together.  Raises RelvmArgumentError if `columns` is below 1.
+    Source: the pass pack_weights.
     """
     name = "matmul_integer_packed"
     expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)

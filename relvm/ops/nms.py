@@ -141,7 +141,8 @@ def non_max_suppression(
     first, and is filled up with -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if `centred` is not a
     bool.  Raises RelvmShapeError if boxes and scores differ in the number of images or boxes, or a box does not have 4
-    numbers.   Source: ONNX NonMaxSuppression-11.
+    numbers.
+    Source: ONNX NonMaxSuppression-11.
 
     Examples:
 

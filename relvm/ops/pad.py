@@ -107,7 +107,8 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     Raises RelvmArgumentError if the number of pads is not two for each axis, the dtype of x cannot represent the value,
     the mode is unknown, or a pad is negative or the value not 0 in a mode other than `constant`.  Raises
     RelvmShapeError if more elements are removed than an axis has, or a mode other than `constant` pads an axis without
-    elements.   Source: ONNX Pad-25, numpy.pad.
+    elements.
+    Source: ONNX Pad-25, numpy.pad.
 
     Examples:
 

@@ -39,7 +39,7 @@ def _pool(
 
     start: the value with which each window starts.
     combine: a function that combines two values of a window.
-    finish:  None, or a function finish(k, row) that returns another function, convert(position, value).  This function
+    finish: None, or a function finish(k, row) that returns another function, convert(position, value).  This function
     converts `value`, the combined elements of a window, to an element of the result.  `position` is the index of the
     element along the last axis, or None if the window has no padding along that axis.
     """
@@ -349,7 +349,8 @@ def max_pool_indices(
 
     x, kernel, strides, pads, dilations: as for max_pool.
     column_major: whether positions inside a channel are counted in column-major order, with the first spatial axis
-    fastest, instead of row-major order.   Result: an i64 tensor with the shape of the result of max_pool.
+    fastest, instead of row-major order.
+    Result: an i64 tensor with the shape of the result of max_pool.
     Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.
     Source: the second output of ONNX MaxPool-22.
 

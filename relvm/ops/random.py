@@ -21,6 +21,7 @@ def random_bits() -> PrimType:
     """The next 64 uniformly random bits of the virtual machine.  `VirtualMachine.seed` determines the sequence.
 
     Result: an i64 scalar.
-    Raises nothing.   Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
+    Raises nothing.
+    Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
     """
     return PrimType(I64)

@@ -74,10 +74,12 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The sum along some axes; integers wrap around; 0 for no elements.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
-    Floats are added in several partial sums.
-    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceSum-13.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.  Floats are added in several partial sums.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceSum-13.
 
     Examples:
 
@@ -91,9 +93,12 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The product along some axes; integers wrap around; 1 for no elements.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
-    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceProd-18.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceProd-18.
 
     Examples:
 
@@ -111,8 +116,10 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The mean along some axes; NaN for no elements.
 
-    x: a tensor of a float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of a float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has another dtype, or an axis is out of range or given twice.
     Source: ONNX ReduceMean-18.
 
@@ -129,8 +136,10 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The largest element along some axes; NaN if an element is NaN; the dtype's smallest value (-inf) for no elements.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
     Source: ONNX ReduceMax-20; NaN: NumPy.
 
@@ -147,8 +156,10 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
     """The smallest element along some axes; NaN if an element is NaN; the dtype's largest value (inf) for no elements.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
     Source: ONNX ReduceMin-20; NaN: NumPy.
 
@@ -215,10 +226,13 @@ def _numpy_arg_reduction(function: Callable) -> Callable:
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
-    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    x: a tensor of an integer or float dtype.
+    axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.
+    Result: an i64 tensor.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
-    elements.   Source: ONNX ArgMax-13; NaN: NumPy.
+    elements.
+    Source: ONNX ArgMax-13; NaN: NumPy.
 
     Examples:
 
@@ -232,10 +246,13 @@ def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
-    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    x: a tensor of an integer or float dtype.
+    axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.
+    Result: an i64 tensor.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
-    elements.   Source: ONNX ArgMin-13; NaN: NumPy.
+    elements.
+    Source: ONNX ArgMin-13; NaN: NumPy.
 
     Examples:
 
@@ -259,9 +276,11 @@ def _softmax(x: Expr, *, axis: int) -> Expr:
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """exp(x - max(x)) divided by its sum, along an axis.
 
-    x: a tensor of a float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of a float dtype and of rank >= 1.
+    axis: the axis, in [-rank, rank).
     Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype or the axis is out of range.   Source: ONNX Softmax-13.
+    Raises RelvmTypeError if x has another dtype or the axis is out of range.
+    Source: ONNX Softmax-13.
 
     Examples:
 

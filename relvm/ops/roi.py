@@ -228,7 +228,8 @@ def roi_align(
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, before
-    multiplication by `scale`.   images: an i64 tensor of shape (m,), with the index of each region's image.
+    multiplication by `scale`.
+    images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the height and width of the result.
     samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
     elements of x, rounded up.
@@ -241,7 +242,8 @@ def roi_align(
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode is unknown,
     or the size or the number of samples is invalid.  Raises RelvmShapeError if the numbers of regions and images
     differ.  At run time, it raises RelvmIndexError if the index of an image is out of range.  Raises
-    RelvmArithmeticError if a region is not finite or too large.   Source: ONNX RoiAlign-22.
+    RelvmArithmeticError if a region is not finite or too large.
+    Source: ONNX RoiAlign-22.
 
     Examples:
 

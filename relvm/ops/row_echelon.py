@@ -66,7 +66,8 @@ def row_echelon(x: TensorType) -> TensorType:
     absolute value on and below the diagonal, and one of the two rows changes its sign.  Then multiples of the pivot row
     are subtracted from the rows below.
     Raises RelvmTypeError if x has another dtype or a rank below 2.  Raises RelvmShapeError if the matrices are not
-    square.   Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
+    square.
+    Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
 
     Examples:
 

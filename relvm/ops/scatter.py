@@ -88,10 +88,12 @@ def scatter_elements(
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
     Each index is in [-n, n), where n is the size of the axis.
-    updates: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    updates: a tensor with the dtype of x and the shape of `indices`.
+    axis: the axis, in [-rank, rank).
     reduction: with "none", an update replaces the element, and of several updates of an element the last one counts.
     With "add", "mul", "max" or "min", updates are combined with the element, in row-major order of the updates.  This
-    is not allowed for bool.   Result: a tensor of the same type as x.
+    is not allowed for bool.
+    Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises
     RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or there are
     too many indices along another axis.  At run time, it raises RelvmIndexError if an index is out of range.
@@ -145,7 +147,8 @@ def scatter_nd(
     the shape of x without the first `depth` dimensions.
     reduction: with "none", an update replaces the slice, and of several updates of a slice the last one counts.  With
     "add", "mul", "max" or "min", updates are combined with the slice, in row-major order of the updates.  This is not
-    allowed for bool.   Result: a tensor of the same type as x.
+    allowed for bool.
+    Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype, or the ranks do not fit together.  Raises RelvmArgumentError
     if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or the last dimension of
     `indices` is not `depth`.  At run time, it raises RelvmIndexError if an index is out of range.

@@ -104,7 +104,8 @@ def slice_(
     steps: the step along each axis, which must not be 0, or None for 1.
     Result: a tensor of the dtype of x.  Every dimension is exact, including symbolic dimensions.
     Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if `begin`, `end`,
-    `axes` and `steps` differ in length, or a step is 0.   Source: ONNX Slice-13.
+    `axes` and `steps` differ in length, or a step is 0.
+    Source: ONNX Slice-13.
 
     Examples:
 

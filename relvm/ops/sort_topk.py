@@ -149,12 +149,14 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
 
     x: a tensor of rank >= 1.  NaN counts as the largest element.
     shape: the shape of the result.  It is the shape of x, except that the size along the axis is the number of
-    positions to return.   axis: the axis, in [-rank, rank).
+    positions to return.
+    axis: the axis, in [-rank, rank).
     largest: if it is False, the result contains the positions of the smallest elements, the smallest first.
     Result: an i64 tensor of shape `shape`.
     Raises RelvmTypeError if the rank of `shape` is not that of x, or `axis` is out of range.  Raises RelvmArgumentError
     if `largest` is not a bool.  Raises RelvmShapeError if `shape` has more positions than the axis has elements, or
-    differs from x along another axis.   Source: ONNX TopK-24; NaN: numpy.sort.
+    differs from x along another axis.
+    Source: ONNX TopK-24; NaN: numpy.sort.
 
     Examples:
 
@@ -211,7 +213,8 @@ def lexsort_rows(x: TensorType) -> TensorType:
 
     x: a tensor of shape (n, width).  NaN counts as the largest element.
     Result: an i64 tensor of shape (n,).  The sort is stable.
-    Raises RelvmTypeError if x has another rank.   Source: numpy.lexsort.
+    Raises RelvmTypeError if x has another rank.
+    Source: numpy.lexsort.
 
     Examples:
 
@@ -248,10 +251,12 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the true elements, in order.
 
-    cond: a bool tensor.   shape: a shape of rank 1, whose dimension is the number of true elements.
+    cond: a bool tensor.
+    shape: a shape of rank 1, whose dimension is the number of true elements.
     Result: an i64 tensor of shape `shape`.
     Raises RelvmTypeError if `cond` has another dtype or the rank of `shape` is not 1.  At run time, it raises
-    RelvmShapeError if the number of true elements differs from `shape`.   Source: ONNX NonZero-13.
+    RelvmShapeError if the number of true elements differs from `shape`.
+    Source: ONNX NonZero-13.
 
     Examples:
 

@@ -39,8 +39,10 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
     """The positions of the elements of x in the concatenation of `others` and x.  string_take reads these positions.
 
-    x, others: tensors of any dtype.   Result: an i64 tensor with the shape of x.
-    Raises RelvmTypeError if an argument is not a tensor.   Source: numpy.arange.
+    x, others: tensors of any dtype.
+    Result: an i64 tensor with the shape of x.
+    Raises RelvmTypeError if an argument is not a tensor.
+    Source: numpy.arange.
 
     Examples:
 
@@ -65,10 +67,12 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
 def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
     """The strings at the given positions in the concatenation of several flattened tensors.
 
-    positions: an i64 tensor.  The position -1 stands for the empty string.   xs: tensors of strings.
+    positions: an i64 tensor.  The position -1 stands for the empty string.
+    xs: tensors of strings.
     Result: a tensor of strings, with the shape of `positions`.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmIndexError if a position is out
-    of range.   Source: numpy.take.
+    of range.
+    Source: numpy.take.
 
     Examples:
 
@@ -92,7 +96,8 @@ def _numpy_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_equal(x: TensorType, y: TensorType) -> TensorType:
     """Whether the strings are equal, elementwise.
 
-    x, y: tensors of strings, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of strings, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Equal-19.
 
@@ -114,11 +119,13 @@ def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndar
 def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorType:
     """The index of each string in a list of keys.
 
-    x: a tensor of strings.   keys: a tensor of rank 1 with distinct strings.
+    x: a tensor of strings.
+    keys: a tensor of rank 1 with distinct strings.
     table: an i64 tensor of rank 1, the result of string_table for the keys.
     Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it finds
-    that the table belongs to other keys.   Source: ONNX LabelEncoder-ml-4.
+    that the table belongs to other keys.
+    Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
@@ -154,7 +161,8 @@ def _numpy_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_concat(x: TensorType, y: TensorType) -> TensorType:
     """The strings of x and y concatenated, elementwise.
 
-    x, y: tensors of strings, whose shapes broadcast.   Result: a tensor of strings, with the broadcast shape.
+    x, y: tensors of strings, whose shapes broadcast.
+    Result: a tensor of strings, with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX StringConcat-20.
 
@@ -175,10 +183,12 @@ def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
 def string_case(x: TensorType, *, upper: int) -> TensorType:
     """The strings, converted to upper or lower case.
 
-    x: a tensor of strings.   upper: 1 for upper case, 0 for lower case.
+    x: a tensor of strings.
+    upper: 1 for upper case, 0 for lower case.
     Result: a tensor of the same type as x.  Each letter is mapped to a single letter, as defined in
     csrc/tables/unicode_case.def.
-    Raises RelvmTypeError if x has another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
+    Raises RelvmTypeError if x has another dtype.
+    Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
 
     Examples:
 
@@ -241,7 +251,9 @@ def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.
 def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
     """The number of parts into which string_split divides each string.
 
-    x: a tensor of strings.   delimiter: a string tensor of rank 0.   most: as for string_split.
+    x: a tensor of strings.
+    delimiter: a string tensor of rank 0.
+    most: as for string_split.
     Result: an i64 tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20.
@@ -269,7 +281,8 @@ def string_match(x: TensorType, program: TensorType) -> TensorType:
     program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a bool tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
-    invalid.   Source: ONNX RegexFullMatch-20.
+    invalid.
+    Source: ONNX RegexFullMatch-20.
     """
     _expect_program("string_match", x, program)
     return with_dtype(x, BOOL)
@@ -295,7 +308,8 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
     program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
-    invalid.   Source: Tokenizer of ONNX Runtime's com.microsoft.
+    invalid.
+    Source: Tokenizer of ONNX Runtime's com.microsoft.
     """
     _expect_program("string_tokens", x, program)
     return TensorType(STR, None, None if x.rank is None else x.rank + 1)
@@ -315,7 +329,8 @@ def string_of_number(x: TensorType) -> TensorType:
 
     x: a tensor of dtype bool, f16, f32, f64 or an integer dtype of at least 8 bits.
     Result: a tensor of strings, with the shape of x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cast-25; Python's repr.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Cast-25; Python's repr.
 
     Examples:
 
@@ -346,10 +361,12 @@ def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
     """Text parsed as decimal numbers, with optional white space around them.  A float can also be `inf`, `infinity` or
     `nan`, in upper or lower case.
 
-    x: a tensor of strings.   to: f32, f64 or an integer dtype of at least 8 bits.
+    x: a tensor of strings.
+    to: f32, f64 or an integer dtype of at least 8 bits.
     Result: a tensor with the dtype `to` and the shape of x.
     Raises RelvmTypeError if x has another dtype.  At run time, it raises RelvmArithmeticError if a string is not such a
-    number, or an integer is out of range.   Source: ONNX Cast-25.
+    number, or an integer is out of range.
+    Source: ONNX Cast-25.
 
     Examples:
 

@@ -13,8 +13,10 @@ from relvm.ops.unary import check_float, math_function
 def tan(x: TensorType) -> TensorType:
     """The tangent, elementwise.
 
-    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Tan-22.
+    x: a tensor of a float dtype, in radians.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Tan-22.
 
     Examples:
 
@@ -28,8 +30,10 @@ def tan(x: TensorType) -> TensorType:
 def asin(x: TensorType) -> TensorType:
     """The inverse sine in radians, elementwise; NaN outside [-1, 1].
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Asin-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Asin-22.
 
     Examples:
 
@@ -43,8 +47,10 @@ def asin(x: TensorType) -> TensorType:
 def acos(x: TensorType) -> TensorType:
     """The inverse cosine in radians, elementwise; NaN outside [-1, 1].
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Acos-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Acos-22.
 
     Examples:
 
@@ -58,8 +64,10 @@ def acos(x: TensorType) -> TensorType:
 def atan(x: TensorType) -> TensorType:
     """The inverse tangent in radians, elementwise, in [-pi / 2, pi / 2].
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Atan-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Atan-22.
 
     Examples:
 
@@ -73,8 +81,10 @@ def atan(x: TensorType) -> TensorType:
 def sinh(x: TensorType) -> TensorType:
     """The hyperbolic sine, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sinh-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sinh-22.
 
     Examples:
 
@@ -88,8 +98,10 @@ def sinh(x: TensorType) -> TensorType:
 def cosh(x: TensorType) -> TensorType:
     """The hyperbolic cosine, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cosh-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Cosh-22.
 
     Examples:
 
@@ -103,8 +115,10 @@ def cosh(x: TensorType) -> TensorType:
 def asinh(x: TensorType) -> TensorType:
     """The inverse hyperbolic sine, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Asinh-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Asinh-22.
 
     Examples:
 
@@ -118,8 +132,10 @@ def asinh(x: TensorType) -> TensorType:
 def acosh(x: TensorType) -> TensorType:
     """The inverse hyperbolic cosine, elementwise; NaN below 1.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Acosh-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Acosh-22.
 
     Examples:
 
@@ -133,8 +149,10 @@ def acosh(x: TensorType) -> TensorType:
 def atanh(x: TensorType) -> TensorType:
     """The inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN outside.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Atanh-22.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Atanh-22.
 
     Examples:
 
@@ -148,8 +166,10 @@ def atanh(x: TensorType) -> TensorType:
 def log1p(x: TensorType) -> TensorType:
     """The natural logarithm of 1 + x, elementwise, accurate near 0; -inf at -1, NaN below.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: C11 7.12.6.9, F.10.3.9.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: C11 7.12.6.9, F.10.3.9.
 
     Examples:
 

@@ -34,8 +34,10 @@ def math_function(name: str) -> Pointwise:
 def identity(x: TensorType) -> TensorType:
     """x, unchanged.
 
-    x: any tensor.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if the argument is not a tensor.   Source: ONNX Identity-16.
+    x: any tensor.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if the argument is not a tensor.
+    Source: ONNX Identity-16.
 
     Examples:
 
@@ -50,8 +52,10 @@ def identity(x: TensorType) -> TensorType:
 def negative(x: TensorType) -> TensorType:
     """-x, elementwise; integers wrap around.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Neg-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Neg-13.
 
     Examples:
 
@@ -71,8 +75,10 @@ def _abs(x: Scalar) -> Scalar:
 def abs_(x: TensorType) -> TensorType:
     """The absolute value, elementwise; the smallest signed integer stays negative.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Abs-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Abs-13.
 
     Examples:
 
@@ -92,8 +98,10 @@ def _sign(x: Scalar) -> Scalar:
 def sign(x: TensorType) -> TensorType:
     """The sign, elementwise: 1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where x is NaN.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Sign-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Sign-13.
 
     Examples:
 
@@ -107,8 +115,10 @@ def sign(x: TensorType) -> TensorType:
 def floor(x: TensorType) -> TensorType:
     """The largest integer not above x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Floor-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Floor-13.
 
     Examples:
 
@@ -122,8 +132,10 @@ def floor(x: TensorType) -> TensorType:
 def ceil(x: TensorType) -> TensorType:
     """The smallest integer not below x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Ceil-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Ceil-13.
 
     Examples:
 
@@ -137,8 +149,10 @@ def ceil(x: TensorType) -> TensorType:
 def round_(x: TensorType) -> TensorType:
     """The integer nearest to x, elementwise; ties to even.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Round-11.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Round-11.
 
     Examples:
 
@@ -152,8 +166,10 @@ def round_(x: TensorType) -> TensorType:
 def sqrt(x: TensorType) -> TensorType:
     """The square root, elementwise; NaN below 0.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sqrt-13, IEEE 754.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sqrt-13, IEEE 754.
 
     Examples:
 
@@ -167,8 +183,10 @@ def sqrt(x: TensorType) -> TensorType:
 def exp(x: TensorType) -> TensorType:
     """e to the power of x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Exp-13, C11 F.10.3.1.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Exp-13, C11 F.10.3.1.
 
     Examples:
 
@@ -182,8 +200,10 @@ def exp(x: TensorType) -> TensorType:
 def log(x: TensorType) -> TensorType:
     """The natural logarithm, elementwise; -inf at 0, NaN below.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Log-13, C11 F.10.3.7.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Log-13, C11 F.10.3.7.
 
     Examples:
 
@@ -197,8 +217,10 @@ def log(x: TensorType) -> TensorType:
 def sin(x: TensorType) -> TensorType:
     """The sine, elementwise.
 
-    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sin-7.
+    x: a tensor of a float dtype, in radians.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sin-7.
 
     Examples:
 
@@ -212,8 +234,10 @@ def sin(x: TensorType) -> TensorType:
 def cos(x: TensorType) -> TensorType:
     """The cosine, elementwise.
 
-    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cos-7.
+    x: a tensor of a float dtype, in radians.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Cos-7.
 
     Examples:
 
@@ -227,8 +251,10 @@ def cos(x: TensorType) -> TensorType:
 def tanh(x: TensorType) -> TensorType:
     """The hyperbolic tangent, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Tanh-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Tanh-13.
 
     Examples:
 
@@ -245,8 +271,10 @@ _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
 def erf(x: TensorType) -> TensorType:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Erf-13, C11 7.12.8.1.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Erf-13, C11 7.12.8.1.
 
     Examples:
 
@@ -264,8 +292,10 @@ def _sigmoid(x: Scalar) -> Scalar:
 def sigmoid(x: TensorType) -> TensorType:
     """1 / (1 + exp(-x)), elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sigmoid-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sigmoid-13.
 
     Examples:
 
@@ -279,8 +309,10 @@ def sigmoid(x: TensorType) -> TensorType:
 def reciprocal(x: TensorType) -> TensorType:
     """1 / x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Reciprocal-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Reciprocal-13.
 
     Examples:
 
@@ -299,8 +331,10 @@ def reciprocal(x: TensorType) -> TensorType:
 def relu(x: TensorType) -> TensorType:
     """max(x, 0), elementwise; NaN stays NaN.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Relu-14.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Relu-14.
 
     Examples:
 

@@ -67,7 +67,7 @@ class _Folder:
     shared: the ids of the arrays of constants that occur several times.
     values: a variable of the current block -> the operator call that now computes it.
     renamed: a removed variable -> its replacement.
-    added_origins:  a changed variable -> the origins to add to it.
+    added_origins: a changed variable -> the origins to add to it.
     """
 
     def __init__(self, module: Module) -> None:
@@ -219,7 +219,7 @@ class _Folder:
         that now compute them, or None if the factor cannot be folded.
 
         call: the call that computes `expr`.
-        depth:  the maximum number of operators through which the factor is moved.
+        depth: the maximum number of operators through which the factor is moved.
         """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)

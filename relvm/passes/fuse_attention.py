@@ -79,7 +79,7 @@ class _Match:
 
     calls: a variable of the block -> the call that computes it.
     uses: the number of uses of each variable.
-    matched:  the intermediate variables of the pattern that are matched so far.
+    matched: the intermediate variables of the pattern that are matched so far.
     """
 
     def __init__(self, calls: dict[Var, OpCall], uses: Counter[Var]) -> None:

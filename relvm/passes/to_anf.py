@@ -43,7 +43,7 @@ def _to_atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, or
 
     renamed: a removed variable -> the atom that replaces it.
     name: the name of a new variable for the value.
-    origins:  the source locations of the enclosing expression.
+    origins: the source locations of the enclosing expression.
     """
     value = _with_atoms(expr, bindings, renamed, origins)
     if is_atom(value):
