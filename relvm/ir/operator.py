@@ -179,7 +179,7 @@ class Traits:
 
 @dataclass(frozen=True, eq=False)
 class Operator:
-    """An operator, as declared by `op`, which documents the fields.
+    """An operator.  Made by `op`, which documents the fields.
 
     A call of an Operator object with expressions and attributes returns an OpCall.
     """
