@@ -92,48 +92,48 @@ class Batches:
     count: int | None
 
 
-def make_batches(given: Any) -> Batches:
-    """Convert the argument `batches` of `relvm.distributed.map_batches` to Batches.
+def make_batches(batches: Any) -> Batches:
+    """Convert `batches`, an argument of `relvm.distributed.map_batches`, to Batches.
 
     Raises
     ------
     RelvmTypeError
-        `given` has none of the accepted forms.
+        `batches` has none of the accepted forms.
     RelvmArgumentError
         No file matches.
     RelvmShapeError
         The blocks of the Dask arrays do not match.
     """
-    match given:
+    match batches:
         case str() | os.PathLike():
-            paths = find_array_files(given)
+            paths = find_array_files(batches)
             return Batches(map(FileBatch, paths), len(paths))
         case np.ndarray() | Tensor():
             raise RelvmTypeError("batches: expected several arrays, got one; split it with np.array_split(x, 10)")
         case Mapping():
-            return _batches_of_blocks({name: _dask_array(name, array) for name, array in given.items()})
-    if _is_dask_array(given):
-        return _batches_of_blocks({"": given})
-    if not isinstance(given, Iterable) or is_deferred(given):
-        raise RelvmTypeError(f"batches: expected arrays, a Dask array or files, got {type(given).__name__}")
-    count = len(given) if isinstance(given, Sized) else None
-    return Batches((_batch(number, item) for number, item in enumerate(given)), count)
+            return _batches_of_blocks({name: _dask_array(name, array) for name, array in batches.items()})
+    if _is_dask_array(batches):
+        return _batches_of_blocks({"": batches})
+    if not isinstance(batches, Iterable) or is_deferred(batches):
+        raise RelvmTypeError(f"batches: expected arrays, a Dask array or files, got {type(batches).__name__}")
+    count = len(batches) if isinstance(batches, Sized) else None
+    return Batches((_batch(number, item) for number, item in enumerate(batches)), count)
 
 
-def find_array_files(given: str | os.PathLike) -> list[Path]:
-    """Find the .npy and .npz files that `given` denotes.  Return their absolute paths, sorted.
+def find_array_files(source: str | os.PathLike) -> list[Path]:
+    """Find the .npy and .npz files that `source` denotes.  Return their absolute paths, sorted.
 
-    `given` is a folder, a pattern with * and ?, or the path of a single file.
+    `source` is a folder, a pattern with * and ?, or the path of a single file.
 
     Raise RelvmArgumentError if there are no such files, or a file has another suffix.
     """
-    place = Path(given)
+    place = Path(source)
     if place.is_dir():
         found = [path for path in place.iterdir() if path.suffix in SUFFIXES]
     else:
         found = [place] if place.is_file() or place.is_fifo() else _find_matching(place)
     if not found:
-        raise RelvmArgumentError(f"{given}: found no .npy or .npz files")
+        raise RelvmArgumentError(f"{source}: found no .npy or .npz files")
     return sorted(map(_absolute_path, found))
 
 
@@ -216,11 +216,11 @@ def _read_arguments(path: Path, signature: FunctionSignature) -> tuple[tuple, di
             with found:
                 found = unpacked(found, path)
     if isinstance(found, np.ndarray):
-        return (signature.first(found),), {}
+        return (signature.first_argument(found),), {}
     for name, array in found.items():
         if not isinstance(array, np.ndarray):  # bytes: the archive contains a file that is not an array
             raise RelvmFormatError(f"{path} is not a .npz file: {name} is not an array")
-    return (), signature.named(found)
+    return (), signature.named_arguments(found)
 
 
 def _batch(number: int, item: Any) -> Batch | FileBatch:

@@ -38,7 +38,7 @@ class FunctionSignature:
         parameters = dict(zip(input_names(found), names, strict=True))
         return cls(types, parameters, attributes.get("output_names"))
 
-    def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    def named_arguments(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Convert arrays by input name to arguments by parameter name.
 
         Raises
@@ -55,8 +55,8 @@ class FunctionSignature:
         arguments = {self.parameters.get(name, name): array for name, array in arrays.items()}
         return {name: self._to_argument(name, array) for name, array in arguments.items()}
 
-    def first(self, array: np.ndarray) -> Any:
-        """Convert an array to the first argument of the function.  The errors are the same as for `named`."""
+    def first_argument(self, array: np.ndarray) -> Any:
+        """Convert an array to the first argument of the function.  The errors are the same as for `named_arguments`."""
         return self._to_argument(next(iter(self.types)), array) if self.types else array
 
     def _to_argument(self, parameter: str, array: np.ndarray) -> Any:

@@ -110,7 +110,7 @@ class OrtDevice:
 
 
 def expect_cpu(device_type: str) -> None:
-    """Raise an error if a device is not the CPU."""
+    """Raise an error if `device_type` is not the CPU."""
     if str(device_type).lower() != "cpu":
         raise unsupported_error(f"the device {device_type!r}", "relvm runs on the CPU; pass 'cpu'")
 
@@ -118,7 +118,7 @@ def expect_cpu(device_type: str) -> None:
 class OrtValue:
     """A tensor, a sequence, a map, or an empty optional value.
 
-    A tensor shares the memory of the array that it is made of.
+    A tensor shares the memory of the array from which it is created.
 
     Parameters
     ----------

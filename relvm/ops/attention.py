@@ -72,9 +72,9 @@ def _attention(
 
 
 def _block_size(size: AnyDim, maximum: int, step: int) -> int:
-    """Return the block size for `size` elements, a multiple of `step` from `step` to `maximum`.
+    """Return the block size for `size` elements: `size` rounded up to a multiple of `step`, but at most `maximum`.
 
-    It is `size` rounded up, or `maximum` if `size` is larger or unknown.
+    If `size` is symbolic, return `maximum`.
     """
     return min(maximum, -(-max(size, 1) // step) * step) if isinstance(size, int) else maximum
 

@@ -317,8 +317,9 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
 def check_convolution(
     name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
 ) -> tuple[Shape | None, int | None]:
-    """Check the arguments of a convolution, and return the shape and the rank of its result, or None for each if
-    unknown.
+    """Check the arguments of a convolution, and return the shape and the rank of its result.
+
+    Each of the two is None if it is unknown.
 
     name: the operator, for messages.
     """

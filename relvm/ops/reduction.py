@@ -172,7 +172,7 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 
 def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
-    """Return the size and the stride of `axis`, and nested loops over the axes before it and those after it."""
+    """Return the size of an axis, its stride, and nested loops over the axes before it and those after it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])

@@ -42,7 +42,7 @@ class CharacterClass:
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
-    condition: its number in csrc/tables/regex_opcodes.def, as defined in the row PLACE.
+    condition: the number of the condition, which the row PLACE of csrc/tables/regex_opcodes.def defines.
     """
 
     condition: int
