@@ -172,7 +172,7 @@ def _extreme(function: str):
     traits=Traits(commutative=True, neutral=lambda dtype: dtype.lowest),
 )
 def maximum(x: TensorType, y: TensorType) -> TensorType:
-    """The larger of x and y, elementwise; NaN where either is NaN.
+    """The larger of x and y, elementwise; NaN where x or y is NaN.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
@@ -195,7 +195,7 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(commutative=True, neutral=lambda dtype: dtype.highest),
 )
 def minimum(x: TensorType, y: TensorType) -> TensorType:
-    """The smaller of x and y, elementwise; NaN where either is NaN.
+    """The smaller of x and y, elementwise; NaN where x or y is NaN.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.

@@ -24,7 +24,7 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
 
 @op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.eq(y)), strings=True)
 def equal(x: TensorType, y: TensorType) -> TensorType:
-    """x == y, elementwise; false where either is NaN.
+    """x == y, elementwise; false where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.
@@ -41,7 +41,7 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.ne(y)), strings=True)
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x != y, elementwise; true where either is NaN.
+    """x != y, elementwise; true where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.
@@ -58,7 +58,7 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("less", numpy=np.less, lower=elementwise(lambda x, y: x < y))
 def less(x: TensorType, y: TensorType) -> TensorType:
-    """x < y, elementwise; false where either is NaN.
+    """x < y, elementwise; false where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.
@@ -75,7 +75,7 @@ def less(x: TensorType, y: TensorType) -> TensorType:
 
 @op("less_equal", numpy=np.less_equal, lower=elementwise(lambda x, y: x <= y))
 def less_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x <= y, elementwise; false where either is NaN.
+    """x <= y, elementwise; false where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.
@@ -92,7 +92,7 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("greater", numpy=np.greater, lower=elementwise(lambda x, y: x > y))
 def greater(x: TensorType, y: TensorType) -> TensorType:
-    """x > y, elementwise; false where either is NaN.
+    """x > y, elementwise; false where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.
@@ -109,7 +109,7 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
 
 @op("greater_equal", numpy=np.greater_equal, lower=elementwise(lambda x, y: x >= y))
 def greater_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x >= y, elementwise; false where either is NaN.
+    """x >= y, elementwise; false where x or y is NaN.
 
     x, y: tensors of the same dtype, whose shapes broadcast.
     Result: a bool tensor with the broadcast shape.

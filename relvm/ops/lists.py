@@ -162,7 +162,7 @@ def _insert(x: list, index: int, item: Any) -> list:
 
 @op("list_insert", numpy=_insert, lower=Builtin("list_insert"), moves=True)
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
-    """The list with an item inserted before another.
+    """The list x with `item` inserted before the item at `index`.
 
     x: a list of n items.
     index: the i64 index, in [-n, n], of the item before which to insert.  A negative index counts from the end, and n

@@ -72,7 +72,7 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 
 @op("sum", numpy=_numpy_sum, lower=Reduce(_SUM))
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The sum along some axes; integers wrap around; 0 for no elements.
+    """The sum along some axes; integers wrap around.  The sum of no elements is 0.
 
     x: a tensor of an integer or float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.
@@ -91,7 +91,7 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 @op("prod", numpy=_numpy_prod, lower=Reduce(_PROD))
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The product along some axes; integers wrap around; 1 for no elements.
+    """The product along some axes; integers wrap around.  The product of no elements is 1.
 
     x: a tensor of an integer or float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.
@@ -114,7 +114,7 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 
 @op("mean", numpy=_numpy_mean, lower=Reduce(_SUM, _divide_by_count))
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The mean along some axes; NaN for no elements.
+    """The mean along some axes.  The mean of no elements is NaN.
 
     x: a tensor of a float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.
@@ -134,7 +134,8 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 @op("max", numpy=_numpy_max, lower=Reduce(_MAX))
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The largest element along some axes; NaN if an element is NaN; the dtype's smallest value (-inf) for no elements.
+    """The largest element along some axes; NaN if an element is NaN.  The largest of no elements is the smallest value
+    of the dtype (-inf for floats).
 
     x: a tensor of an integer or float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.
@@ -154,7 +155,8 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 @op("min", numpy=_numpy_min, lower=Reduce(_MIN))
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The smallest element along some axes; NaN if an element is NaN; the dtype's largest value (inf) for no elements.
+    """The smallest element along some axes; NaN if an element is NaN.  The smallest of no elements is the largest value
+    of the dtype (inf for floats).
 
     x: a tensor of an integer or float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.

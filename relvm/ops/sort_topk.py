@@ -209,7 +209,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of the rows of a matrix, such that the rows are in lexicographic order.
+    """The positions of the rows of a matrix, in the lexicographic order of the rows.
 
     x: a tensor of shape (n, width).  NaN counts as the largest element.
     Result: an i64 tensor of shape (n,).  The sort is stable.

@@ -130,7 +130,7 @@ def asinh(x: TensorType) -> TensorType:
 
 @op("acosh", numpy=np.arccosh, lower=math_function("acosh"))
 def acosh(x: TensorType) -> TensorType:
-    """The inverse hyperbolic cosine, elementwise; NaN below 1.
+    """The inverse hyperbolic cosine, elementwise; NaN where x is below 1.
 
     x: a tensor of a float dtype.
     Result: a tensor of the same type as x.
@@ -147,7 +147,7 @@ def acosh(x: TensorType) -> TensorType:
 
 @op("atanh", numpy=np.arctanh, lower=math_function("atanh"))
 def atanh(x: TensorType) -> TensorType:
-    """The inverse hyperbolic tangent, elementwise; infinite at -1 and 1, NaN outside.
+    """The inverse hyperbolic tangent, elementwise; infinite where x is -1 or 1, NaN outside [-1, 1].
 
     x: a tensor of a float dtype.
     Result: a tensor of the same type as x.
@@ -164,7 +164,8 @@ def atanh(x: TensorType) -> TensorType:
 
 @op("log1p", numpy=np.log1p, lower=math_function("log1p"))
 def log1p(x: TensorType) -> TensorType:
-    """The natural logarithm of 1 + x, elementwise, accurate near 0; -inf at -1, NaN below.
+    """The natural logarithm of 1 + x, elementwise, accurate for x near 0.  It is -inf where x is -1, and NaN where x
+    is below -1.
 
     x: a tensor of a float dtype.
     Result: a tensor of the same type as x.

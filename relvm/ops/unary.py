@@ -164,7 +164,7 @@ def round_(x: TensorType) -> TensorType:
 
 @op("sqrt", numpy=np.sqrt, lower=math_function("sqrt"))
 def sqrt(x: TensorType) -> TensorType:
-    """The square root, elementwise; NaN below 0.
+    """The square root, elementwise; NaN where x is below 0.
 
     x: a tensor of a float dtype.
     Result: a tensor of the same type as x.
@@ -198,7 +198,7 @@ def exp(x: TensorType) -> TensorType:
 
 @op("log", numpy=np.log, lower=math_function("log"))
 def log(x: TensorType) -> TensorType:
-    """The natural logarithm, elementwise; -inf at 0, NaN below.
+    """The natural logarithm, elementwise; -inf where x is 0, NaN where x is below 0.
 
     x: a tensor of a float dtype.
     Result: a tensor of the same type as x.
