@@ -144,15 +144,15 @@ def _find_matching(pattern: Path) -> list[Path]:
     links, because they may form cycles.
     """
     folder = Path(pattern.anchor)
-    wanted = pattern.relative_to(folder)
-    if not wanted.parts:
+    relative_pattern = pattern.relative_to(folder)
+    if not relative_pattern.parts:
         return []
-    takes_hidden = any(part.startswith(".") for part in wanted.parts)
+    takes_hidden = any(part.startswith(".") for part in relative_pattern.parts)
 
     def is_shown(path: Path) -> bool:
         return takes_hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
-    return list(filter(is_shown, folder.glob(str(wanted))))
+    return list(filter(is_shown, folder.glob(str(relative_pattern))))
 
 
 def is_deferred(value: Any) -> bool:

@@ -137,12 +137,12 @@ def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
 
     runner: the runner that the machine is for.
     """
-    made = _load_executable(runner)
-    machine = made.take() or VirtualMachine(made.executable, **runner.options)
+    loaded = _load_executable(runner)
+    machine = loaded.take() or VirtualMachine(loaded.executable, **runner.options)
     try:
         yield machine
     finally:
-        made.idle.append(machine)
+        loaded.idle.append(machine)
 
 
 def load_runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
@@ -189,14 +189,14 @@ def _load_executable(runner: Runner) -> _LoadedExecutable:
     """
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
-        made = _loaded.pop(key, None)
-        if made is None:
+        loaded = _loaded.pop(key, None)
+        if loaded is None:
             trust_native, functions = runner.loading
-            made = _LoadedExecutable(load_runnable(runner.content, trust_native=trust_native, functions=functions))
-        _loaded[key] = made
+            loaded = _LoadedExecutable(load_runnable(runner.content, trust_native=trust_native, functions=functions))
+        _loaded[key] = loaded
         if len(_loaded) > EXECUTABLES_KEPT:
             _loaded.popitem(last=False)
-    return made
+    return loaded
 
 
 def _replace_lock() -> None:

@@ -226,17 +226,17 @@ class DebugAdapter:
         is_line: whether `locations` are line numbers, instead of names of functions.
         """
         debugger = self._debugger()
-        for made in list(debugger.breakpoints):
-            if made.where.isdecimal() == is_line:
-                debugger.delete(made)
+        for breakpoint_ in list(debugger.breakpoints):
+            if breakpoint_.where.isdecimal() == is_line:
+                debugger.delete(breakpoint_)
         shown: list[dict[str, Any]] = []
         for place in locations:
             try:
-                made = debugger.break_at(place)
+                breakpoint_ = debugger.break_at(place)
             except RelvmError as error:
                 shown.append({"verified": False, "message": str(error)})
             else:
-                shown.append({"verified": True, "id": made.number} | ({"line": place} if is_line else {}))
+                shown.append({"verified": True, "id": breakpoint_.number} | ({"line": place} if is_line else {}))
         return shown
 
     def _set_exception_breakpoints(self, arguments: Mapping[str, Any]) -> None:

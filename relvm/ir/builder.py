@@ -431,11 +431,11 @@ class Builder:
         change it.
         """
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
-        made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
-        for given, binding in zip(bindings, made, strict=True):
-            value = replace(binding.function, result_type=given.function.result_type)
+        typed_bindings = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
+        for original, binding in zip(bindings, typed_bindings, strict=True):
+            value = replace(binding.function, result_type=original.function.result_type)
             self._frame().bindings.append(replace(binding, value=value))
-        return tuple(binding.var for binding in made)
+        return tuple(binding.var for binding in typed_bindings)
 
     def known_dims(self) -> frozenset[DimVar]:
         """Return the dimension variables that have a value, and that the next expression can therefore use."""

@@ -184,8 +184,8 @@ class _Evaluator:
                 self.bindings(expr.bindings, variables, dims)
                 return self.run_tail(expr.result, variables, dims, result_type)
             case If(cond, then, orelse):
-                taken = then if bool(self.expr(cond, variables, dims)) else orelse
-                return self.run_tail(taken, dict(variables), dict(dims), result_type)
+                branch = then if bool(self.expr(cond, variables, dims)) else orelse
+                return self.run_tail(branch, dict(variables), dict(dims), result_type)
             case Call(callee, args) if result_type is None or (
                 expr.type is not None and is_proven(result_type, expr.type)
             ):

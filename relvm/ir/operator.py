@@ -71,10 +71,10 @@ class SizeClaim:
 
         If the result is None, the claim must be checked at run time.
         """
-        room = dim_op("sub", self.right, self.left)
-        if isinstance(room, int):
-            return room == 0 if self.relation == "equal" else room >= 0
-        return True if self.relation == "at_most" and is_never_negative(room) else None
+        slack = dim_op("sub", self.right, self.left)
+        if isinstance(slack, int):
+            return slack == 0 if self.relation == "equal" else slack >= 0
+        return True if self.relation == "at_most" and is_never_negative(slack) else None
 
     def needs_check(self) -> bool:
         """Return whether the claim must be checked at run time, because it is not proven.  Raise RelvmShapeError if it
@@ -384,7 +384,7 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
-    made = []
+    converted = []
     for i, arg in enumerate(args):
         if not isinstance(arg, Expr):
             is_number = isinstance(arg, bool | int | float)
@@ -394,11 +394,11 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
                     f"{name}: argument {i} is {arg!r}, but its dtype is unknown:"
                     " expected another argument to be a tensor of known dtype"
                 )
-            held = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
-            expect(held, "{}: argument {} is {!r}, which {} cannot represent", name, i, arg, dtype)
+            is_exact = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
+            expect(is_exact, "{}: argument {} is {!r}, which {} cannot represent", name, i, arg, dtype)
             arg = constant(arg, dtype)
-        made.append(arg)
-    return tuple(made)
+        converted.append(arg)
+    return tuple(converted)
 
 
 def op(

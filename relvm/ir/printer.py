@@ -118,12 +118,12 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
     The result maps the id of a constant's array to the constant and its name in the text.
     """
     uses: dict[int, list[Constant]] = {}
-    taken = {item.name for item in walk(module) if isinstance(item, Var)}
+    used_names = {item.name for item in walk(module) if isinstance(item, Var)}
     for item in walk(module):
         if isinstance(item, Constant) and item.value.size > MAX_LISTED_ELEMENTS:
             uses.setdefault(id(item.value), []).append(item)
     shared = [constants[0] for constants in uses.values() if len(constants) > 1]
-    names = filter(lambda name: name not in taken, (f"constant_{i}" for i in itertools.count(1)))
+    names = filter(lambda name: name not in used_names, (f"constant_{i}" for i in itertools.count(1)))
     return {id(each.value): (each, name) for each, name in zip(shared, names, strict=False)}
 
 

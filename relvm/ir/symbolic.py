@@ -203,8 +203,8 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
 
     The result 0 proves that `left` and `right` are equal.
     """
-    rest = _combine(left, right, -1)
-    return rest if isinstance(rest, int) else None
+    result = _combine(left, right, -1)
+    return result if isinstance(result, int) else None
 
 
 def is_never_negative(dim: AnyDim) -> bool:
@@ -336,19 +336,19 @@ def _terms(dim: AnyDim) -> dict[Monomial, int]:
 
 
 def _make(terms: Mapping[Monomial, int]) -> AnyDim:
-    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
-    for coefficient in kept.values():
+    nonzero = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    for coefficient in nonzero.values():
         _expect_narrow_constant(coefficient)
-    if not kept:
+    if not nonzero:
         return 0
-    if set(kept) == {()}:
-        return kept[()]
-    ordered = list(kept.items())
+    if set(nonzero) == {()}:
+        return nonzero[()]
+    ordered = list(nonzero.items())
     if len(ordered) > 1:  # constants come last, so that `n + 1` is printed as usual
         ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.sort_key for atom in term[0]]))
-    made = Dim(tuple(ordered))
-    _expect_small_dim(node_count(made))
-    return made
+    result = Dim(tuple(ordered))
+    _expect_small_dim(node_count(result))
+    return result
 
 
 def _expect_narrow_constant(constant: int) -> int:
@@ -455,13 +455,13 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
-    made = DimOp(function, left, right)
-    if made.depth > _DEEPEST:
+    result = DimOp(function, left, right)
+    if result.depth > _DEEPEST:
         raise RelvmUnsupportedError(
-            f"the expression of a dimension nests {made.depth} operators, expected at most {_DEEPEST}; give one of its"
-            " symbolic dimensions a fixed size"
+            f"the expression of a dimension nests {result.depth} operators, expected at most {_DEEPEST}; give one of"
+            " its symbolic dimensions a fixed size"
         )
-    return _make({(made,): 1})
+    return _make({(result,): 1})
 
 
 def _operators_of(dim: AnyDim) -> Iterator[DimOp]:

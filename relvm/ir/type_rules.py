@@ -105,12 +105,12 @@ def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None
     RelvmShapeError
         The sizes differ, or cannot be proven equal.
     """
-    apart = difference(first, second)
-    if apart == 0:
+    size_difference = difference(first, second)
+    if size_difference == 0:
         return
-    hint = "" if apart is not None else ", which cannot be proven equal; use match_cast on one of them"
+    hint = "" if size_difference is not None else ", which cannot be proven equal; use match_cast on one of them"
     error = RelvmShapeError(f"{op}: {name}: {format_dim(first)} and {format_dim(second)}{hint}")
-    error.unproven = (first, second) if apart is None else None
+    error.unproven = (first, second) if size_difference is None else None
     raise error
 
 

@@ -87,13 +87,13 @@ class _Option:
         return self if instance is None else instance._values.get(self.name, self.default)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        wanted = type(self.default)
+        expected = type(self.default)
         is_bool = isinstance(value, bool)
-        if not isinstance(value, wanted) and not (wanted is bool and value in (0, 1)):
+        if not isinstance(value, expected) and not (expected is bool and value in (0, 1)):
             raise TypeError(
-                f"{self.owner}.{self.name}: expected {wanted.__name__}, got {type(value).__name__} {value!r}"
+                f"{self.owner}.{self.name}: expected {expected.__name__}, got {type(value).__name__} {value!r}"
             )
-        if wanted is int and is_bool:
+        if expected is int and is_bool:
             value = int(value)
         if not self.has_effect and value != self.default:
             log_ignored(f"{self.owner}.{self.name}")

@@ -405,9 +405,9 @@ def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
     dtype: a NumPy type, or a number of onnx.TensorProto.DataType.
     shape: the sizes of the array.
     """
-    wanted = _dtype_of(dtype)
-    if wanted == STRINGS:
+    numpy_type = _dtype_of(dtype)
+    if numpy_type == STRINGS:
         raise RelvmTypeError("strings have no address; bind an OrtValue")
-    size_bytes = math.prod(shape) * wanted.itemsize
+    size_bytes = math.prod(shape) * numpy_type.itemsize
     content = (ctypes.c_char * size_bytes).from_address(address) if size_bytes else b""
-    return np.frombuffer(memoryview(content), wanted).reshape(tuple(shape))
+    return np.frombuffer(memoryview(content), numpy_type).reshape(tuple(shape))

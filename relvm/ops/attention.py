@@ -105,8 +105,8 @@ def _numpy_attention(
     powers = np.exp(scores - largest)
     shares = powers / np.sum(powers, axis=-1, keepdims=True)
     if absent != "nan":
-        gone = np.isnan(shares) if absent == "no_nan" else largest == -np.inf
-        shares = np.where(gone, np.float32(0), shares)
+        is_replaced = np.isnan(shares) if absent == "no_nan" else largest == -np.inf
+        shares = np.where(is_replaced, np.float32(0), shares)
     return np.matmul(shares, v)
 
 

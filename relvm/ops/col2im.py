@@ -118,6 +118,6 @@ def col2im(
         )
     if x.shape is not None:
         _window(x.shape, strides, pads, dilations)
-        for axis, (own, wanted) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
-            expect_equal_dims("col2im", f"dimension {axis} of x and of shape differs", own, wanted)
+        for axis, (got, expected) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
+            expect_equal_dims("col2im", f"dimension {axis} of x and of shape differs", got, expected)
     return TensorType(x.dtype, shape.dims, shape.rank)

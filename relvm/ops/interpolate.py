@@ -108,27 +108,28 @@ def _interpolate_row(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scal
     _sum_of_taps(k, out, target, k.size((places,)), taps, lambda t: t, element)
 
 
-def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, tap_count, tap, element) -> None:
-    """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over all t.
+def _sum_of_taps(k: KernelBuilder, out: Buffer, start: Scalar, width: Scalar, tap_count, tap, element) -> None:
+    """Generate code that sets out.flat[start + i], for each i below `width`, to the sum of element(tap(t), i) over all
+    t.
 
     tap_count: the number of taps; t is less than it.
     tap: a function of t, which generates the code that does not depend on i.
     element: a function of the result of `tap` and of i, which returns one summand.
     """
     if isinstance(tap_count, int) and 1 <= tap_count <= _UNROLLED:
-        made = [tap(Literal(t, I64)) for t in range(tap_count)]
+        taps = [tap(Literal(t, I64)) for t in range(tap_count)]
         with k.loop(width, simd=True) as i:
-            total = element(made[0], i)
-            for each in made[1:]:
+            total = element(taps[0], i)
+            for each in taps[1:]:
                 total = total + element(each, i)
-            k.store(out, (at + i,), total)
+            k.store(out, (start + i,), total)
         return
     with k.loop(width, simd=True) as i:
-        k.store(out, (at + i,), 0)
+        k.store(out, (start + i,), 0)
     with k.loop(as_scalar(tap_count, I64), name="t") as t:
-        made = tap(t)
+        prepared = tap(t)
         with k.loop(width, simd=True) as i:
-            k.store(out, (at + i,), out.flat(at + i) + element(made, i))
+            k.store(out, (start + i,), out.flat(start + i) + element(prepared, i))
 
 
 def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: int) -> AnyDim:

@@ -157,8 +157,8 @@ def non_max_suppression(
         [[[ 1  2 -1]]]
     """
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
-    wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
-    for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], wanted, strict=True):
+    expected = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
+    for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], expected, strict=True):
         expect_tensor("non_max_suppression", **{name: type_})
         fits = type_.dtype == dtype and type_.rank in (None, rank)
         expect(fits, "non_max_suppression: {} is {}, expected {} of rank {}", name, type_, dtype, rank)

@@ -119,10 +119,10 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
     is_number = isinstance(value, int | float)
     expect(is_number, "pad: value is {!r}, expected a number", value, error=RelvmArgumentError)
-    held = x.known_dtype.is_float or value == (
+    is_representable = x.known_dtype.is_float or value == (
         0 if x.known_dtype.is_string else np.asarray(value).astype(x.known_dtype.numpy)
     )
-    expect(held, "pad: value is {!r}, which {} cannot represent", value, x.dtype, error=RelvmArgumentError)
+    expect(is_representable, "pad: value is {!r}, which {} cannot represent", value, x.dtype, error=RelvmArgumentError)
     expect(mode in _MODES, "pad: mode is {!r}, expected one of {}", mode, ", ".join(_MODES), error=RelvmArgumentError)
     if mode != "constant":
         message = "pad: pads are {}; mode {} does not allow negative ones"

@@ -40,11 +40,13 @@ def _reduced_type(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdi
     expect(isinstance(keepdims, bool), message, name, keepdims, error=RelvmArgumentError)
     if x.rank is None:
         return x if axes is not None or keepdims else TensorType(x.dtype, ())
-    gone = set(range(x.rank)) if axes is None else set(expect_axes(name, axes, x.rank))
+    reduced_axes = set(range(x.rank)) if axes is None else set(expect_axes(name, axes, x.rank))
     if x.shape is None:
-        return TensorType(x.dtype, None, x.rank if keepdims else x.rank - len(gone))
-    kept = (1 if axis in gone else dim for axis, dim in enumerate(x.shape) if keepdims or axis not in gone)
-    return TensorType(x.dtype, tuple(kept))
+        return TensorType(x.dtype, None, x.rank if keepdims else x.rank - len(reduced_axes))
+    dims = (
+        1 if axis in reduced_axes else dim for axis, dim in enumerate(x.shape) if keepdims or axis not in reduced_axes
+    )
+    return TensorType(x.dtype, tuple(dims))
 
 
 def _numpy_sum(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -> np.ndarray:

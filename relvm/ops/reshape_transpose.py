@@ -168,12 +168,12 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     expect_integers("squeeze", "axes", axes)
     if x.rank is None:
         return x
-    gone = expect_axes("squeeze", axes, x.rank)
+    squeezed_axes = expect_axes("squeeze", axes, x.rank)
     if x.shape is None:
-        return TensorType(x.dtype, None, x.rank - len(gone))
-    for axis in gone:
+        return TensorType(x.dtype, None, x.rank - len(squeezed_axes))
+    for axis in squeezed_axes:
         expect_equal_dims("squeeze", f"the size of axis {axis} must be 1", x.shape[axis], 1)
-    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in squeezed_axes))
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:

@@ -201,6 +201,6 @@ def _check_arguments(
     return TupleType((TensorType(dtype, (steps, *state)), *[TensorType(dtype, state)] * states))
 
 
-def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], wanted: tuple[AnyDim, ...]) -> None:
-    for axis, (have, want) in enumerate(zip(got, wanted, strict=True)):
-        expect_equal_dims(op, f"dimension {axis} of {parameter} and the expected size differ", have, want)
+def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], expected: tuple[AnyDim, ...]) -> None:
+    for axis, (got_dim, expected_dim) in enumerate(zip(got, expected, strict=True)):
+        expect_equal_dims(op, f"dimension {axis} of {parameter} and the expected size differ", got_dim, expected_dim)

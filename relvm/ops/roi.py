@@ -97,18 +97,18 @@ def _check_region_arguments(op: str, x: TensorType, regions: TensorType, images:
 # ---- averages and maxima between elements ----
 
 
-def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Return how to interpolate at position `at` along an axis of `size` elements.
+def _numpy_tap(position: float, size: int) -> tuple[bool, int, int, float]:
+    """Return how to interpolate at `position` along an axis of `size` elements.
 
-    The result consists of four values: whether `at` is at most one element outside the axis, the index of the element
-    before `at`, the index of the element after `at`, and the weight of the latter.
+    The result consists of four values: whether the position is at most one element outside the axis, the index of the
+    element before it, the index of the element after it, and the weight of the latter.
     """
-    if at < -1 or at > size:
+    if position < -1 or position > size:
         return False, 0, 0, 0.0
-    at = max(at, 0)
-    low = min(int(at), size - 1)
+    position = max(position, 0)
+    low = min(int(position), size - 1)
     high = min(low + 1, size - 1)
-    return True, low, high, (at - low if high > low else 0.0)
+    return True, low, high, (position - low if high > low else 0.0)
 
 
 def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
@@ -141,13 +141,13 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
     return result
 
 
-def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
-    dtype = at.dtype
-    near = k.let("near", (at < -1).logical_or(at > extent.to(dtype)).eq(False))
-    at = k.let("at", Select(near.logical_and(at > 0), at, Literal(0.0, dtype)))
-    low = k.let("low", minimum(at.to(I64), extent - 1))
+def _tap(k: KernelBuilder, position: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
+    dtype = position.dtype
+    near = k.let("near", (position < -1).logical_or(position > extent.to(dtype)).eq(False))
+    position = k.let("at", Select(near.logical_and(position > 0), position, Literal(0.0, dtype)))
+    low = k.let("low", minimum(position.to(I64), extent - 1))
     high = k.let("high", minimum(low + 1, extent - 1))
-    weight = k.let("weight", Select(high > low, at - low.to(dtype), Literal(0.0, dtype)))
+    weight = k.let("weight", Select(high > low, position - low.to(dtype), Literal(0.0, dtype)))
     return near, low, high, weight
 
 
@@ -207,8 +207,8 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
 def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
     best = k.let("best", start)
     for value in values:
-        held = k.let("value", value)
-        k.assign(best, Select(held > best, held, best))
+        candidate = k.let("value", value)
+        k.assign(best, Select(candidate > best, candidate, best))
     return best
 
 

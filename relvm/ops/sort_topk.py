@@ -103,9 +103,9 @@ class Heap:
         self.k.store(self.out, (self.target + node * self.step,), position)
 
     def swap(self, first: Scalar, second: Scalar) -> None:
-        held = self.k.let("held", self.at(first))
+        saved = self.k.let("held", self.at(first))
         self.put(first, self.at(second))
-        self.put(second, held)
+        self.put(second, saved)
 
     def sift_down(self, node: Scalar, size: Scalar) -> None:
         """Generate code that moves a node down until no child is worse than the node.

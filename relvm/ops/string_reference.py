@@ -87,8 +87,8 @@ def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
         point = points[end + 1]
         if point is None or not now:
             break
-        taken = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
-        now = _reachable(program, taken, point, points[end + 2])
+        next_instructions = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
+        now = _reachable(program, next_instructions, point, points[end + 2])
     return found
 
 

@@ -58,9 +58,9 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
     wrong = positions[(positions < -1) | (positions >= len(strings) - 1)]
     if wrong.size:
         raise RelvmIndexError(f"string_take: position {wrong[0]} is out of range")
-    taken = np.empty(positions.shape, object)
-    taken[...] = strings[positions]
-    return taken
+    selected = np.empty(positions.shape, object)
+    selected[...] = strings[positions]
+    return selected
 
 
 @op("string_take", numpy=_numpy_take, lower=Builtin("string_take"), strings=True)

@@ -203,8 +203,8 @@ class _Checker:
         No check is needed if the claim was checked before, or follows from the bounds that the function declares.
         """
         key = (claim.relation, claim.left, claim.right)
-        room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
-        if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
+        slack = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
+        if key in self.checked or (claim.relation == "at_most" and slack.low >= 0):
             return False
         self.checked.add(key)
         self.added.append(key)

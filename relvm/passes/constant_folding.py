@@ -106,8 +106,8 @@ def _fold(binding: Binding, known: dict[Var, Expr], cache: FoldingCache) -> list
         case If(cond, Block() as then, Block() as orelse):
             cond = _atom(cond, known)
             if isinstance(cond, Constant | Prim):
-                taken = _block(then if np.asarray(cond.value).item() else orelse, known, cache)
-                return [*taken.bindings, *_bind_atom(binding, taken.result, known)]
+                branch = _block(then if np.asarray(cond.value).item() else orelse, known, cache)
+                return [*branch.bindings, *_bind_atom(binding, branch.result, known)]
             then, orelse = _block(then, known, cache), _block(orelse, known, cache)
             if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
                 return _bind_atom(binding, then.result, known)

@@ -40,7 +40,7 @@ def fuse_attention(function: Function) -> Function:
 def _block(block: Block, uses: Counter[Var]) -> Block:
     calls = {b.var: b.value for b in block.bindings if isinstance(b, Binding) and isinstance(b.value, OpCall)}
     bindings: list[Binding | MatchCast] = []
-    taken: set[Expr] = set()
+    fused_vars: set[Expr] = set()
     for binding in block.bindings:
         match = _Match(calls, uses)
         found = match.match_attention(calls[binding.var]) if binding.var in calls else None
@@ -48,7 +48,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
             value = map_blocks(lambda inner: _block(inner, uses), binding.value)
             bindings.append(with_value(binding, value))
             continue
-        taken |= match.matched
+        fused_vars |= match.matched
         args = []
         for arg in found.args:
             if isinstance(arg, OpCall):
@@ -57,7 +57,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
             args.append(arg)
         origins = tuple(origin for var in match.matched if isinstance(var, Var) for origin in var.origins)
         bindings.append(replace(binding, value=replace(found, args=tuple(args), origins=origins)))
-    return with_bindings(block, [binding for binding in bindings if binding.var not in taken])
+    return with_bindings(block, [binding for binding in bindings if binding.var not in fused_vars])
 
 
 @value_record
@@ -179,11 +179,11 @@ class _Match:
         if call.op is not ops.add:
             return None
         for x, term in (call.args, call.args[::-1]):
-            taken = set(self.matched)
+            matched_before = set(self.matched)
             if x.type == call.type and (inner := self.match_scores(self.take_call(x))) is not None:
                 bias = term if inner.bias is None else ops.add(inner.bias, term)
                 return None if isinstance(inner.bias, OpCall) else replace(inner, bias=bias)
-            self.matched = taken
+            self.matched = matched_before
         return None
 
 

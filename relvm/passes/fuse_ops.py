@@ -37,20 +37,20 @@ def _block(block: Block) -> Block:
     users = _find_users(block)
     place: dict[Expr, int] = {binding.var: i for i, binding in enumerate(block.bindings)}
     calls = {i: call for i, binding in enumerate(block.bindings) if (call := _fusible_call(binding)) is not None}
-    taken: set[int] = set()
+    grouped: set[int] = set()
     fused: dict[int, Fused] = {}
     for i in range(len(block.bindings) - 1, -1, -1):
-        if i in taken or i not in calls or isinstance(calls[i].op.lower, Reinterpret):
+        if i in grouped or i not in calls or isinstance(calls[i].op.lower, Reinterpret):
             continue
-        members = _grow_group(block, calls, i, users, place, taken)
+        members = _grow_group(block, calls, i, users, place, grouped)
         if len(members) > 1:
-            taken |= members
+            grouped |= members
             fused[i] = _fused(block, i, members)
     bindings = []
     for i, binding in enumerate(block.bindings):
         if i in fused:
             bindings.append(replace(binding, value=fused[i]))
-        elif i not in taken:
+        elif i not in grouped:
             bindings.append(with_value(binding, map_blocks(_block, binding.value)))
     return with_bindings(block, bindings)
 

@@ -51,8 +51,8 @@ def inline(module: Module) -> Module:
     inlinable: dict[str, Function] = {}
     for name in _callees_first(references):
         functions[name] = done = _Inliner(inlinable).function(functions[name])
-        wanted = done.private and _may_inline(done) and (uses[name] == 1 or _is_small(done))
-        if wanted and name not in _references(done):
+        is_inlined = done.private and _may_inline(done) and (uses[name] == 1 or _is_small(done))
+        if is_inlined and name not in _references(done):
             inlinable[name] = done
     return module.with_functions(tuple(functions[f.name] for f in module.functions))
 

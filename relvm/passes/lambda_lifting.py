@@ -254,12 +254,12 @@ def _find_captured(
     _add_transitive_needs(variables, uses)
     for var, local in run.items():
         dims[var].update(dict.fromkeys(_used_dims(local)))
-    given = {var: _dims_to_omit(local, variables[var], outer[var]) for var, local in run.items()}
-    dims = {var: {dim: None for dim in needed if dim not in given[var]} for var, needed in dims.items()}
+    omitted = {var: _dims_to_omit(local, variables[var], outer[var]) for var, local in run.items()}
+    dims = {var: {dim: None for dim in needed if dim not in omitted[var]} for var, needed in dims.items()}
     _add_transitive_needs(dims, uses)
     captured: dict[Var, tuple[Expr, ...]] = {}
     for var in run:
-        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in given[var])
+        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in omitted[var])
         captured[var] = (*variables[var], Shape(missing)) if missing else tuple(variables[var])
     return captured
 
@@ -304,14 +304,14 @@ def _dims_to_omit(local: Function, captured: Iterable[Var], outer: frozenset[Dim
 
     outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
     """
-    given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
+    omitted = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
         match item:
             case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
-                given.update(_plain_dims([Var("", type=type_)]) - outer)
+                omitted.update(_plain_dims([Var("", type=type_)]) - outer)
             case Function(params=params) if item is not local:
-                given.update(_plain_dims(params) - outer)
-    return given
+                omitted.update(_plain_dims(params) - outer)
+    return omitted
 
 
 def _used_dims(local: Function) -> Iterable[DimVar]:

@@ -71,7 +71,7 @@ class _KernelLowering:
     def __init__(self, module: Module, target: str, is_compact: bool) -> None:
         self.target, self.is_compact = target, is_compact
         self.definitions = dict(module.kernels)
-        self.taken = {function.name for function in module.functions}
+        self.used_names = {function.name for function in module.functions}
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
@@ -195,8 +195,8 @@ class _KernelLowering:
             count = self.counts.get(base, 0)
             self.counts[base] = count + 1
             name = f"{base}_{count}" if count else base
-            if name not in self.taken:
-                self.taken.add(name)
+            if name not in self.used_names:
+                self.used_names.add(name)
                 return name
 
 

@@ -45,9 +45,9 @@ class Provenance:
         before, used = self.origin_uses.values(), self.used
         self._record_origins(module)
         if lost := used - self.used:
-            taken = _assign_lost_origins(before, lost)
+            added = _assign_lost_origins(before, lost)
             module = module.with_functions(
-                tuple(_add_assigned_origins(function, taken) for function in module.functions)
+                tuple(_add_assigned_origins(function, added) for function in module.functions)
             )
             self._record_origins(module)
         self.module = module
@@ -103,11 +103,12 @@ class _OriginUses:
     used: list[Origins] = field(default_factory=list)
     users: list[tuple[Origins, Hashable]] = field(default_factory=list)
 
-    def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
+    def visit(self, item: Node, user: Hashable, var_origins: Origins = ()) -> None:
         """Record the origins in `item`.
 
         user: the first origin of the computation that contains `item`.
-        own: the origins of the variable that is bound to `item`.  They count as used only where that variable is used.
+        var_origins: the origins of the variable that is bound to `item`.  They count as used only where that variable
+        is used.
         """
         match item:
             case Var(origins=origins):
@@ -126,8 +127,8 @@ class _OriginUses:
                 self.visit(item.body, user)
                 return
             case OpCall(origins=origins) | KernelCall(origins=origins):
-                self.used.append(tuple(origin for origin in origins if origin not in own))
-                user = user if own or not origins else origins[0]
+                self.used.append(tuple(origin for origin in origins if origin not in var_origins))
+                user = user if var_origins or not origins else origins[0]
             case Block(origin=origin) if origin:
                 self.used.append((origin,))
         for child in children(item):
@@ -172,14 +173,14 @@ def _assign_lost_origins(uses_before: Iterable[_OriginUses], lost: set[str]) -> 
             for origin in lost.intersection(origins):
                 if origin != user:
                     users.setdefault(origin, {})[user] = None
-    taken: AddedOrigins = {}
+    added: AddedOrigins = {}
     for origin in order:
-        handed = {**taken.pop(origin, {}), origin: None}  # complete, because users follow the values that they use
+        handed = {**added.pop(origin, {}), origin: None}  # complete, because users follow the values that they use
         for user in users.get(origin, ()):
-            heirs = taken.setdefault(user, {})
+            heirs = added.setdefault(user, {})
             if len(heirs) < MOST:
                 heirs.update(handed)
-    return taken
+    return added
 
 
 def _add_assigned_origins(function: Function, added: AddedOrigins) -> Function:

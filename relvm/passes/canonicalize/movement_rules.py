@@ -146,11 +146,11 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     known = [size for size in sizes if isinstance(size, int)]
     if axis not in bounds or len(known) < len(sizes):
         return None
-    taken = range(sum(known))[_to_slice(bounds[axis])]
+    indices = range(sum(known))[_to_slice(bounds[axis])]
     first = 0
     for part, size in zip(inner.args, known, strict=True):
-        if taken and first <= min(taken) and max(taken) < first + size:
-            moved = range(taken.start - first, taken.stop - first, taken.step)
+        if indices and first <= min(indices) and max(indices) < first + size:
+            moved = range(indices.start - first, indices.stop - first, indices.step)
             return _slice(part, {**bounds, axis: _bounds_of_range(moved)})
         first += size
     return None
@@ -176,8 +176,8 @@ def gather_of_constant_indices(call: OpCall, definitions: Definitions) -> Expr |
     step = places[1] - places[0] if len(places) > 1 else 1
     if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
         return None
-    taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
-    return taken if indices.value.ndim else ops.squeeze(taken, axes=(axis,))
+    sliced = _slice(x, {axis: (places[0], places[-1] + 1, step)})
+    return sliced if indices.value.ndim else ops.squeeze(sliced, axes=(axis,))
 
 
 def concat_of_empty_operands(call: OpCall, definitions: Definitions) -> Expr | None:
@@ -228,8 +228,8 @@ def reduction_of_unit_axes(call: OpCall, definitions: Definitions) -> Expr | Non
     if x.tensor_type.shape is None:
         return None
     axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
-    gone = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
-    if any(dim != 1 for dim in gone) or (is_sum and not gone):
+    reduced_dims = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
+    if any(dim != 1 for dim in reduced_dims) or (is_sum and not reduced_dims):
         return None
     view = x if x.type == call.type else ops.reshape(x, Shape(call.tensor_type.known_shape))
     return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view

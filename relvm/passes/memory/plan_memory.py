@@ -112,13 +112,13 @@ class _BlockRewriter:
 
     def add_kernel_run(self, binding: Binding, call: KernelCall) -> None:
         """Append the allocations for the results of a kernel call, then the call (`KernelRun`) that writes to them."""
-        made = result_tensors(binding.var, call)
-        if not made:
+        results = result_tensors(binding.var, call)
+        if not results:
             error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type} is not supported")
             raise located(error, binding.var.origin)
-        outputs = tuple(self.output_tensor(value, type_) for value, type_ in made)
+        outputs = tuple(self.output_tensor(value, type_) for value, type_ in results)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
-        names = tuple(name_of(value) for value, _ in made)
+        names = tuple(name_of(value) for value, _ in results)
         run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
         self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
