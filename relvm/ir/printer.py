@@ -71,7 +71,7 @@ _SIGNS = {(function, operands): form for (form, operands), function in FORMS.ite
 
 
 def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """Return the module as text, ending in a newline, which `parse_module` parses.
+    """Return the module as text that `parse_module` parses, ending in a newline.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ _Class = type | UnionType
 
 
 class _Printer:
-    """The state of printing one function of the module."""
+    """Prints one function of the module."""
 
     def __init__(
         self, elide_constants: bool, show_types: bool, constants: dict[int, tuple[Constant, str]] | None = None

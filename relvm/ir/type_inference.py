@@ -257,7 +257,7 @@ def may_fail(item) -> bool:
 
 
 class _Inference:
-    """The state of type inference for one function of the module.
+    """Infers the types in one function of the module.
 
     place: a description of the current binding, for messages.   origin: the nearest known source location.   known: the
     dimension variables that are bound so far.

@@ -97,8 +97,9 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.   name: what the sizes are, for
-    messages.
+    """Check that two sizes are equal for every value of the dimension variables.
+
+    name: what the sizes are, for messages.
 
     Raises
     ------

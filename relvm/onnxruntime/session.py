@@ -97,9 +97,9 @@ class ModelMetadata:
 class _Variant:
     """The settings with which the model of a session is built.  Runs with different settings need different builds.
 
-    outputs: the names of the outputs to compute, or None for all.   overridden: the names of the initializers that
-    become inputs.   hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of
-    `from_onnx`).
+    outputs: the names of the outputs to compute, or None for all.
+    overridden: the names of the initializers that become inputs.
+    hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of `from_onnx`).
     """
 
     outputs: tuple[str, ...] | None = None
@@ -111,10 +111,12 @@ class _Variant:
 class _Plan:
     """How to run the model with certain inputs and outputs.
 
-    variant: the settings of the build.   model: the model built with them.   outputs: the names of the outputs to
-    return.   inputs: the name and the converter of each argument.   shared: the symbolic dimensions that occur several
-    times in the types of the arguments.  Each has its name and its occurrences, as pairs of an argument index and an
-    axis.
+    variant: the settings of the build.
+    model: the model built with them.
+    outputs: the names of the outputs to return.
+    inputs: the name and the converter of each argument.
+    shared: the symbolic dimensions that occur several times in the types of the arguments.  Each has its name and its
+    occurrences, as pairs of an argument index and an axis.
     """
 
     variant: _Variant
@@ -257,7 +259,8 @@ class InferenceSession:
     ) -> None:
         """Warn of providers that relvm does not have.
 
-        providers: names, or pairs of a name and options.   provider_options: ignored.
+        providers: names, or pairs of a name and options.
+        provider_options: ignored.
         """
         for each in () if providers is None else providers:
             name = each[0] if isinstance(each, tuple) and len(each) == 2 else each
@@ -400,8 +403,9 @@ class InferenceSession:
     ) -> None:
         """Run the model on another thread.
 
-        output_names, input_feed, run_options: as for `run`.   callback: a function that is called on that thread with
-        the results, `user_data` and an error message, which is empty if the run succeeded.
+        output_names, input_feed, run_options: as for `run`.
+        callback: a function that is called on that thread with the results, `user_data` and an error message, which is
+        empty if the run succeeded.
         """
 
         def work() -> None:
@@ -423,7 +427,8 @@ class InferenceSession:
     ) -> list[OrtValue]:
         """Run the model on OrtValues, and return OrtValues.
 
-        output_names, run_options: as for `run`.   input_dict_ort_values: the inputs.
+        output_names, run_options: as for `run`.
+        input_dict_ort_values: the inputs.
         """
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
 
@@ -438,7 +443,9 @@ class InferenceSession:
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, *device: Any) -> OrtValue:
         """Return a new tensor (OrtValue.ortvalue_from_shape_and_type).
 
-        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device: "cpu".
+        shape: the sizes.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        device: "cpu".
         """
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, *device)
 

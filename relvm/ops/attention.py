@@ -80,8 +80,10 @@ def _block_size(size: AnyDim, maximum: int, step: int) -> int:
 
 
 def _mask_strides(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """Return the strides of `mask` along the axes of queries and keys, its last two.  The stride of a broadcast axis is
-    0."""
+    """Return the strides of `mask` along its last two axes, which are those of the queries and of the keys.
+
+    The stride of a broadcast axis is 0.
+    """
     shape = (1, 1, *mask.shape)
     *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
     return of_row, of_key
@@ -139,7 +141,8 @@ def attention(
     q: the queries, an f32 tensor of shape (..., m, d).
     k: the keys, an f32 tensor of shape (..., n, d), or (..., d, n) if `transposed`.
     v: the values, an f32 tensor of shape (..., n, e).   d and e must be known numbers in [1, 256].
-    allowed: a bool tensor.   bias: an f32 tensor.
+    allowed: a bool tensor.
+    bias: an f32 tensor.
     `allowed` and `bias` broadcast to the shape of the scores, (..., m, n).  The leading axes of q, k and v broadcast
     with one another.
     absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so

@@ -161,11 +161,14 @@ def conv_integer(
 ) -> TensorType:
     """Cross-correlation of x - x_zero with w.  x is padded with x_zero.
 
-    x: a tensor of dtype i8 or u8.   w: an i8 tensor with known dimensions.
+    x: a tensor of dtype i8 or u8.
+    w: an i8 tensor with known dimensions.
     x_zero: the zero point of x, a tensor of the same dtype and of rank 0.   The shapes, strides, pads, dilations and
-    groups are as in conv.   Result: an i32 tensor.  Sums wrap around.
+    groups are as in conv.
+    Result: an i32 tensor.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
-    RelvmArgumentError or RelvmShapeError in the same cases as conv.   Source: ONNX ConvInteger-10.
+    RelvmArgumentError or RelvmShapeError in the same cases as conv.
+    Source: ONNX ConvInteger-10.
 
     Examples:
 

@@ -358,8 +358,8 @@ def conv(
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     groups: the number of groups into which channels and filters are divided.  Group g of the filters reads group g of
     the channels.
-    Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size
-    (n + p - (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
+    Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p - (window -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
     window is larger than the padded input.

@@ -40,8 +40,9 @@ class FoldingBudget:
         self.operations = _MAX_OPERATIONS
 
     def spend(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
-        """Subtract the bytes and operations for folding `call` from the budget.  Return False if the budget is too
-        small.
+        """Subtract the bytes and operations for folding `call` from the budget, and return True.
+
+        If the budget is too small, return False.
 
         call: a call whose type is a tensor type with known dimensions.
         args: the values of the arguments.

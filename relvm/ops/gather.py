@@ -137,7 +137,8 @@ def numpy_positions(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
 def generate_positions(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
     """Generate code for each index in `indices`, by calling body(at, place).
 
-    at: the flat position of the index in `indices`.   place: the flat position in x to which the index refers.
+    body: a function that generates the code.  `at` is the flat position of the index in `indices`, and `place` is the
+    flat position in x to which the index refers.
     """
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:

@@ -1,4 +1,5 @@
-"""Two operators: iota (the position of each element, as a number), and interpolation along an axis."""
+"""The operators iota, which numbers the elements of a tensor, and interpolate, which computes weighted sums along an
+axis."""
 
 from __future__ import annotations
 

@@ -225,8 +225,8 @@ def max_pool(
     kernel: the size (>= 1) of the window along each spatial axis.
     strides, dilations: one number >= 1 for each spatial axis, or None for 1.
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
-    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size
-    (n + p - (kernel - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p - (kernel -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if x has dtype bool or a rank below 3.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
@@ -270,8 +270,8 @@ def average_pool(
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     count_include_pad: whether padding counts as zeros.  If not, padding is ignored, and the mean of a window that
     covers only padding is NaN.
-    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size
-    (n + p - (kernel - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p - (kernel -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if x has another dtype or a rank below 3.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: ONNX AveragePool-22 (ceil_mode 0).

@@ -67,7 +67,8 @@ def rnn(
     x: a tensor of a float dtype and of shape (steps, batch, directions * hidden).  For each step, it contains the
     product of the input and its weights, plus biases.
     r: the recurrent weights, of shape (directions, hidden, hidden), with a row for each unit of the previous state.
-    `hidden` must be a known number.   h: the states before the first step, of shape (directions, batch, hidden).
+    `hidden` must be a known number.
+    h: the states before the first step, of shape (directions, batch, hidden).
     lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
     steps.   x, r and h have the same dtype.
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
@@ -107,12 +108,16 @@ def gru(
 
     Products with the weights r_z, r_r and r_n are matrix products.  All others are elementwise.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 3 * hidden), with the parts z, r, n of each
-    direction.   r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
-    b: a tensor of shape (directions, hidden).   h: a tensor of shape (directions, batch, hidden).
+    direction.
+    r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
+    b: a tensor of shape (directions, hidden).
+    h: a tensor of shape (directions, batch, hidden).
     lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, b and h have the same dtype.
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
-    h, lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn.
-    Raises the same errors as rnn.   Source: ONNX GRU-22; reset_after is its linear_before_reset.
+    h, lengths, direction, alpha, beta, clip: as in rnn.
+    Result: as in rnn.
+    Raises the same errors as rnn.
+    Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
     is_bool = isinstance(reset_after, bool)
     expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
@@ -143,14 +148,17 @@ def lstm(
 
     Products with the weights r_i, r_f, r_n and r_o are matrix products.  All others are elementwise.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 4 * hidden), with the parts i, o, f, n of each
-    direction.   r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
+    direction.
+    r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
     p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
     h, c: the initial states, tensors of shape (directions, batch, hidden).
     lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, p, h and c have the same dtype.
     coupled: whether the gates i and f are coupled.
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
-    lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn, followed by a third tensor, the final c.
-    Raises the same errors as rnn.   Source: ONNX LSTM-22; coupled is its input_forget.
+    lengths, direction, alpha, beta, clip: as in rnn.
+    Result: as in rnn, followed by a third tensor, the final c.
+    Raises the same errors as rnn.
+    Source: ONNX LSTM-22; coupled is its input_forget.
     """
     is_bool = isinstance(coupled, bool)
     expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)

@@ -99,7 +99,7 @@ def slice_(
 
     x: any tensor of known rank.
     begin, end: one number for each axis, with the meaning of Python slices.  Negative numbers count from the end.  A
-    number >= 2^31 or <= -2^31 means the end of the axis in that direction.
+    number >= 2^31 stands for the last possible position, and a number <= -2^31 for the first.
     axes: distinct axes, each in [-rank, rank), or None for the first axes.
     steps: the step along each axis, which must not be 0, or None for 1.
     Result: a tensor of the dtype of x.  Every dimension is exact, including symbolic dimensions.

@@ -16,10 +16,12 @@ from relvm.kernels.lowering_rules import elementwise
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
-    cond: a bool tensor.   x, y: tensors of the same dtype.   The shapes of `cond`, x and y must broadcast.
+    cond: a bool tensor.
+    x, y: tensors of the same dtype.   The shapes of `cond`, x and y must broadcast.
     Result: a tensor with the dtype of x and the broadcast shape.
     Raises RelvmTypeError if `cond` has another dtype, or x and y have different dtypes.  Raises RelvmShapeError if the
-    shapes do not broadcast.   Source: ONNX Where-16.
+    shapes do not broadcast.
+    Source: ONNX Where-16.
 
     Examples:
 

@@ -164,8 +164,8 @@ class _Lifter:
 
         lifted: the name and the captured values of the new function.
         run: the functions that are lifted together with `local`.  If the body of `local` uses one of them as a value,
-        the body itself creates the closure.   known,
-        dims: as in `block`.
+        the body itself creates the closure.
+        known, dims: as in `block`.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _used_as_values(body)
