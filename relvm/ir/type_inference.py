@@ -259,8 +259,9 @@ def may_fail(item) -> bool:
 class _Inference:
     """Infers the types in one function of the module.
 
-    place: a description of the current binding, for messages.   origin: the nearest known source location.   known: the
-    dimension variables that are bound so far.
+    place: a description of the current binding, for messages.
+    origin: the nearest known source location.
+    known: the dimension variables that are bound so far.
     """
 
     def __init__(

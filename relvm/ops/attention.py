@@ -140,14 +140,14 @@ def attention(
 
     q: the queries, an f32 tensor of shape (..., m, d).
     k: the keys, an f32 tensor of shape (..., n, d), or (..., d, n) if `transposed`.
-    v: the values, an f32 tensor of shape (..., n, e).   d and e must be known numbers in [1, 256].
+    v: the values, an f32 tensor of shape (..., n, e).  d and e must be known numbers in [1, 256].
     allowed: a bool tensor.
     bias: an f32 tensor.
     `allowed` and `bias` broadcast to the shape of the scores, (..., m, n).  The leading axes of q, k and v broadcast
     with one another.
     absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so
     they are NaN if all scores are -inf or a score is NaN or +inf.  With `zero`, they are 0 if all scores are -inf.
-    With `no_nan`, a weight that would be NaN is 0.   If there are no keys, the result is 0.
+    With `no_nan`, a weight that would be NaN is 0.  If there are no keys, the result is 0.
     Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the division by the sum of the weights comes
     last, so products with elements of v above 1e30 can overflow.  A weight that is too small for f32 may be rounded to
     0, which makes a difference only if an element of v is infinite.

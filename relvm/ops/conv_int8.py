@@ -163,7 +163,7 @@ def conv_integer(
 
     x: a tensor of dtype i8 or u8.
     w: an i8 tensor with known dimensions.
-    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.   The shapes, strides, pads, dilations and
+    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.  The shapes, strides, pads, dilations and
     groups are as in conv.
     Result: an i32 tensor.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises

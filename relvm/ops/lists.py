@@ -347,7 +347,7 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 
 @op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)), moves=True)
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
-    """The slices at each position along an axis, without that axis.
+    """The slices of x at each position along an axis.  A slice does not have that axis.
 
     x: a tensor of rank >= 1.
     axis: the axis, in [-rank, rank).

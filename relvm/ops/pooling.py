@@ -111,7 +111,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """Generate a row of the result, for windows that are wide along the last axis.
 
-    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.   All parameters
+    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.  All parameters
     are as in `_write_line`.
     """
     dims, indices = x.shape[2:], out.shape[2:]

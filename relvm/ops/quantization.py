@@ -71,7 +71,7 @@ def dynamic_quantize(x: TensorType) -> TupleType:
     """x quantized to u8, as round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
     range of x, extended to include 0, to the range of u8.
 
-    x: an f32 tensor.   NaN does not affect the range, and becomes 0.  If x has no elements, or all are zero, the scale
+    x: an f32 tensor.  NaN does not affect the range, and becomes 0.  If x has no elements, or all are zero, the scale
     is 1.
     Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
     Raises RelvmTypeError if x has another dtype.

@@ -70,7 +70,7 @@ def rnn(
     `hidden` must be a known number.
     h: the states before the first step, of shape (directions, batch, hidden).
     lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
-    steps.   x, r and h have the same dtype.
+    steps.  x, r and h have the same dtype.
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the name of f for each direction (see relvm/kernels/rnn/activations.py), or None for tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
@@ -112,7 +112,7 @@ def gru(
     r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
     b: a tensor of shape (directions, hidden).
     h: a tensor of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, b and h have the same dtype.
+    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, b and h have the same dtype.
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
     h, lengths, direction, alpha, beta, clip: as in rnn.
     Result: as in rnn.
@@ -152,7 +152,7 @@ def lstm(
     r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
     p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
     h, c: the initial states, tensors of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, p, h and c have the same dtype.
+    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, p, h and c have the same dtype.
     coupled: whether the gates i and f are coupled.
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
     lengths, direction, alpha, beta, clip: as in rnn.

@@ -17,7 +17,7 @@ def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
     cond: a bool tensor.
-    x, y: tensors of the same dtype.   The shapes of `cond`, x and y must broadcast.
+    x, y: tensors of the same dtype.  The shapes of `cond`, x and y must broadcast.
     Result: a tensor with the dtype of x and the broadcast shape.
     Raises RelvmTypeError if `cond` has another dtype, or x and y have different dtypes.  Raises RelvmShapeError if the
     shapes do not broadcast.
