@@ -111,7 +111,7 @@ def claim(place: Path) -> Iterator[None]:
 
 def keep(place: Path, executable: Executable) -> None:
     """Write an executable to the cache file `place`, which is replaced if it exists."""
-    write(place, executable.to_bytes())
+    write(place, executable.to_buffer())
 
 
 @functools.cache

@@ -33,7 +33,7 @@ _LARGE_BYTES = 1_000_000
 class CacheFile:
     """A file of the cache.   used: the time of its last use, in seconds since the epoch."""
 
-    path: Path
+    path: str
     size_bytes: int
     used: float
 
@@ -89,7 +89,7 @@ def _files(folder: Path) -> list[CacheFile]:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process can have removed the file
                 status = entry.stat()
-                found.append(CacheFile(Path(entry.path), status.st_size, status.st_mtime))
+                found.append(CacheFile(entry.path, status.st_size, status.st_mtime))
     return found
 
 
@@ -98,12 +98,13 @@ def shrink(limit: int) -> int:
     removed."""
     files = kept_files()
     total = sum(file.size_bytes for file in files)
-    excess = total - limit * _KEPT_SHARE if total > limit else 0
-    removed = 0
+    if total <= limit:
+        return 0
+    excess, removed = total - limit * _KEPT_SHARE, 0
     for file in sorted(files, key=lambda file: file.used):
         if removed >= excess:
             break
         with contextlib.suppress(OSError):
-            file.path.unlink()
+            os.unlink(file.path)
             removed += file.size_bytes
     return removed
