@@ -44,11 +44,11 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
     The result has shape (16, filters, channels).
     """
     elements = np.ascontiguousarray(w.reshape(-1, 9).T, np.float64).reshape(3, 3, *w.shape[:2])
-    return np.array([value.astype(w.dtype) for row in _times_g(elements) for value in _times_g(row)])
+    return np.array([value.astype(w.dtype) for row in _multiply_by_g(elements) for value in _multiply_by_g(row)])
 
 
-def _times_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the four rows of the product of G and an array of shape (3, ...).
+def _multiply_by_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the four rows of the product G x, where x is an array of shape (3, ...).
 
     G is [[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]].  NumPy's product of small matrices would be slower.
     """

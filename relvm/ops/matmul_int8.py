@@ -142,12 +142,16 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
     filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
     np.subtract(b.view(np.int8), move.astype(np.int8), out=filled[:depth])  # modulo 256
     sums = filled.sum(axis=0, dtype=np.int32)
-    return pack_columns(_words(filled)), sums, np.zeros(0, np.int32) if fits else (zeros - move).astype(np.int32)
+    return pack_columns(_combine_rows(filled)), sums, np.zeros(0, np.int32) if fits else (zeros - move).astype(np.int32)
 
 
-def _words(filled: np.ndarray) -> np.ndarray:
-    """Return an i8 matrix whose number of rows is a multiple of four as an i32 matrix.  Each word contains four bytes
-    of a column, the first one in the lowest bits."""
+def _combine_rows(filled: np.ndarray) -> np.ndarray:
+    """Combine each four rows of an i8 matrix into a row of words.  Return the words as an i32 matrix.
+
+    A word contains four bytes of a column, the first one in the lowest bits.
+
+    filled: the matrix, whose number of rows is a multiple of four.
+    """
     parts = filled.view(np.uint8).reshape(-1, 4, filled.shape[1])
     low = parts[:, 0] | parts[:, 1].astype(np.uint16) << 8
     high = parts[:, 2] | parts[:, 3].astype(np.uint16) << 8
