@@ -47,13 +47,13 @@ class Status(Exception):
 
 
 class Fail(Status):
-    """Raised if a run fails."""
+    """Raised if a run fails, or if loading a model fails and no other exception applies."""
 
     number, name = 1, "FAIL"
 
 
 class InvalidArgument(Status):
-    """Raised if an input does not fit the model."""
+    """Raised if an argument, such as an input or the name of an output, does not fit the model."""
 
     number, name = 2, "INVALID_ARGUMENT"
 
@@ -77,7 +77,7 @@ class EngineError(Status):
 
 
 class RuntimeException(Status):
-    """Raised if there is not enough memory, or a run exceeds a limit."""
+    """Raised if there is not enough memory for a run."""
 
     number, name = 6, "RUNTIME_EXCEPTION"
 

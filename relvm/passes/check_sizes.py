@@ -198,9 +198,9 @@ class _Checker:
             bindings.append(make_claim_check(claim, f"{self.name}: {claim.message}", origins))
 
     def record_check(self, claim: SizeClaim) -> bool:
-        """Record that `claim` is checked from here on.  Return whether a run-time check is needed for this.
+        """Return whether `claim` needs a run-time check.  If so, record the claim as checked.
 
-        No check is needed if the claim was checked before, or follows from the bounds that the function declares.
+        A claim needs no check if it was checked before, or follows from the bounds that the function declares.
         """
         key = (claim.relation, claim.left, claim.right)
         slack = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
