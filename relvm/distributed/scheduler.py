@@ -170,7 +170,7 @@ class Stream:
         return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
 
     def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
-        """Submit a task with `retries`, and without Dask's warning about large arguments."""
+        """Submit `task` to Dask with `self.retries`, and without Dask's warning about large arguments."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):

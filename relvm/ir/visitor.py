@@ -293,6 +293,5 @@ def _fields_in_binding_order(item: Node) -> list[str]:
 
 
 def _kernel_texts(module: Module) -> list[list[str]]:
-    """Return the text of each kernel that the module defines."""
     kernels = (kernel for _, kernel in module.kernels if isinstance(kernel, KernelDef))
     return [[line for line, _ in kernel_lines(kernel, kernel.name)] for kernel in kernels]

@@ -34,7 +34,7 @@ _FEW = 4  # if `a` has fewer rows, a transposed matrix b is read in place instea
 
 
 def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
-    """Generate the kernel of `matmul`: one matrix product for each batch element."""
+    """Generate the kernel of `matmul`, which computes one matrix product for each batch element."""
     a, b = inputs
     left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
     right: Shape = b.shape if len(b.shape) > 1 else (*b.shape, 1)

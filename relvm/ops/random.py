@@ -1,5 +1,7 @@
-"""Random numbers.  All are computed from `random_bits`, the only operator that returns a different result for each
-call."""
+"""Random numbers.
+
+All are computed from `random_bits`, the only operator that returns a different result for each call.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Compiler from regular expressions to programs for the operator string_match.  It supports a subset of the syntax of
-RE2, and raises an error for any other syntax.
+"""Compiler from regular expressions to programs for the operator string_match.
+
+It supports a subset of the syntax of RE2, and raises an error for any other syntax.
 
 Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, optionally with names or
 flags (i, m, s, U); alternation; greedy and non-greedy repetition, which are equivalent in a full match; anchors;
