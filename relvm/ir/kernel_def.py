@@ -254,7 +254,7 @@ def default_dtype(value: Number) -> DType:
 
 
 def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
-    """Convert a Python number to a literal of `dtype`.  Return a Scalar unchanged.
+    """Convert `value`, a Python number, to a literal of `dtype`.  Return a Scalar unchanged.
 
     If `dtype` is None, the literal has the default dtype of the number.
 
@@ -304,7 +304,7 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
 
 
 def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
-    """Apply `function` to two operands: an arithmetic function, a comparison, `and` or `or`.
+    """Apply `function` to `left` and `right`: an arithmetic function, a comparison, `and` or `or`.
 
     If both operands of arithmetic or a comparison are Python numbers, compute the result and return a number.
 

@@ -38,7 +38,10 @@ def has_dims(type_: Type) -> bool:
 
 
 def make_claim_check(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """Return a binding that checks a claim at run time, with the error message `message`."""
+    """Return a binding that checks a claim at run time, with the error message `message`.
+
+    origins: the source locations of the check.
+    """
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
     return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
 

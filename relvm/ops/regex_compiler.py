@@ -98,7 +98,8 @@ _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
 def compile_pattern(pattern: str) -> np.ndarray:
-    """Compile a regular expression to a program: an i64 array of shape (n, 3), with an instruction in each row.
+    """Compile `pattern`, a regular expression, to a program: an i64 array of shape (n, 3), with an instruction in each
+    row.
 
     csrc/tables/regex_opcodes.def defines the instructions.
 

@@ -15,7 +15,7 @@ from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
 def check_float(name: str, x: TensorType) -> TensorType:
-    """Check that x is a float tensor, and return the result type of the operator, which is the type of x."""
+    """Check that x is a float tensor.  Return its type, which is the result type of the operator `name`."""
     expect_float(name, x=x)
     return x
 
