@@ -438,7 +438,7 @@ def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
         return False
     is_written = False
     for statement in kd.statements_in(kernel.body):
-        for part in (part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)):
+        for part in (part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)):
             if (
                 isinstance(part, kd.Element)
                 and part.buffer is buffer
@@ -477,7 +477,7 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
     """Return the approximate time of statements, in eighths of a nanosecond."""
     total = 0
     for statement in body:
-        total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_of(statement) for _ in kd.parts_of(scalar))
+        total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_in(statement) for _ in kd.subexpressions(scalar))
         match statement:
             case kd.For(_, kd.Literal(start), kd.Literal(stop), body=inner):
                 total += max(0, int(stop) - int(start)) * _work(inner)
@@ -493,7 +493,7 @@ def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
     that is assigned later."""
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
-        for part in kd.parts_of(scalar)
+        for part in kd.subexpressions(scalar)
     )
 
 
@@ -512,4 +512,4 @@ def _both(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
 
 
 def _has_element(scalar: kd.Scalar) -> bool:
-    return any(isinstance(part, kd.Element) for part in kd.parts_of(scalar))
+    return any(isinstance(part, kd.Element) for part in kd.subexpressions(scalar))
