@@ -110,7 +110,7 @@ def _with_variables(group: Fused, positions: tuple[_Position, ...]) -> tuple[Fus
     for i, k in positions:
         call = bindings[i].value
         assert isinstance(call, OpCall)
-        var = bindings[i].var.part("constant", call.args[k].type)
+        var = bindings[i].var.intermediate("constant", call.args[k].type)
         constants[var] = call.args[k]
         bindings[i] = with_value(bindings[i], replace(call, args=(*call.args[:k], var, *call.args[k + 1 :])))
     return replace(group, body=replace(group.body, bindings=tuple(bindings))), constants

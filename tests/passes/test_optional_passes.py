@@ -19,7 +19,8 @@ OPTIONAL = [step.name for step in build_pipeline("bytecode") if step.optional]
 TEXT = f"""
 private def _twice(x: f32[m, k]) -> f32[m, k] = add(x, x)
 
-def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]]) -> (f32[1, 2, 3, 4], (f32[n, 4], f32[n, 4]), list[f32[n, 4]]) {{
+def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]])
+    -> (f32[1, 2, 3, 4], (f32[n, 4], f32[n, 4]), list[f32[n, 4]]) {{
   scores = multiply(matmul(q, q, transpose_b=true), const(f32[], 0.5))
   attended = matmul(softmax(scores), q)
   w = add(const(f32[4, 4], [{", ".join(f"[{row}, 2, 3, 4]" for row in range(4))}]), const(f32[1], [1]))

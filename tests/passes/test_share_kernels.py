@@ -57,4 +57,4 @@ def test_constants_are_read_without_a_copy() -> None:
     """The arguments of the kernel are entries of the constant table."""
     text = vm.build(layers("n"), "bytecode", "bytecode").as_text()
     calls = [line for line in text.splitlines() if ": call exp_multiply_add_f32(" in line]
-    assert len(calls) == LAYERS and all(line.count(" c") == 2 for line in calls)
+    assert len(calls) == LAYERS and all(line.count(", c") == 2 for line in calls)
