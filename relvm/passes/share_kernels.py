@@ -13,7 +13,8 @@ from relvm.kernels.fusion_group import Group
 from relvm.ops import add, divide, multiply, subtract
 from relvm.passes.pass_manager import module_pass
 
-# Operators whose kernels do the same for every value of a constant operand.
+# Operators whose kernels do the same for every value of a floating-point constant.  Kernels that divide integers by a
+# constant do not check whether it is 0.
 _OPERATORS = (add, subtract, multiply, divide)
 
 # Positions of constants in a fused group: the index of a binding, and the index of an argument of its operator call.
@@ -57,7 +58,9 @@ def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, .
     for alike in _buckets(groups, _operators):
         for equal in _buckets(alike, _kernel_without_constants):
             values = [dict(_constants(group)) for group in equal]
-            differing = tuple(at for at in values[0] if len({_bits(constants[at]) for constants in values}) > 1)
+            differing = tuple(
+                at for at in values[0] if len({constants[at].value.tobytes() for constants in values}) > 1
+            )
             if differing:
                 found |= dict.fromkeys(equal, differing)
     return found
@@ -95,12 +98,8 @@ def _constants(group: Fused) -> Iterator[tuple[_Position, Constant]]:
     for i, call in enumerate(_calls(group)):
         if call.op in _OPERATORS:
             for k, arg in enumerate(call.args):
-                if isinstance(arg, Constant) and arg.value.size == 1:
+                if isinstance(arg, Constant) and arg.value.size == 1 and arg.tensor_type.known_dtype.is_float:
                     yield (i, k), arg
-
-
-def _bits(constant: Constant) -> bytes:
-    return constant.value.tobytes()
 
 
 def _with_variables(group: Fused, positions: tuple[_Position, ...]) -> tuple[Fused, dict[Var, Expr]]:
