@@ -96,15 +96,15 @@ def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str,
 
 def _contents(proto: Any) -> tuple[list[Any], list[Any]]:
     """Return the nodes and the constant tensors of the graph, and of its subgraphs and functions."""
-    from relvm.frontend.onnx.model_checker import graphs_of
+    from relvm.frontend.onnx.model_checker import node_graphs
 
     nodes = [node for function in proto.functions for node in function.node]
-    graphs = [proto.graph, *(graph for node in nodes for graph in graphs_of(node))]
+    graphs = [proto.graph, *(graph for node in nodes for graph in node_graphs(node))]
     tensors: list[Any] = []
     for graph in graphs:  # the loop body appends to the list
         nodes += graph.node
         tensors += graph.initializer
-        graphs += [inner for node in graph.node for inner in graphs_of(node)]
+        graphs += [inner for node in graph.node for inner in node_graphs(node)]
     tensors += [
         each.t for node in nodes if node.op_type == "Constant" for each in node.attribute if each.name == "value"
     ]

@@ -7,10 +7,10 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference
@@ -18,7 +18,7 @@ from relvm.ir.symbolic import AnyDim, difference
 
 @converts("SwiGLU")
 def _swiglu(node: OnnxNode) -> Expr:
-    a, b, alpha = term(node, 0), term(node, 1), node.attribute("alpha", 1.0)
+    a, b, alpha = input_tensor(node, 0), input_tensor(node, 1), node.attribute("alpha", 1.0)
     return (a * (a if alpha == 1.0 else a * alpha).apply(ops.sigmoid) * b).expr
 
 
@@ -75,9 +75,9 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
 
     The result has the shape (batch, 1, length, n / 2), where n is the number of rotated elements of a head.
     """
-    table = term(node, index)
+    table = input_tensor(node, index)
     if node.has(3):
-        table = table.apply(ops.gather, term(node, 3), axis=0)
+        table = table.apply(ops.gather, input_tensor(node, 3), axis=0)
     return table.apply(ops.expand_dims, axes=(1,))
 
 
@@ -112,7 +112,7 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     past: AnyDim = 0
     if node.has(4):
         past = shaped(node, 4).shape[2]
-        k, v = (wide_of(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
+        k, v = (wide_of(input_tensor(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
         if not isinstance(q.shape[3], int):
@@ -190,10 +190,10 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:
-        place = place + number_of(node, past)
+        place = place + dim_as_operand(node, past)
     if node.has(6):
-        valid = term(node, 6).cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
-        place = place + (valid - number_of(node, queries))
+        valid = input_tensor(node, 6).cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
+        place = place + (valid - dim_as_operand(node, queries))
         allowed.append(key < valid)
     left, right = (node.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if left >= 0:

@@ -7,7 +7,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, operands, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, aligned_operands, input_tensor
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr, constant
 
@@ -31,13 +31,13 @@ def _is_inf(node: OnnxNode) -> Expr:
 
 def _of_floats(node: OnnxNode) -> TensorExpr:
     """Return input 0.  8-bit floats are converted to f32, because they only support moves and conversions."""
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 
 
 @converts("Xor")
 def _xor(node: OnnxNode) -> Expr:
-    return ops.not_equal(*operands(node))
+    return ops.not_equal(*aligned_operands(node))
 
 
 _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}

@@ -8,7 +8,7 @@ from relvm.frontend.onnx.dynamic_sizes import sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.slice import part
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
+from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op
 
@@ -39,8 +39,8 @@ def _center_crop_pad(node: OnnxNode) -> Expr:
         x = x.apply(ops.pad, pads=(*before, *after)) if any((*before, *after)) else x
     else:
         zero = TensorExpr(node, x.operand(0))
-        x = with_margins(x, before, after, lambda x, axis, end: zero)
-    return node.graph.checked(x.expr, tuple(wanted))
+        x = pad_axes(x, before, after, lambda x, axis, end: zero)
+    return node.graph.with_shape(x.expr, tuple(wanted))
 
 
 def _middle(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:

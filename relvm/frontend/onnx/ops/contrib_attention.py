@@ -12,11 +12,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, run_time_sizes, scalar
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, run_time_sizes, scalar
 from relvm.frontend.onnx.ops.attention import heads_of, joined, rotated, scores_of, values_of, wide_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
@@ -43,13 +43,13 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     if sum(sizes) != width:
         raise RelvmShapeError(f"the weights have {width} columns, expected the sum of the hidden sizes {sizes}")
     whole = x.apply(ops.matmul, weights)
-    whole = whole + wide_of(term(node, 2)) if node.has(2) else whole
+    whole = whole + wide_of(input_tensor(node, 2)) if node.has(2) else whole
     q, k, v = (heads_of(part, node.attribute("num_heads", 0)) for part in _columns(whole, sizes))
     past: AnyDim = 0
     if node.has(4):
         before = wide_of(shaped(node, 4))
         past = before.shape[3]
-        k, v = (before.at(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
+        k, v = (before.select(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
     result = _result(node, (q, k, v), past, mask=3, bias=5)
     made = joined(result).cast(own).expr
     if not any(node.proto.output[1:]):
@@ -72,7 +72,7 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
         known = known_sizes(sizes)
         if known is None:
             raise RelvmUnsupportedError(f"the widths of the biases must be known, got {', '.join(map(str, sizes))}")
-        biases = _columns(wide_of(term(node, 3)), known)
+        biases = _columns(wide_of(input_tensor(node, 3)), known)
         q, k, v = (
             each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
             for each, bias in zip((q, k, v), biases, strict=True)
@@ -105,7 +105,7 @@ def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
 
     Each of the `count` parts has the shape (batch, heads, length, size).
     """
-    return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
+    return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
 
 def _columns(x: TensorExpr, sizes: Sequence[int]) -> list[TensorExpr]:
@@ -135,14 +135,14 @@ def _result(
     q, k, v = qkv
     scores = scores_of(q, k) * _scale(node, q)
     if node.has(bias):
-        scores = scores + wide_of(term(node, bias))
+        scores = scores + wide_of(input_tensor(node, bias))
     queries, keys = scores.shape[2:]
     if node.has(mask):
         seen = _seen(node, mask, queries, keys)
         scores = scores + (1 - seen.cast(scores.dtype)) * node.attribute("mask_filter_value", -10000.0)
     if node.attribute("unidirectional", 0):
         place = iota(node, queries, 1)
-        place = place if past == 0 else place + number_of(node, past)
+        place = place if past == 0 else place + dim_as_operand(node, past)
         scores = iota(node, keys).apply(ops.less_equal, place).where(scores, -math.inf)
     return values_of(scores.apply(ops.softmax, axis=-1), v)
 
@@ -162,7 +162,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
             return iota(node, 1, 1, 1, keys) < lengths
         case 2 | 3 as rank:
-            mask = TensorExpr(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
+            mask = TensorExpr(node, node.graph.with_shape(mask.expr, (*mask.shape[:-1], keys)))
             return mask.apply(ops.expand_dims, axes=(1, 2) if rank == 2 else (1,)).apply(ops.greater, 0)
     raise RelvmUnsupportedError(f"a mask of type {mask.type} is not supported for {queries} queries")
 
@@ -182,7 +182,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
         x = heads_of(x, count)
     if at.shape == (1,):
         at = (at + iota(node, x.shape[2])).apply(ops.expand_dims, axes=(0,))
-    cos, sin = (_angles(term(node, index), at) for index in (2, 3))
+    cos, sin = (_angles(input_tensor(node, index), at) for index in (2, 3))
     result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
     return (joined(result).reshape(*shape) if flat else result).expr
 
@@ -215,12 +215,12 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     q, k, v = _grouped(node)
     batch, _, length, _ = q.shape
     ends = shaped(node, 5).cast(I64).reshape(batch) + 1
-    starts = (ends - number_of(node, length)).apply(ops.maximum, 0)
+    starts = (ends - dim_as_operand(node, length)).apply(ops.maximum, 0)
     at = starts.apply(ops.expand_dims, axes=(1,)) + iota(node, length)
     if node.attribute("do_rotary", 0):
         turned = _turned(node, 7)
-        own_places = term(node, 9).cast(I64) if node.has(9) else at
-        cos, sin = (_angles(wide_of(term(node, index)), own_places) for index in (7, 8))
+        own_places = input_tensor(node, 9).cast(I64) if node.has(9) else at
+        cos, sin = (_angles(wide_of(input_tensor(node, index)), own_places) for index in (7, 8))
         q, k = (rotated(x, cos, sin, turned, bool(node.attribute("rotary_interleaved", 0))) for x in (q, k))
     total = run_time_sizes(scalar(node, 6))[0]
     k, v = (_kept(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
@@ -228,7 +228,7 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     cap = node.attribute("softcap", 0.0)
     scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
     if node.has(10):
-        scores = scores + wide_of(term(node, 10))
+        scores = scores + wide_of(input_tensor(node, 10))
     key, place = iota(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))
     seen = key.apply(ops.less_equal, place)
     window = node.attribute("local_window_size", -1)

@@ -12,7 +12,7 @@ from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedErro
 from relvm.frontend.onnx.ops.quantized import of_blocks
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, U8
 from relvm.ir.expr import Expr, constant
 from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks
@@ -44,11 +44,11 @@ def _matmul_bits(node: OnnxNode) -> Expr:
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
     a, own = shaped(node, 0).cast(F32), node.type(0).known_dtype
-    a = TensorExpr(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
+    a = TensorExpr(node, node.graph.with_shape(a.expr, (*a.shape[:-1], depth)))
     result = a.apply(
         ops.matmul_blockwise_quant, constant(numbers), factors, zeros, columns=columns, bits=bits, block=block
     )
-    return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
+    return (result + input_tensor(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
@@ -58,7 +58,7 @@ def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
     """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
-    given = node.known(3, "the zero points")
+    given = node.known_array(3, "the zero points")
     if given.dtype != np.uint8:
         return _of_size(node, 3, "the zero points", columns * blocks).reshape(columns, blocks).astype(np.float32)
     rows = _of_size(node, 3, "the zero points", columns * -(-blocks * bits // 8)).reshape(columns, -1)
@@ -66,7 +66,7 @@ def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
 
 
 def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
-    array = node.known(index, what)
+    array = node.known_array(index, what)
     if array.size != size:
         raise RelvmShapeError(f"{what} have {array.size} elements, expected {size}")
     return array
@@ -87,7 +87,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     u8 data is packed along the last axis.  Only gathered elements are dequantized.  An index that is out of
     range yields zeros.
     """
-    data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
+    data, places, scales = shaped(node, 0), input_tensor(node, 1), shaped(node, 2)
     rank, own, bits = len(data.shape), data.dtype, node.attribute("bits", 4)
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
     block, packed = node.attribute("block_size", 128), own == U8 and bits < 8

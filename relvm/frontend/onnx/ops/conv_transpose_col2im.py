@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import spans, split_pads
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.sliding_window import dilated_sizes, split_pads
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, exact_quotient, product
 
 
 @converts("ConvTranspose")
 def _conv_transpose(node: OnnxNode) -> Expr:
-    x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
+    x, w, groups = input_tensor(node, 0), input_tensor(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
     (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
     if not isinstance(channels, int):  # the weights state the number of channels
-        x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
+        x, channels = TensorExpr(node, node.graph.with_shape(x.expr, (batch, depths, *places))), depths
     depth = node.exact_quotient(channels, groups, "channels")
     rank = len(places)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
-    before, sizes = _extent(node, places, spans(tuple(window), dilations), strides)
+    before, sizes = _extent(node, places, dilated_sizes(tuple(window), dilations), strides)
     area = product(places)
     weights = w.reshape(groups, depth, product((filters, *window)))
     columns = x.reshape(batch, groups, depth, area)
@@ -85,7 +85,7 @@ def _col2im(node: OnnxNode) -> Expr:
     dilations = tuple(node.attribute("dilations", [1] * rank))
     pads = node.attribute("pads", [0] * (2 * rank))
     channels = _channels(node, x.shape[1], product(window))
-    rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
+    rows = zip(image, pads[:rank], pads[rank:], dilated_sizes(window, dilations), strides, strict=True)
     places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
     windows = x.reshape(x.shape[0], channels, *window, *places)
     shape = node.shape([x.shape[0], channels, *image])
@@ -101,6 +101,6 @@ def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows must be a multiple of the block size {block}")
     if channels is None:
-        above, below = numbers_of(node, [rows]), numbers_of(node, [block])
+        above, below = dims_as_tensor(node, [rows]), dims_as_tensor(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
     return channels

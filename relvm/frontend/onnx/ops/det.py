@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.ir.expr import Expr
@@ -17,6 +17,6 @@ def _det(node: OnnxNode) -> Expr:
     """
     rows = shaped(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
-    diagonal = iota(node, size) * number_of(node, size + 1)
+    diagonal = iota(node, size) * dim_as_operand(node, size + 1)
     flat = rows.reshape(*batch, size * size)
     return flat.apply(ops.gather, diagonal, axis=-1).apply(ops.prod, axes=(-1,)).expr

@@ -6,11 +6,11 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_axes import along, counted
-from relvm.frontend.onnx.dynamic_sizes import assert_none, iota, numbers_of, run_time_sizes, scalar, size_of
+from relvm.frontend.onnx.dynamic_axes import merge_around_axis, nonnegative_axes
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, iota, run_time_sizes, scalar, size_of
 from relvm.frontend.onnx.ops.slice import part
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.symbolic import AnyDim, dim_op
 
@@ -27,11 +27,11 @@ def transform(
     spectrum.   parts: 1 for a real signal, 2 for a complex one.
     """
     node, rank = x.node, len(x.shape)
-    axis = counted(axis, rank)
-    assert_none(
+    axis = nonnegative_axes(axis, rank)
+    assert_all_false(
         axis.apply(ops.equal, rank - 1), "transforms along the last axis, which holds the real and imaginary parts"
     )
-    before, size, behind = along(x, axis).shape
+    before, size, behind = merge_around_axis(x, axis).shape
     dims = (before, size, behind // parts, parts)
     halved = inverse and onesided
     if halved and parts == 1:
@@ -44,7 +44,7 @@ def transform(
     result = rows.reshape(before, dims[2], kept * parts).apply(ops.matmul, made)
     result = result.reshape(before, dims[2], count, found).apply(ops.transpose, perm=(0, 2, 1, 3))
     chosen = iota(node, rank - 1).apply(ops.equal, axis)
-    sizes = run_time_sizes(chosen.where(numbers_of(node, [count]), numbers_of(node, x.shape[:-1])))
+    sizes = run_time_sizes(chosen.where(dims_as_tensor(node, [count]), dims_as_tensor(node, x.shape[:-1])))
     return result.reshape(*sizes, found)
 
 
@@ -58,14 +58,14 @@ def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
     """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
-    assert_none(step < 1, "frame steps below 1")
+    assert_all_false(step < 1, "frame steps below 1")
     length = size_of(node, 3, "frame_length") if node.has(3) else node.known_shape(2).tensor_type.known_shape[0]
-    room = numbers_of(node, [size]) - numbers_of(node, [length])
-    assert_none(room < 0, "frames longer than the signal")
+    room = dims_as_tensor(node, [size]) - dims_as_tensor(node, [length])
+    assert_all_false(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)
     rows = x.apply(ops.gather, iota(node, many, 1) * step + iota(node, length), axis=1)
     if node.has(2):
-        rows = rows * TensorExpr(node, node.graph.checked(term(node, 2).expr, (length,))).reshape(length, 1)
+        rows = rows * TensorExpr(node, node.graph.with_shape(input_tensor(node, 2).expr, (length,))).reshape(length, 1)
     made, count, found = _of_whole(node, length, length, parts, onesided, False, x.dtype)
     return rows.reshape(batch, many, length * parts).apply(ops.matmul, made).reshape(batch, many, count, found)
 
@@ -86,7 +86,7 @@ def _of_whole(
     count = length // 2 + 1 if onesided else length
     real, imaginary = _wave(node, length, size, count, 1 if inverse else -1)
     if inverse:
-        whole = numbers_of(node, [length]).cast(F64)
+        whole = dims_as_tensor(node, [length]).cast(F64)
         real, imaginary = real / whole, imaginary / whole
     rows = [_side_by_side(real, imaginary), _side_by_side(imaginary.apply(ops.negative), real)][:parts]
     rows = [row.reshape(size, 1, count * 2) for row in rows]
@@ -108,7 +108,7 @@ def _of_half(
     """
     assert onesided and inverse
     real, imaginary = _wave(node, length, size, length, 1)
-    whole = numbers_of(node, [length])
+    whole = dims_as_tensor(node, [length])
     alone = (iota(node, size, 1) * 2).apply(ops.modulo, whole).apply(ops.equal, 0)
     weight = (2 - alone.cast(F64)) / whole.cast(F64)
     rows = [(wave * weight).reshape(size, 1, length) for wave in (real, imaginary.apply(ops.negative))]
@@ -123,8 +123,8 @@ def _wave(
     node: OnnxNode, length: AnyDim, rows: AnyDim, columns: AnyDim, direction: int
 ) -> tuple[TensorExpr, TensorExpr]:
     """Return the real and imaginary parts of exp(direction * 2j * pi * row * column / length): f64[rows, columns]."""
-    whole = numbers_of(node, [length])
-    assert_none((whole < 1).apply(ops.logical_or, whole > LONGEST), f"transform lengths outside [1, {LONGEST}]")
+    whole = dims_as_tensor(node, [length])
+    assert_all_false((whole < 1).apply(ops.logical_or, whole > LONGEST), f"transform lengths outside [1, {LONGEST}]")
     turns = (iota(node, rows, 1) * iota(node, columns)).apply(ops.modulo, whole)
     angle = turns.cast(F64) * (2 * math.pi * direction) / whole.cast(F64)
     return angle.apply(ops.cos), angle.apply(ops.sin)

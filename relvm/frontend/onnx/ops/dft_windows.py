@@ -8,11 +8,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, scalar, size_of
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, scalar, size_of
 from relvm.frontend.onnx.ops.dft_dynamic import LONGEST, frames, transform
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
@@ -34,7 +34,7 @@ def _window(node: OnnxNode) -> Expr:
     """
     size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
-    steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
+    steps = dim_as_operand(node, size if node.attribute("periodic", 1) else size - 1)
     steps = steps.cast(F64) if isinstance(steps, TensorExpr) else steps
     angle = iota(node, size).cast(F64) * (2 * math.pi) / steps
     first, *factors = _WINDOWS[node.proto.op_type]
@@ -59,12 +59,12 @@ def _dft(node: OnnxNode) -> Expr:
             f"axis {axis} is invalid for a signal of rank {rank}, whose last axis holds the real and imaginary parts"
         )
     if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
-        at = term(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
+        at = input_tensor(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
         length = size_of(node, 1, "dft_length") if node.has(1) else None
         return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
     size, parts = x.shape[axis], _parts(x)
-    length = int(node.known(1, "dft_length").item()) if node.has(1) else None
+    length = int(node.known_array(1, "dft_length").item()) if node.has(1) else None
     if inverse and onesided:
         matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.dtype)
     else:
@@ -94,15 +94,15 @@ def _stft(node: OnnxNode) -> Expr:
     length = shaped(node, 2).shape[0] if not node.has(3) else 1
     if not _is_number(node, 1) or not _is_number(node, 3) or not isinstance(length, int):
         return frames(x, parts, onesided=onesided).expr
-    step = int(node.known(1, "frame_step").item())
+    step = int(node.known_array(1, "frame_step").item())
     if node.has(3):
-        length = int(node.known(3, "frame_length").item())
+        length = int(node.known_array(3, "frame_length").item())
     matrix = _matrix(length, length, parts, onesided, False, x.dtype)
     count = matrix.shape[2]
     node.graph.file.count(matrix.nbytes, node.here)
     filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
-        filters = filters * term(node, 2)
+        filters = filters * input_tensor(node, 2)
     spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
     batch, _, many = spectra.shape
     return spectra.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
@@ -183,11 +183,11 @@ def _mel_weight_matrix(node: OnnxNode) -> Expr:
     bands, length = size_of(node, 0, "num_mel_bins"), size_of(node, 1, "dft_length")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
-    count = number_of(node, bands + 2)
+    count = dim_as_operand(node, bands + 2)
     step = (high - low) / (count.cast(F64) if isinstance(count, TensorExpr) else count)
     mels = iota(node, bands + 2).cast(F64) * step + low
     frequencies = 700 * ((mels * (math.log(10) / 2595)).apply(ops.exp) - 1)
-    bins = number_of(node, length + 1)
+    bins = dim_as_operand(node, length + 1)
     bins = bins.cast(F64) if isinstance(bins, TensorExpr) else bins
     edges = (frequencies * bins / rate).apply(ops.floor)
     left, centre, right = (edges.apply(ops.gather, iota(node, bands) + i, axis=0) for i in range(3))

@@ -16,7 +16,7 @@ from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.quantized import quantised_product
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 
@@ -96,17 +96,21 @@ def _one_way(
     """
     x = shaped(node, 0)
     steps, batch, _ = x.shape
-    r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
-    total = quantised_product(node, x.expr, *(term(node, index).at(way, 0).expr for index in (1, 8, 9)))
+    r, r_scale, r_zero = (input_tensor(node, index).select(way, 0) for index in (2, 10, 11))
+    total = quantised_product(node, x.expr, *(input_tensor(node, index).select(way, 0).expr for index in (1, 8, 9)))
     gates = TensorExpr(node, total)
     if node.has(3):
         first, second = (
-            term(node, 3).at(way, 0).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
+            input_tensor(node, 3)
+            .select(way, 0)
+            .apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
             for part in (0, 1)
         )
         gates = gates + (first + second)
     states = [
-        term(node, index).at(way, 0).expr if node.has(index) else filled(node, np.float32(0), batch, r.shape[0])
+        input_tensor(node, index).select(way, 0).expr
+        if node.has(index)
+        else filled(node, np.float32(0), batch, r.shape[0])
         for index in (5, 6)
     ]
     lengths = shaped(node, 4) if node.has(4) else None
@@ -144,8 +148,8 @@ def _steps(
         scan_input_directions=[int(backward)] * 2,
         scan_output_directions=[int(backward)],
     )
-    scope = node.graph.scope({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
+    scope = node.graph.function_context({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
     scope.values.update(zip(given, values, strict=True))
-    h, c, *_, rows = (TensorExpr(node, scope.tensor(value)) for value in scope.rest([scan], outputs))
+    h, c, *_, rows = (TensorExpr(node, scope.tensor(value)) for value in scope.import_nodes([scan], outputs))
     assert rows.type.dtype == F32
     return h, c, rows

@@ -7,8 +7,8 @@ import string
 import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
-from relvm.frontend.onnx.broadcasting import common_dim, expanded
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
+from relvm.frontend.onnx.broadcasting import broadcast_input, common_dim
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
@@ -108,7 +108,7 @@ def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
         expect_equal_dims("Einsum", f"sizes of label {label} differ", size, tensor.shape[second])
         flat = tensor.apply(ops.transpose, perm=(first, second, *rest))
         flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in rest))
-        diagonal = iota(tensor.node, size) * (number_of(tensor.node, size) + 1)
+        diagonal = iota(tensor.node, size) * (dim_as_operand(tensor.node, size) + 1)
         kept = tuple(labels[axis] for axis in rest)
         return _without_repeats(flat.apply(ops.gather, diagonal, axis=0), (label, *kept))
     return Labelled(tensor, labels)
@@ -141,7 +141,7 @@ def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
     made = []
     for operand in operands:
         tensor = operand.tensor
-        value = expanded(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
+        value = broadcast_input(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
         made.append(Labelled(TensorExpr(tensor.node, value), operand.labels))
     return made
 

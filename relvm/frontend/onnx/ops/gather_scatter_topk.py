@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, run_time_sizes, size_of
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, run_time_sizes, size_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.slice import part
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, is_natural, product
@@ -32,7 +32,7 @@ def _gather_nd(node: OnnxNode) -> Expr:
 
     Batch dimensions are flattened to one axis, and each index tuple gets the index along this axis in front.
     """
-    batch, x, indices = node.attribute("batch_dims", 0), term(node, 0), term(node, 1)
+    batch, x, indices = node.attribute("batch_dims", 0), input_tensor(node, 0), input_tensor(node, 1)
     depth = _depth(indices)
     if batch == 0:
         return ops.gather_nd(x.expr, indices.expr, depth=depth)
@@ -50,7 +50,7 @@ def _gather_nd(node: OnnxNode) -> Expr:
 
 @converts("ScatterND")
 def _scatter_nd(node: OnnxNode) -> Expr:
-    x, indices, updates = (term(node, i) for i in range(3))
+    x, indices, updates = (input_tensor(node, i) for i in range(3))
     reduction = node.attribute("reduction", "none")
     return ops.scatter_nd(x.expr, indices.expr, updates.expr, depth=_depth(indices), reduction=reduction)
 
@@ -74,7 +74,7 @@ def _tensor_scatter(node: OnnxNode) -> Expr:
         start = shaped(node, 2).cast(I64)
         at = at + start.reshape(*start.shape, *dims[1:])
     if mode == "circular":
-        size = number_of(node, x.shape[axis])
+        size = dim_as_operand(node, x.shape[axis])
         at = at - at / size * size
     at = at.apply(ops.broadcast_to, node.shape(list(update.shape)))
     return x.apply(ops.scatter_elements, at, update, axis=axis).expr
@@ -113,7 +113,7 @@ def coordinates(positions: TensorExpr, shape: tuple[AnyDim, ...]) -> list[Tensor
     """Convert a vector of row-major positions in a tensor of shape `shape` to indices along each axis."""
     indices = []
     for dim, stride in zip(shape, strides_of(shape), strict=True):
-        above, size = positions / number_of(positions.node, stride), number_of(positions.node, dim)
+        above, size = positions / dim_as_operand(positions.node, stride), dim_as_operand(positions.node, dim)
         indices.append(above - above / size * size)
     return indices
 
@@ -131,7 +131,7 @@ def _compress(node: OnnxNode) -> Expr:
     Without an axis, the input is flattened.  The condition can be shorter than the axis.  A longer condition is cut
     off.
     """
-    axis, x = node.attribute("axis"), term(node, 0)
+    axis, x = node.attribute("axis"), input_tensor(node, 0)
     if axis is None:
         x = shaped(node, 0)
         x = x.reshape(product(x.shape))

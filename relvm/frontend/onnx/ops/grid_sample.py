@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, numbers_of, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import pads_of
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.sliding_window import padding_of
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
@@ -22,7 +22,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
 
     If align_corners is set, -1 and 1 are the centers of the outermost elements, otherwise their outer edges.
     """
-    x, grid = shaped(node, 0), term(node, 1)
+    x, grid = shaped(node, 0), input_tensor(node, 1)
     asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
     if asked not in _MODES:
         raise RelvmUnsupportedError(f"mode {asked!r} is not supported")
@@ -30,8 +30,8 @@ def _grid_sample(node: OnnxNode) -> Expr:
     if grid.type.rank != len(sizes) + 2:
         raise RelvmShapeError(f"grid has rank {grid.type.rank}, expected the rank of x, {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
-    extents = numbers_of(node, sizes).cast(grid.dtype)
-    at = grid.backwards(-1) + 1  # in ONNX, the coordinate along the last axis comes first
+    extents = dims_as_tensor(node, sizes).cast(grid.dtype)
+    at = grid.reverse(-1) + 1  # in ONNX, the coordinate along the last axis comes first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.grid_sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 
@@ -66,7 +66,7 @@ def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorE
     -1 and 1 are the centers of the outermost elements if `aligned` is set, otherwise their outer edges.
     """
     place = iota(node, size).cast(dtype)
-    count = number_of(node, size)
+    count = dim_as_operand(node, size)
     count = count.cast(dtype) if isinstance(count, TensorExpr) else count
     if not aligned:
         return (place * 2 + 1) / count - 1
@@ -88,7 +88,7 @@ def _deform_conv(node: OnnxNode) -> Expr:
     if not all(isinstance(extent, int) for extent in kernel):
         raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
     strides, dilations = (tuple(node.attribute(name, [1, 1])) for name in ("strides", "dilations"))
-    pads = pads_of(node, tuple(kernel), strides, dilations)
+    pads = padding_of(node, tuple(kernel), strides, dilations)
     (images, channels), groups = x.shape[:2], node.attribute("group", 1)
     shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
     out = list(offset.shape[2:])

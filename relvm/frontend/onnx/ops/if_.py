@@ -36,15 +36,17 @@ def _if(node: OnnxNode) -> tuple[Any, ...]:
         return _taken(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then, orelse = _both(node.graph, [partial(node.graph.subgraph, branch) for branch in branches], RelvmShapeError)
-    if node.graph.forks < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
+    then, orelse = _both(
+        node.graph, [partial(node.graph.import_subgraph, branch) for branch in branches], RelvmShapeError
+    )
+    if node.graph.rank_splits < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
         raise RankSplit(cond, tuple(partial(_follow, branch) for branch in branches))
     return _merged(node.graph, cond, then, orelse)
 
 
 def _follow(branch: Any, graph: ImportContext) -> list[Value]:
     graph.initializers(branch)
-    return graph.outputs(branch)
+    return graph.import_outputs(branch)
 
 
 def _dtypes(type_: Type) -> list[DType | None]:
@@ -59,8 +61,8 @@ def _ranks(type_: Type) -> list[int | None]:
 
 def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
     """Import the branch that is known to be taken.  Add its bindings to the enclosing block, and return its outputs."""
-    inner = graph.inner(branch)
-    values = inner.outputs(branch)
+    inner = graph.subgraph_context(branch)
+    values = inner.import_outputs(branch)
     graph.bindings += inner.bindings
     graph.own_dims |= inner.own_dims
     return tuple(values)
@@ -87,12 +89,12 @@ def if_then_else(
     """
     blocks = []
     for way in (then, orelse):
-        inner = node.graph.inner_block()
-        blocks.append(inner.block([inner.emit(way(replace(node, graph=inner)), "way")]))
+        inner = node.graph.nested_context()
+        blocks.append(inner.finish_block([inner.emit(way(replace(node, graph=inner)), "way")]))
     return _merged(node.graph, cond, *blocks)[0]
 
 
-def parted(
+def import_into_branches(
     graph: ImportContext, fork: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
 ) -> list[Value]:
     """Import the remaining nodes into each branch of an If, and return the values of `names`.
@@ -102,13 +104,13 @@ def parted(
     """
 
     def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
-        inner = graph.inner_block()
-        inner.forks += 1
+        inner = graph.nested_context()
+        inner.rank_splits += 1
         inner.values.update(zip(outputs, way(inner), strict=True))
-        return inner.block(inner.rest(nodes, names))
+        return inner.finish_block(inner.import_nodes(nodes, names))
 
     errors = RelvmArgumentError, RelvmShapeError, RelvmTypeError
-    then, orelse = _both(graph, [partial(followed, way) for way in fork.ways], *errors)
+    then, orelse = _both(graph, [partial(followed, way) for way in fork.branches], *errors)
     return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
 
 

@@ -20,10 +20,10 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.identifiers import identifier
-from relvm.frontend.onnx.model_checker import key_of
+from relvm.frontend.onnx.model_checker import function_key
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
-from relvm.frontend.onnx.types import type_of
+from relvm.frontend.onnx.types import declared_type
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import (
     Binding,
@@ -111,7 +111,7 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
     ]
     size = scanned[0].tensor_type.known_shape[axes[0]]
     scanned = [
-        node.graph.checked(x, (*x.tensor_type.known_shape[:axis], size, *x.tensor_type.known_shape[axis + 1 :]))
+        node.graph.with_shape(x, (*x.tensor_type.known_shape[:axis], size, *x.tensor_type.known_shape[axis + 1 :]))
         for x, axis in zip(scanned, axes, strict=True)
     ]
 
@@ -181,7 +181,7 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     lengths = [node.emit(ops.list_length(x)) for x in lists]
     if len(lists) > 1:
         size = dim_var("length")
-        node.graph.own([size])
+        node.graph.add_own_dims([size])
         for length in lengths:
             same = node.graph.var("length", PrimType(I64, size))
             node.graph.bindings.append(MatchCast(same, length, node.here))
@@ -264,7 +264,9 @@ class _Repeated:
                     raise
                 types = stated
                 continue
-            found = [value.type if _is_tensor(value) else round_.graph.outside(value.type) for value in round_.ahead]
+            found = [
+                value.type if _is_tensor(value) else round_.graph.without_own_dims(value.type) for value in round_.ahead
+            ]
             if all(_fits(*each, own) for each in zip(types, found, strict=True)):
                 break
             types = [_wider(s.input, type_, new, own) for s, type_, new in zip(carried, types, found, strict=True)]
@@ -291,7 +293,9 @@ class _Repeated:
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
         info = next(info for info in self.body.input if info.name == state.input)
-        said = type_of(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
+        said = (
+            declared_type(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
+        )
         return join(type_, said) or type_
 
     def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
@@ -300,7 +304,7 @@ class _Repeated:
         carried: the states that become parameters of the local function.   types: the types of these states.   own: the
         variables in `types` that stand for sizes that change between iterations.   count: the iteration number.
         """
-        graph = self.node.graph.inner(self.body)
+        graph = self.node.graph.subgraph_context(self.body)
         graph.own_dims |= own
         new = self.node.graph.var
         params = [new(identifier(state.input, set()), type_) for state, type_ in zip(carried, types, strict=True)]
@@ -308,7 +312,7 @@ class _Repeated:
         graph.values.update(zip((state.input for state in carried), params, strict=True))
         self.given(graph, count)
         names = [info.name for info in self.body.output]
-        found = {name: graph.tensor(value) for name, value in zip(names, graph.outputs(self.body), strict=True)}
+        found = {name: graph.tensor(value) for name, value in zip(names, graph.import_outputs(self.body), strict=True)}
         go = found[self.condition] if self.condition else None
         go = None if isinstance(go, Constant) and go.value.all() else go
         return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
@@ -321,9 +325,11 @@ class _Repeated:
         round_: the imported body.   count: the iteration number.
         """
         graph, params, new = round_.graph, round_.params, self.node.graph.var
-        lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
+        lists = [new("rows", ListType(graph.without_own_dims(row.type))) for row in round_.rows]
         go = new("go", PrimType(BOOL)) if round_.go else None
-        result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists)))
+        result = TupleType(
+            (*(graph.without_own_dims(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists))
+        )
         everything = (count, *((go,) if go else ()), *params, *lists)
         var = new("loop", FuncType(tuple(p.type for p in everything), result))
 
@@ -336,7 +342,7 @@ class _Repeated:
         ended = new("result", TupleType(tuple(p.type for p in end)))
         orelse = Block((Binding(ended, Tuple(end, type=ended.type)),), ended, type=ended.type)
 
-        outside = graph.inner_block()
+        outside = graph.nested_context()
         test = self.test(outside, count, go or self.go)
         whole = outside.emit(If(test, then, orelse, type=result), "result")
         body = Block(tuple(outside.bindings), whole, type=result)
@@ -377,13 +383,13 @@ class _Repeated:
         else:
             blocks = []
             for way in ways:
-                graph = node.graph.inner_block()
+                graph = node.graph.nested_context()
                 made = way(graph)
-                blocks.append(Block(tuple(graph.bindings), made, type=graph.outside(made.type)))
+                blocks.append(Block(tuple(graph.bindings), made, type=graph.without_own_dims(made.type)))
             none = _prim(node.graph, "eq", rounds, prim(0))
             then, orelse = blocks
             whole = node.emit(If(none, then, orelse, type=TensorType(row.type.dtype, None, len(dims))))
-        return node.graph.named(whole, tuple(dims))
+        return node.graph.with_sizes(whole, tuple(dims))
 
 
 def _no_rows(graph: ImportContext, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:
@@ -404,7 +410,7 @@ def _source(node: OnnxNode, body: Any, name: str) -> str:
     """Follow Identity nodes in `body` back from the value `name`, and return the name of the value that they copy."""
     makers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")
-    while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
+    while name in makers and function_key(makers[name]) == identity and identity not in node.graph.functions:
         name = makers[name].input[0]
     return name
 

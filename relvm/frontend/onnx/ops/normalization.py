@@ -5,7 +5,7 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
@@ -43,14 +43,14 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     """
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0 is not supported")
-    x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
+    x, epsilon = input_tensor(node, 0), node.attribute("epsilon", 1e-5)
     own, rank = node.type(0).known_dtype, node.type(0).known_rank
     scale, bias, mean, variance = (per_channel(node, i, rank) for i in range(1, 5))
     running: tuple[Expr, ...] = ()
     if node.attribute("training_mode", 0):
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
         mean, _, variance = centred(x, (0, *range(2, rank)))
-        channels = term(node, 1).shape
+        channels = input_tensor(node, 1).shape
         found = (each.cast(kept[0].dtype) for each in (mean, variance))
         means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
@@ -61,10 +61,10 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
 
 @converts("InstanceNormalization")
 def _instance_normalization(node: OnnxNode) -> Expr:
-    x, rank = term(node, 0), node.type(0).known_rank
+    x, rank = input_tensor(node, 0), node.type(0).known_rank
     for index, name in ((1, "scales"), (2, "biases")):
         node.require_equal(
-            x.shape[1], term(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
+            x.shape[1], input_tensor(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
         )
     _, apart, variance = centred(x, tuple(range(2, rank)))
     factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
@@ -77,7 +77,7 @@ def _group_normalization(node: OnnxNode) -> Expr:
 
     There is one scale and one bias for each group before opset 21, and for each channel since opset 21.
     """
-    x, shape = term(node, 0), node.type(0).shape
+    x, shape = input_tensor(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
         raise RelvmUnsupportedError(f"GroupNormalization requires a known shape, got {x.type}")
@@ -98,23 +98,23 @@ def _group_normalization(node: OnnxNode) -> Expr:
 
 @converts("LayerNormalization")
 def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    x, own = term(node, 0), node.type(0).known_dtype
+    x, own = input_tensor(node, 0), node.type(0).known_dtype
     stash, wide = _computed_in(node, own)
     mean, apart, variance = centred(x.cast(wide), axes_from(node))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
-    result = (apart * inverse).cast(own) * term(node, 1)
+    result = (apart * inverse).cast(own) * input_tensor(node, 1)
     if node.has(2):
-        result = result + term(node, 2)
+        result = result + input_tensor(node, 2)
     return result.expr, mean.cast(stash).expr, inverse.cast(stash).expr
 
 
 @converts("RMSNormalization")
 def _rms_normalization(node: OnnxNode) -> Expr:
-    x, own = term(node, 0), node.type(0).known_dtype
+    x, own = input_tensor(node, 0), node.type(0).known_dtype
     _, wide = _computed_in(node, own)
     x = x.cast(wide)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
-    return ((x * inverse).cast(own) * term(node, 1)).expr
+    return ((x * inverse).cast(own) * input_tensor(node, 1)).expr
 
 
 def axes_from(node: OnnxNode) -> tuple[int, ...]:
@@ -129,14 +129,14 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
     ONNX's function body for this operator adds the same epsilon.
     """
-    _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
+    _, apart, variance = centred(input_tensor(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
     return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
     """Divides each vector along the axis by its norm.  The result for a vector of norm 0 is zeros."""
-    x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
+    x, p, axes = input_tensor(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")
     norm = x.apply(ops.abs).sum(axes) if p == 1 else (x * x).sum(axes).apply(ops.sqrt)
@@ -149,7 +149,7 @@ _MAX_CHANNELS = 2**20  # limit on the channels in one window of an LRN
 @converts("LRN")
 def _local_response(node: OnnxNode) -> Expr:
     """Computes x / (bias + alpha * mean)^beta, where mean is the mean square of `size` neighboring channels."""
-    x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
+    x, shape, size = input_tensor(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN requires a known shape, got {x.type}")
     if not 1 <= size <= _MAX_CHANNELS:
@@ -159,4 +159,4 @@ def _local_response(node: OnnxNode) -> Expr:
     pads = (before, 0, size - 1 - before, 0)
     means = squares.apply(ops.average_pool, kernel=(size, 1), pads=pads, count_include_pad=True).reshape(*shape)
     base = means * node.attribute("alpha", 1e-4) + node.attribute("bias", 1.0)
-    return (x / base.to_the_power(node.attribute("beta", 0.75))).expr
+    return (x / base.power(node.attribute("beta", 0.75))).expr

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.expr import Expr
 
 _TRAINING = "ai.onnx.preview.training"
@@ -28,8 +28,8 @@ def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, .
         raise RelvmFormatError(f"got {len(node.inputs)} inputs, expected 2 plus {kinds} for each tensor")
     results = []
     for i in range(count):
-        x, *others = (term(node, 2 + kind * count + i) for kind in range(kinds))
-        rate, time = (term(node, at).reshape().cast(x.dtype) for at in (0, 1))
+        x, *others = (input_tensor(node, 2 + kind * count + i) for kind in range(kinds))
+        rate, time = (input_tensor(node, at).reshape().cast(x.dtype) for at in (0, 1))
         results.append(step(rate, time, x, *others))
     return tuple(term_.expr for kind in zip(*results, strict=True) for term_ in kind)
 

@@ -14,8 +14,8 @@ from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
+from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, known_sizes, product
 
@@ -44,12 +44,12 @@ def _pool_of(node: OnnxNode) -> _Pool:
     rank = len(kernel)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
-    stated = pads_of(node, kernel, strides, dilations)
+    stated = padding_of(node, kernel, strides, dilations)
     known = known_sizes(stated)
     if not node.attribute("ceil_mode", 0) or known is None:  # SAME always rounds up
         return _Pool(kernel, strides, dilations, stated, stated)
     before, after = known[:rank], known[rank:]
-    rows = list(zip(after, strides, spans(kernel, dilations), strict=True))
+    rows = list(zip(after, strides, dilated_sizes(kernel, dilations), strict=True))
     behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
     reached = tuple(min(pad, span - 1) for pad, _, span in rows)
     return _Pool(kernel, strides, dilations, (*before, *reached), (*before, *behind))
@@ -58,7 +58,7 @@ def _pool_of(node: OnnxNode) -> _Pool:
 @converts("MaxPool")
 def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     pool = _pool_of(node)
-    x, pads = padded(term(node, 0), pool.pads, node.type(0).known_dtype.lowest)
+    x, pads = pad_if_symbolic(input_tensor(node, 0), pool.pads, node.type(0).known_dtype.lowest)
     values = ops.max_pool(x.expr, **pool.attributes(pads))
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return (values,)
@@ -82,13 +82,13 @@ def _max_unpool(node: OnnxNode) -> Expr:
     spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
     flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
-    rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
+    rows = [each.reshape(product(x.shape)) for each in (input_tensor(node, 1), x)]
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
         return whole.expr
     added = [size - had for size, had in zip(sizes_of(node, 2, "output_shape"), own, strict=True)]
     zero = TensorExpr(node, whole.operand(0))
-    return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
+    return pad_axes(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
 
 @converts("AveragePool")
@@ -97,16 +97,16 @@ def _average_pool(node: OnnxNode) -> Expr:
 
     The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts.
     """
-    pool, x = _pool_of(node), term(node, 0)
+    pool, x = _pool_of(node), input_tensor(node, 0)
     counted = bool(node.attribute("count_include_pad", 0))
-    wide, pads = padded(x, pool.pads, 0)
+    wide, pads = pad_if_symbolic(x, pool.pads, 0)
     attributes = pool.attributes(pads)
     if pads != pool.pads:
         total = wide.apply(ops.average_pool, **attributes)
         if counted:
             return total.expr
         one = TensorExpr(node, x.operand(1)).apply(ops.broadcast_to, node.shape(list(x.shape)))
-        return (total / padded(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
+        return (total / pad_if_symbolic(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
     if not counted:
         return ops.average_pool(x.expr, **attributes)
     guessed = any(not isinstance(n, int) and step > 1 for n, step in zip(x.shape[2:], pool.strides, strict=True))
@@ -128,16 +128,16 @@ def _lp_pool(node: OnnxNode) -> Expr:
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent
-    powers, pads = padded(_powers(term(node, 0), p), pool.pads, 0)
+    powers, pads = pad_if_symbolic(_powers(input_tensor(node, 0), p), pool.pads, 0)
     means = powers.apply(ops.average_pool, **pool.attributes(pads), count_include_pad=True)
-    return (means * size).to_the_power(1 / p).expr
+    return (means * size).power(1 / p).expr
 
 
 @converts("GlobalLpPool")
 def _global_lp_pool(node: OnnxNode) -> Expr:
-    x, p = term(node, 0), node.attribute("p", 2)
-    return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).to_the_power(1 / p).expr
+    x, p = input_tensor(node, 0), node.attribute("p", 2)
+    return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).power(1 / p).expr
 
 
 def _powers(x: TensorExpr, p: int) -> TensorExpr:
-    return (x if p % 2 == 0 else x.apply(ops.abs)).to_the_power(p)
+    return (x if p % 2 == 0 else x.apply(ops.abs)).power(p)

@@ -16,7 +16,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
 from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit
-from relvm.frontend.onnx.shape_unification import converted
+from relvm.frontend.onnx.shape_unification import convert_with_unified_sizes
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.frontend.onnx.values import Dequantized
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
@@ -42,7 +42,7 @@ def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, 
     scale, zero = (single(node, each) for each in (scale, zero))
     if zero.element_type != dtype or (is_single and zero.tensor_type.rank != 0):
         return
-    node.graph.dequantised[result] = Dequantized(x, scale, zero, None if is_single else axis)
+    node.graph.dequantized[result] = Dequantized(x, scale, zero, None if is_single else axis)
 
 
 def single(node: OnnxNode, x: Expr) -> Expr:
@@ -53,7 +53,7 @@ def single(node: OnnxNode, x: Expr) -> Expr:
 
 def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
     value = node.inputs[index] if node.has(index) else None
-    return node.graph.dequantised.get(value) if isinstance(value, Expr) else None
+    return node.graph.dequantized.get(value) if isinstance(value, Expr) else None
 
 
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
@@ -108,11 +108,11 @@ def moved(node: OnnxNode, convert: Converter) -> Any:
     """Convert a node.  If it only moves dequantized bytes, move the bytes and dequantize the result."""
     source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
-        return converted(convert, node)
+        return convert_with_unified_sizes(convert, node)
     try:
-        made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+        made = convert_with_unified_sizes(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
     except RankSplit:  # use the dequantized value in both cases
-        return converted(convert, node)
+        return convert_with_unified_sizes(convert, node)
     made = made[0] if isinstance(made, tuple) else made
     x = node.graph.known_shape(node.emit(made))
     wide = (TensorExpr(node, x).cast(I32) - TensorExpr(node, source.zero).cast(I32)).cast(F32) * TensorExpr(
@@ -127,7 +127,7 @@ def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: 
 
     Quantizing restores the bytes if it has the same dtype, scale and zero point as the dequantization.
     """
-    source = node.graph.dequantised.get(x)
+    source = node.graph.dequantized.get(x)
     if source is None or source.axis is not None or source.bytes.element_type != dtype:
         return None
     zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero

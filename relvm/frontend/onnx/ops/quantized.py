@@ -37,7 +37,7 @@ def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DT
     return node.emit(ops.saturating_cast(x, to=dtype.name))
 
 
-def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
+def dequantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
     """Return (x - zero) * scale, with the dtype of `scale`."""
     x = shifted(node, x, zero)
     return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.known_element_type.name)), scale))
@@ -159,7 +159,7 @@ def _dequantize(node: OnnxNode) -> Expr:
     if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
         raise RelvmUnsupportedError(f"x of dtype {own} with a scale of dtype {scale.element_type} is not supported")
     if own.is_integer:
-        result = dequantised(node, x, scale, zero)
+        result = dequantized(node, x, scale, zero)
         if not block:
             keep(node, result, x, node.tensor(1), _optional(node, 2), axis)
     else:
@@ -321,7 +321,7 @@ def _qlinear_binary(node: OnnxNode) -> Expr:
 def _dequantised_input(node: OnnxNode, index: int) -> Expr:
     """Return input `index`, dequantized with the scale in the next input and the optional zero point after it."""
     scale = single(node, node.tensor(index + 1))
-    return dequantised(node, node.tensor(index), scale, _zero_point(node, index + 2))
+    return dequantized(node, node.tensor(index), scale, _zero_point(node, index + 2))
 
 
 def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:

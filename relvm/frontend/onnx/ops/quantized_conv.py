@@ -6,7 +6,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.sliding_window import pads_of
+from relvm.frontend.onnx.sliding_window import padding_of
 from relvm.ir.expr import Constant, Expr, constant
 
 
@@ -22,7 +22,7 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
         return None
     spatial = weights.ndim - 2
     strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))
-    pads = pads_of(node, weights.shape[2:], strides, dilations)
+    pads = padding_of(node, weights.shape[2:], strides, dilations)
     zero = constant(np.zeros((), x.known_element_type.numpy)) if x_zero is None else x_zero
     if zero.tensor_type.rank != 0 or not all(isinstance(pad, int) for pad in pads):
         return None

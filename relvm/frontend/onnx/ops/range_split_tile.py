@@ -11,10 +11,10 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import (
-    assert_none,
+    assert_all_false,
+    dim_as_operand,
     iota,
     is_known,
-    number_of,
     run_time_sizes,
     scalar,
     size_of,
@@ -22,7 +22,7 @@ from relvm.frontend.onnx.dynamic_sizes import (
 )
 from relvm.frontend.onnx.ops.slice import part
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import F64, I64, U64
 from relvm.ir.expr import Constant, Expr
@@ -53,7 +53,7 @@ def _range(node: OnnxNode) -> Expr:
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta must not be 0")
-    assert_none(delta.apply(ops.equal, 0), "deltas equal to 0")
+    assert_all_false(delta.apply(ops.equal, 0), "deltas equal to 0")
     count = _range_count(node)
     return (iota(node, count).cast(dtype) * delta + start).expr
 
@@ -67,7 +67,7 @@ def _range_count(node: OnnxNode) -> AnyDim:
             return max(0, math.ceil((known[1] - known[0]) / known[2]))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
         count = ((limit - start) / delta).apply(ops.ceil)
-        assert_none((count < 2.0**62).apply(ops.logical_not), "infinite or undefined counts")
+        assert_all_false((count < 2.0**62).apply(ops.logical_not), "infinite or undefined counts")
         return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
     if all(is_known(node, i) for i in range(3)):
         (first,), (last,), (step,) = (node.dims(i, "a Range bound") for i in range(3))
@@ -121,7 +121,7 @@ def _split(node: OnnxNode) -> tuple:
     axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], len(node.proto.output))
     if node.has(1) and not is_known(node, 1):
-        x = TensorExpr(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
+        x = TensorExpr(node, node.graph.with_shape(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
     else:
         expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
     start: AnyDim = 0
@@ -209,11 +209,11 @@ def _one_hot(node: OnnxNode) -> Expr:
 
     For an index outside [-depth, depth), the row contains only the off value.
     """
-    indices, values = term(node, 0).cast(I64), term(node, 2)
+    indices, values = input_tensor(node, 0).cast(I64), input_tensor(node, 2)
     depth = size_of(node, 1, "depth")
     rank = node.type(0).known_rank + 1
     axis = node.axis(-1, rank)
-    indices = (indices < 0).where(indices + number_of(node, depth), indices)
+    indices = (indices < 0).where(indices + dim_as_operand(node, depth), indices)
     indices = indices.apply(ops.expand_dims, axes=(axis,))
     classes = iota(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
     off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))

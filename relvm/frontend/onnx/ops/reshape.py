@@ -5,11 +5,11 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
-from relvm.frontend.onnx.dynamic_axes import chosen_axes
-from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, is_known, numbers_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_axes import axis_mask
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, known_count, run_time_sizes
 from relvm.frontend.onnx.ops.range_split_tile import repeated
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference, dim_op, exact_quotient, product
@@ -72,20 +72,20 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
     """Convert a Reshape to a shape that is only known at run time."""
-    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    rank, count = len(x.shape), count_of(wanted, "shape")
+    x, wanted = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
+    rank, count = len(x.shape), known_count(wanted, "shape")
     if not node.attribute("allowzero", 0):
         copies = wanted.apply(ops.equal, 0)
         if count > rank:
-            assert_none(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros beyond the rank of the input")
-        wanted = copies.where(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
+            assert_all_false(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros beyond the rank of the input")
+        wanted = copies.where(dims_as_tensor(node, (*x.shape, *[0] * count)[:count]), wanted)
     is_rest = wanted.apply(ops.equal, -1)
-    assert_none(is_rest.cast(I64).apply(ops.sum) > 1, "repeated -1")
+    assert_all_false(is_rest.cast(I64).apply(ops.sum) > 1, "repeated -1")
     others = is_rest.where(1, wanted).apply(ops.prod)
-    assert_none(
+    assert_all_false(
         others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "sizes of -1 beside a 0, which cannot be inferred"
     )
-    rest = numbers_of(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
+    rest = dims_as_tensor(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
     return x.reshape(*run_time_sizes(is_rest.where(rest, wanted)))
 
 
@@ -100,7 +100,7 @@ def _flatten(node: OnnxNode) -> Expr:
 def _unsqueeze(node: OnnxNode) -> Expr:
     if node.opset >= 13 and not is_known(node, 1):
         return _unsqueezed_at_run_time(node).expr
-    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "axes").reshape(-1).tolist()
+    axes = node.attribute("axes") if node.opset < 13 else node.known_array(1, "axes").reshape(-1).tolist()
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
@@ -109,14 +109,14 @@ def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
     The new axes have size 1, and the other axes have the sizes of the input.
     """
-    x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
-    count = count_of(axes, "axes")
+    x, axes = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1)
+    count = known_count(axes, "axes")
     rank = len(x.shape) + count
-    new = chosen_axes(axes.reshape(count), rank)
+    new = axis_mask(axes.reshape(count), rank)
     if count == rank:
         return x.reshape(*[1] * rank)
     source = new.apply(ops.logical_not).cast(I64).apply(ops.cumsum, axis=0) - 1
-    own = numbers_of(node, x.shape).apply(ops.gather, source, axis=0)
+    own = dims_as_tensor(node, x.shape).apply(ops.gather, source, axis=0)
     return x.reshape(*run_time_sizes(new.where(1, own)))
 
 
@@ -148,16 +148,16 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
     """Broadcast axes of size 1 to a shape that is only known at run time."""
-    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    count = count_of(wanted, "shape")
+    x, wanted = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
+    count = known_count(wanted, "shape")
     rank = max(len(x.shape), count)
     x = x.reshape(*[1] * (rank - len(x.shape)), *x.shape)
     if count < rank:
-        wanted = numbers_of(node, [1] * (rank - count)).apply(ops.concat, wanted.reshape(count), axis=0)
-    wanted, own = wanted.reshape(rank), numbers_of(node, x.shape)
+        wanted = dims_as_tensor(node, [1] * (rank - count)).apply(ops.concat, wanted.reshape(count), axis=0)
+    wanted, own = wanted.reshape(rank), dims_as_tensor(node, x.shape)
     single = own.apply(ops.equal, 1)
     fits = single.apply(ops.logical_or, wanted.apply(ops.equal, 1)).apply(ops.logical_or, wanted.apply(ops.equal, own))
-    assert_none(fits.apply(ops.logical_not), "sizes that cannot be broadcast")
+    assert_all_false(fits.apply(ops.logical_not), "sizes that cannot be broadcast")
     repeats = run_time_sizes(single.where(wanted, 1))
     known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
     return repeated(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])

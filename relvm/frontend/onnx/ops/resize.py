@@ -16,7 +16,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import assert_none, is_known, numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, run_time_sizes, sizes_of
 from relvm.frontend.onnx.ops.if_ import if_then_else
 from relvm.frontend.onnx.ops.resize_coordinates import (
     LARGEST_DENOMINATOR,
@@ -32,7 +32,7 @@ from relvm.frontend.onnx.ops.resize_coordinates import (
     table,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -92,7 +92,7 @@ def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[Tens
 
     The elements are only known at run time.
     """
-    numbers = TensorExpr(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
+    numbers = TensorExpr(node, node.graph.with_shape(node.tensor(index), (count,))).cast(dtype)
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
 
@@ -101,7 +101,7 @@ def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
     if not is_known(node, 1):
         bounds = _elements(node, 1, 2 * len(axes), F64)
     else:
-        known = node.known(1, "roi").astype(np.float64)
+        known = node.known_array(1, "roi").astype(np.float64)
         if not np.isfinite(known).all():
             raise RelvmShapeError(f"roi is {known.tolist()}, expected finite numbers")
         bounds = [_ratio(bound) for bound in known.reshape(-1).tolist()]
@@ -123,10 +123,10 @@ def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_
     The new size of an axis is its dimension times the scale, rounded down.   roi: the region of interest of each axis.
     """
     if is_known(node, index):
-        return _by_numbers(node, axes, node.known(index, "scales").tolist(), roi)
+        return _by_numbers(node, axes, node.known_array(index, "scales").tolist(), roi)
     targets = []
     for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
-        assert_none((scale > 0).apply(ops.logical_not), "scales not greater than 0")
+        assert_all_false((scale > 0).apply(ops.logical_not), "scales not greater than 0")
         size = _size_at_run_time(node, _shape(node)[axis], scale)
         targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
     return targets
@@ -134,7 +134,7 @@ def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_
 
 def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float32) -> AnyDim:
     """Return dim * scale, rounded to f32 and then down to an integer, as ONNX Runtime computes it."""
-    (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
+    (size,) = run_time_sizes((dims_as_tensor(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
     return size
 
 
@@ -206,8 +206,8 @@ def _of_one_ratio(
     dims, sizes, roi: the dimension, the requested size and the region of interest of each axis.   choose: the operator
     argmin or argmax, which is applied to the scales of the axes.
     """
-    old, new = numbers_of(node, dims), numbers_of(node, sizes)
-    assert_none(old < 1, "axes of size 0, which have no aspect ratio")
+    old, new = dims_as_tensor(node, dims), dims_as_tensor(node, sizes)
+    assert_all_false(old < 1, "axes of size 0, which have no aspect ratio")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
     above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
     wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
@@ -221,7 +221,7 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
 
     how: the coordinate_transformation_mode.   nearest: the nearest_mode, or "" before opset 11.
     """
-    x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
+    x, shape, mode = input_tensor(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     own = x.dtype
@@ -281,7 +281,7 @@ def _unless_same(
         lambda inner: x.expr,
         lambda inner: sampled(replace(axis, node=inner), TensorExpr(inner, x.expr), at).expr,
     )
-    return TensorExpr(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
+    return TensorExpr(node, node.graph.with_shape(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
 
 
 def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:

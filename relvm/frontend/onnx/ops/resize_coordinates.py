@@ -13,8 +13,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes
 from relvm.frontend.onnx.dynamic_sizes import iota as numbered
-from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, I64, U8
@@ -75,7 +75,7 @@ class ResizeAxis:
 
     def number(self, dim: AnyDim) -> TensorExpr:
         """Return a dimension as f64[1]."""
-        return numbers_of(self.node, [dim]).cast(F64)
+        return dims_as_tensor(self.node, [dim]).cast(F64)
 
     @property
     def last(self) -> TensorExpr:

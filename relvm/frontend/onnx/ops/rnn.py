@@ -50,7 +50,7 @@ def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
     x = sizes.add_bias(sizes.product(), sizes.biases())
     peepholes = sizes.zeros(sizes.directions, 0)
     if node.has(7):
-        peepholes = node.graph.checked(node.tensor(7), (sizes.directions, 3 * sizes.hidden))
+        peepholes = node.graph.with_shape(node.tensor(7), (sizes.directions, 3 * sizes.hidden))
     args = (x, sizes.recurrence(), peepholes, sizes.state(5), sizes.state(6), sizes.lengths())
     coupled = bool(node.attribute("input_forget", 0))
     return sizes.results(ops.lstm(*args, coupled=coupled, **sizes.attributes(("sigmoid", "tanh", "tanh"))))
@@ -76,7 +76,7 @@ class _Sizes:
         x, self.weights = node.known_shape(0), node.known_shape(1)
         inputs = self.weights.tensor_type.known_shape[2]
         x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
-        self.x = node.graph.checked(x, (*x.tensor_type.known_shape[:2], inputs))
+        self.x = node.graph.with_shape(x, (*x.tensor_type.known_shape[:2], inputs))
         self.dtype = self.x.known_element_type
 
     def product(self) -> Expr:
@@ -91,7 +91,7 @@ class _Sizes:
         Each row belongs to a unit of the previous hidden state.
         """
         shape = (self.directions, self.gates * self.hidden, self.hidden)
-        return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
+        return self.node.emit(ops.transpose(self.node.graph.with_shape(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
         """Return the biases of W and of R, each of shape (directions, gates * hidden), or None if the node has no
@@ -99,7 +99,7 @@ class _Sizes:
         if not self.node.has(3):
             return None
         middle = self.gates * self.hidden
-        both = self.node.graph.checked(self.node.tensor(3), (self.directions, 2 * middle))
+        both = self.node.graph.with_shape(self.node.tensor(3), (self.directions, 2 * middle))
         return self.part(both, 0, middle), self.part(both, middle, _FAR)
 
     def add_bias(self, x: Expr, biases: tuple[Expr, Expr] | None) -> Expr:
@@ -127,12 +127,12 @@ class _Sizes:
         given = node.tensor(index)
         if self.batch_first:
             given = node.emit(ops.transpose(given, perm=(1, 0, 2)))
-        return node.graph.checked(given, tuple(shape))
+        return node.graph.with_shape(given, tuple(shape))
 
     def lengths(self) -> Expr:
         if not self.node.has(4):
             return constant(np.zeros((0,), np.int32))
-        return self.node.graph.checked(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
+        return self.node.graph.with_shape(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
 
     def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
         """Return the attributes of the relvm operator.  usual: the default activations of one direction.

@@ -16,7 +16,7 @@ from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, Relvm
 from relvm.frontend.onnx.dynamic_sizes import is_known
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of
-from relvm.frontend.onnx.types import type_of
+from relvm.frontend.onnx.types import declared_type
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
@@ -158,7 +158,7 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
         return joined
     axis %= rank
     rest = item.shape[axis:] if is_new else item.shape[axis + 1 :]
-    return node.graph.named(joined, (*item.shape[:axis], None, *rest))
+    return node.graph.with_sizes(joined, (*item.shape[:axis], None, *rest))
 
 
 # ---- SplitToSequence ----
@@ -257,7 +257,7 @@ def _optional(node: OnnxNode) -> Expr:
     stated: Any = node.attribute("type")
     if stated is None:
         raise RelvmTypeError("expected an input or the attribute type, got neither")
-    type_of(node.graph, stated, "the type of the value")
+    declared_type(node.graph, stated, "the type of the value")
     return Null()
 
 

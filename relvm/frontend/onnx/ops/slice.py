@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_axes import matches, placed
-from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, is_known, number_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_axes import match_axes, scatter_to_axes
+from relvm.frontend.onnx.dynamic_sizes import (
+    assert_all_false,
+    dim_as_operand,
+    iota,
+    is_known,
+    known_count,
+    run_time_sizes,
+)
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr
 from relvm.ir.symbolic import AnyDim, dim_op
@@ -27,7 +34,7 @@ def symbolic_slice(node: OnnxNode) -> Expr:
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
     begins, ends = (node.dims(i, "the Slice bounds") for i in (1, 2))
-    axes = node.known(3, "the Slice axes").tolist() if node.has(3) else list(range(len(begins)))
+    axes = node.known_array(3, "the Slice axes").tolist() if node.has(3) else list(range(len(begins)))
     if node.has(4) and any(step != 1 for step in node.dims(4, "the Slice steps")):
         return _run_time_slice(x).expr
     for axis, begin, end in zip(axes, begins, ends, strict=True):
@@ -60,17 +67,17 @@ def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
     """Return `size` elements along an axis from position `start` on.  All these elements must exist."""
     positions = iota(x.node, size)
     if start != 0:
-        positions = positions + number_of(x.node, start)
+        positions = positions + dim_as_operand(x.node, start)
     return x.apply(ops.gather, positions, axis=axis)
 
 
 def _run_time_slice(x: TensorExpr) -> TensorExpr:
     """Convert a Slice by clamping the bounds and computing the sizes at run time."""
     node = x.node
-    begins, ends = (term(node, i).cast(I64) for i in (1, 2))
-    axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
-    count = count_of(begins if axes is None else axes, "the Slice axes")
-    begins, ends = (TensorExpr(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
+    begins, ends = (input_tensor(node, i).cast(I64) for i in (1, 2))
+    axes, steps = (input_tensor(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
+    count = known_count(begins if axes is None else axes, "the Slice axes")
+    begins, ends = (TensorExpr(node, node.graph.with_shape(bounds.expr, (count,))) for bounds in (begins, ends))
     chosen: Sequence[int]
     if axes is None:
         chosen = range(count)
@@ -78,9 +85,9 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
         chosen = axes.expr.value.tolist()
     else:
         rank = len(x.shape)
-        found = matches(axes.reshape(count), rank)
-        begins, ends = placed(found, begins, 0), placed(found, ends, _LAST)
-        steps, chosen = None if steps is None else placed(found, steps, 1), range(rank)
+        found = match_axes(axes.reshape(count), rank)
+        begins, ends = scatter_to_axes(found, begins, 0), scatter_to_axes(found, ends, _LAST)
+        steps, chosen = None if steps is None else scatter_to_axes(found, steps, 1), range(rank)
     for i, axis in enumerate(chosen):
         begin, end = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for numbers in (begins, ends))
         step = 1 if steps is None else _step(steps.apply(ops.slice, begin=(i,), end=(i + 1,)))
@@ -93,7 +100,7 @@ def _step(step: TensorExpr) -> TensorExpr | int:
 
     A step of 0 is an error, at import time if it is known, otherwise at run time.
     """
-    assert_none(step.apply(ops.equal, 0), "steps equal to 0")
+    assert_all_false(step.apply(ops.equal, 0), "steps equal to 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 
@@ -103,7 +110,7 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
 
     As in ONNX Slice, negative bounds count from the end, and bounds outside the axis are clamped.
     """
-    node, size = x.node, number_of(x.node, x.shape[axis])
+    node, size = x.node, dim_as_operand(x.node, x.shape[axis])
     goes_back = step < 0
     if goes_back is not False:  # an end of INT_MAX means the end of the axis in either direction
         is_last = end.apply(ops.equal, _LAST).apply(ops.logical_or, end.apply(ops.equal, 2**31 - 1))

@@ -52,7 +52,9 @@ def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
-    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.known_shape, None))
+    parts = node.graph.with_sizes(
+        node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.known_shape, None)
+    )
     return parts, ops.string_part_count(x, delimiter, most=most)
 
 
@@ -100,7 +102,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
     tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
-    tokens = node.graph.named(tokens, (*x.tensor_type.known_shape, None))
+    tokens = node.graph.with_sizes(tokens, (*x.tensor_type.known_shape, None))
     empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 
@@ -119,7 +121,7 @@ def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> Te
     empty = TensorExpr(node, constant(strings_of([""])))
     positions, count = nonzero(is_kept.apply(ops.concat, none_is, axis=0))
     kept = words.apply(ops.concat, empty, axis=0).apply(ops.gather, positions, axis=0)
-    return kept if kept.type.shape is not None else TensorExpr(node, node.graph.checked(kept.expr, (count,)))
+    return kept if kept.type.shape is not None else TensorExpr(node, node.graph.with_shape(kept.expr, (count,)))
 
 
 def text_of_number(x: TensorExpr) -> Expr:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import iota, numbers_of
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, iota
 from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -30,7 +30,7 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     order = rows.apply(ops.lexsort_rows)
     starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
-    ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
+    ends = starts.apply(ops.concat, dims_as_tensor(node, [size]), axis=0)
     counts = ends.apply(ops.gather, iota(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):

@@ -132,7 +132,7 @@ def _zip_map(node: OnnxNode) -> Expr:
     keys, values = constant(integers if names is None else names), shaped(node, 0)
     if len(values.shape) == 1:
         values = values.apply(ops.expand_dims, axes=(0,))
-    rows = node.graph.checked(values.expr, (values.shape[0], keys.tensor_type.known_shape[0]))
+    rows = node.graph.with_shape(values.expr, (values.shape[0], keys.tensor_type.known_shape[0]))
     return Tuple((keys, rows), type=TupleType((keys.type, rows.type)))
 
 
@@ -143,7 +143,7 @@ def _map(node: OnnxNode) -> tuple[TensorExpr, TensorExpr]:
         raise RelvmFormatError(f"input 0 is {x.type}, expected a map")
     keys, values = (node.emit(TupleItem(x, i, type=field)) for i, field in enumerate(x.type.fields))
     keys, values = node.graph.known_shape(keys), node.graph.known_shape(values)
-    values = node.graph.checked(values, (*values.tensor_type.known_shape[:-1], *keys.tensor_type.known_shape))
+    values = node.graph.with_shape(values, (*values.tensor_type.known_shape[:-1], *keys.tensor_type.known_shape))
     return TensorExpr(node, keys), TensorExpr(node, values)
 
 

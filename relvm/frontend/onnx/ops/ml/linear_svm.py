@@ -85,7 +85,7 @@ def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
         case "LINEAR":
             return products
         case "POLY":
-            return (products * gamma + shift).to_the_power(int(degree))
+            return (products * gamma + shift).power(int(degree))
         case "SIGMOID":
             return (products * gamma + shift).apply(ops.tanh)
         case "RBF":

@@ -6,12 +6,12 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import assert_none
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false
 from relvm.frontend.onnx.ops.ml.postprocess import DOMAIN, floats, numbers, rows_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped
 from relvm.frontend.onnx.ops.strings import place_among, texts
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import term
+from relvm.frontend.onnx.tensor_expr import input_tensor
 from relvm.ir.dtypes import F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product
@@ -19,7 +19,7 @@ from relvm.ir.symbolic import product
 
 @converts("Scaler", domain=DOMAIN)
 def _scaler(node: OnnxNode) -> Expr:
-    x = floats(term(node, 0))
+    x = floats(input_tensor(node, 0))
     for name, op in (("offset", ops.subtract), ("scale", ops.multiply)):
         values = numbers(node, name, x.type.known_dtype.numpy)
         if values is not None:
@@ -40,12 +40,12 @@ def _normalizer(node: OnnxNode) -> Expr:
             size = (x * x).sum((1,)).apply(ops.sqrt)
         case other:
             raise RelvmFormatError(f"norm is {other!r}, expected MAX, L1 or L2")
-    return size.apply(ops.equal, 0).where(x, x / size).reshape(*term(node, 0).shape).expr
+    return size.apply(ops.equal, 0).where(x, x / size).reshape(*input_tensor(node, 0).shape).expr
 
 
 @converts("Imputer", domain=DOMAIN)
 def _imputer(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     kind = "float" if x.type.known_dtype.is_float else "int64"
     values, replaced = (
         numbers(node, f"imputed_value_{kind}s", x.type.known_dtype.numpy),
@@ -59,7 +59,7 @@ def _imputer(node: OnnxNode) -> Expr:
 
 @converts("Binarizer", domain=DOMAIN)
 def _binarizer(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x > node.attribute("threshold", 0.0)).cast(x.type.dtype).expr
 
 
@@ -103,5 +103,5 @@ def _one_hot(node: OnnxNode) -> Expr:
     spread = x.cast(I64).apply(ops.expand_dims, axes=(len(x.shape),))
     found = spread.apply(ops.equal, constant(categories)).cast(F32)
     if not node.attribute("zeros", 1):
-        assert_none(found.sum((len(x.shape),)) < 1, "elements of unknown category")
+        assert_all_false(found.sum((len(x.shape),)) < 1, "elements of unknown category")
     return found.expr
