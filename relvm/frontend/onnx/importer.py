@@ -248,8 +248,8 @@ class GraphImporter(ImportContext):
         for at, proto in enumerate(nodes):
             try:
                 self.import_node(proto)
-            except RankSplit as fork:
-                return if_.import_into_branches(self, fork, list(proto.output_value), nodes[at + 1 :], names)
+            except RankSplit as split:
+                return if_.import_into_branches(self, split, list(proto.output_value), nodes[at + 1 :], names)
         return [self.output_value(name) for name in names]
 
     def output_value(self, name: str) -> Value:
@@ -357,4 +357,4 @@ class GraphImporter(ImportContext):
         if is_own:
             return shape_unification.convert_with_unified_sizes(convert, node)
         known = shape_folding.evaluate(node)
-        return known if known is not None else qdq_fusion.moved(node, convert)
+        return known if known is not None else qdq_fusion.convert_or_move_bytes(node, convert)

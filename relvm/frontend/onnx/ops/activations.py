@@ -119,16 +119,19 @@ def _gelu(node: OnnxNode) -> Expr:
     return gelu(input_tensor(node, 0), node.attribute("approximate", "none")).expr
 
 
-def gelu(x: TensorExpr, how: str) -> TensorExpr:
-    """Return x * P(X <= x) for a standard normal X, by erf (how="none") or by the tanh approximation."""
-    match how:
+def gelu(x: TensorExpr, approximation: str) -> TensorExpr:
+    """Return x * P(X <= x), where X has the standard normal distribution.
+
+    approximation: "none" to compute the probability by erf, or "tanh" for the faster approximation by tanh.
+    """
+    match approximation:
         case "none":
             share = (x * math.sqrt(0.5)).apply(ops.erf)
         case "tanh":
             cubic = x + x * x * x * 0.044715
             share = (cubic * math.sqrt(2 / math.pi)).apply(ops.tanh)
         case _:
-            raise RelvmUnsupportedError(f"approximate is {how!r}, expected none or tanh")
+            raise RelvmUnsupportedError(f"approximate is {approximation!r}, expected none or tanh")
     return x * 0.5 * (share + 1)
 
 
@@ -156,16 +159,15 @@ def _shrink(node: OnnxNode) -> Expr:
 @converts("LogSoftmax")
 def _log_softmax(node: OnnxNode) -> Expr:
     """Computes x - max - log(sum(exp(x - max))), where max is the maximum of x along the axis."""
-    x, axes = input_tensor(node, 0), _axes(node)
+    x, axes = input_tensor(node, 0), _softmax_axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
 
 
-def _axes(node: OnnxNode) -> tuple[int, ...]:
-    """Return the axes of a LogSoftmax or Hardmax.
+def _softmax_axes(node: OnnxNode) -> tuple[int, ...]:
+    """Return the axes along which a LogSoftmax or Hardmax operates.
 
-    Since opset 13, there is only the axis `axis`.  Earlier opsets flatten the input to a matrix: `axis` and the axes
-    after it become the columns.
+    Since opset 13, this is only the attribute `axis`.  Earlier opsets operate along `axis` and all axes after it.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
@@ -178,7 +180,7 @@ def _hardmax(node: OnnxNode) -> Expr:
 
     Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
     """
-    x, axes, shape = input_tensor(node, 0), _axes(node), node.type(0).shape
+    x, axes, shape = input_tensor(node, 0), _softmax_axes(node), node.type(0).shape
     if shape is None:
         raise RelvmUnsupportedError(f"Hardmax requires a known shape, got {x.type}")
     if node.opset < 13:

@@ -14,13 +14,13 @@ from relvm.ir.expr import Expr, constant
 
 @converts("IsNaN")
 def _is_nan(node: OnnxNode) -> Expr:
-    x = _of_floats(node)
+    x = _arithmetic_input(node)
     return x.apply(ops.not_equal, x).expr
 
 
 @converts("IsInf")
 def _is_inf(node: OnnxNode) -> Expr:
-    x = _of_floats(node)
+    x = _arithmetic_input(node)
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
     if positive and negative:
         return x.apply(ops.abs).apply(ops.equal, np.inf).expr
@@ -29,8 +29,8 @@ def _is_inf(node: OnnxNode) -> Expr:
     return x.apply(ops.equal, np.inf if positive else -np.inf).expr
 
 
-def _of_floats(node: OnnxNode) -> TensorExpr:
-    """Return input 0.  8-bit floats are converted to f32, because they only support moves and conversions."""
+def _arithmetic_input(node: OnnxNode) -> TensorExpr:
+    """Return input 0 with a dtype that supports comparisons.  8-bit floats, which do not, become f32."""
     x = input_tensor(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 

@@ -14,7 +14,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import assert_all_false, filled, is_known, is_symbolic, scalar, sizes_of
 from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.ops.slice import FAR, symbolic_slice
-from relvm.frontend.onnx.ops.strings import strings_of
+from relvm.frontend.onnx.ops.strings import string_array
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
 from relvm.frontend.onnx.sliding_window import pad_if_symbolic, padding_of
@@ -25,7 +25,7 @@ from relvm.ir.symbolic import product
 
 # ---- elementwise ----
 
-_SAME = {
+_SAME_SEMANTICS = {
     "Add": ops.add,
     "Sub": ops.subtract,
     "Mul": ops.multiply,
@@ -58,10 +58,10 @@ _SAME = {
 }
 
 
-@converts(*_SAME)
-def _same(node: OnnxNode) -> Expr:
-    """Calls the relvm operator with the same semantics."""
-    return _SAME[node.proto.op_type](*aligned_operands(node))
+@converts(*_SAME_SEMANTICS)
+def _same_semantics(node: OnnxNode) -> Expr:
+    """Applies the operator of relvm that has the same semantics."""
+    return _SAME_SEMANTICS[node.proto.op_type](*aligned_operands(node))
 
 
 @converts("Pow")
@@ -170,7 +170,7 @@ def _constant(node: OnnxNode) -> Constant:
         return constant(np.array(text, STR.numpy))
     listed = node.attribute("value_strings")
     if listed is not None:
-        return constant(strings_of(listed))
+        return constant(string_array(listed))
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"

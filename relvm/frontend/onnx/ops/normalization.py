@@ -11,11 +11,11 @@ from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
 
 
-def centred(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return the mean along axes, x minus the mean, and the variance."""
+def center(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
+    """Return the mean of x along `axes`, x minus the mean, and the variance."""
     mean = x.mean(axes)
-    apart = x - mean
-    return mean, apart, (apart * apart).mean(axes)
+    centered = x - mean
+    return mean, centered, (centered * centered).mean(axes)
 
 
 def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
@@ -23,11 +23,12 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
     return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
 
 
-def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
-    """Return the dtype that stash_type names, and the dtype to compute in.
+def _stash_and_compute_dtypes(node: OnnxNode, own: DType) -> tuple[DType, DType]:
+    """Return the dtype that the attribute stash_type names, and the dtype in which to compute.
 
-    The dtype to compute in is f64 if stash_type or `own`, the dtype of the input, is f64.  Otherwise it is that of
-    stash_type.
+    The latter is f64 if stash_type or the dtype of the input is f64, otherwise it is the dtype of stash_type.
+
+    own: the dtype of the input.
     """
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
@@ -49,7 +50,7 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     running: tuple[Expr, ...] = ()
     if node.attribute("training_mode", 0):
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
-        mean, _, variance = centred(x, (0, *range(2, rank)))
+        mean, _, variance = center(x, (0, *range(2, rank)))
         channels = input_tensor(node, 1).shape
         found = (each.cast(kept[0].dtype) for each in (mean, variance))
         means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
@@ -66,9 +67,9 @@ def _instance_normalization(node: OnnxNode) -> Expr:
         node.require_equal(
             x.shape[1], input_tensor(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
         )
-    _, apart, variance = centred(x, tuple(range(2, rank)))
+    _, centered, variance = center(x, tuple(range(2, rank)))
     factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
-    return (apart * factor + per_channel(node, 2, rank)).expr
+    return (centered * factor + per_channel(node, 2, rank)).expr
 
 
 @converts("GroupNormalization")
@@ -84,10 +85,10 @@ def _group_normalization(node: OnnxNode) -> Expr:
     if groups < 1:
         raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
     in_group = node.exact_quotient(shape[1], groups, "channels")
-    _, wide = _computed_in(node, node.type(0).known_dtype) if node.opset >= 21 else (None, x.dtype)
+    _, wide = _stash_and_compute_dtypes(node, node.type(0).known_dtype) if node.opset >= 21 else (None, x.dtype)
     grouped = x.cast(wide).reshape(shape[0], groups, in_group, *shape[2:])
-    _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
-    normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    _, centered, variance = center(grouped, tuple(range(2, len(shape) + 1)))
+    normal = centered * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     rank = len(shape)
     if node.opset < 21:
         normal = normal * per_channel(node, 1, rank + 1) + per_channel(node, 2, rank + 1)
@@ -99,10 +100,10 @@ def _group_normalization(node: OnnxNode) -> Expr:
 @converts("LayerNormalization")
 def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     x, own = input_tensor(node, 0), node.type(0).known_dtype
-    stash, wide = _computed_in(node, own)
-    mean, apart, variance = centred(x.cast(wide), axes_from(node))
+    stash, wide = _stash_and_compute_dtypes(node, own)
+    mean, centered, variance = center(x.cast(wide), axes_from(node))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
-    result = (apart * inverse).cast(own) * input_tensor(node, 1)
+    result = (centered * inverse).cast(own) * input_tensor(node, 1)
     if node.has(2):
         result = result + input_tensor(node, 2)
     return result.expr, mean.cast(stash).expr, inverse.cast(stash).expr
@@ -111,14 +112,14 @@ def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
 @converts("RMSNormalization")
 def _rms_normalization(node: OnnxNode) -> Expr:
     x, own = input_tensor(node, 0), node.type(0).known_dtype
-    _, wide = _computed_in(node, own)
+    _, wide = _stash_and_compute_dtypes(node, own)
     x = x.cast(wide)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
     return ((x * inverse).cast(own) * input_tensor(node, 1)).expr
 
 
 def axes_from(node: OnnxNode) -> tuple[int, ...]:
-    """Return all axes from `axis` on."""
+    """Return the axes of input 0 along which the node normalizes: the attribute `axis`, and all axes after it."""
     rank = node.type(0).known_rank
     return tuple(range(node.axis(-1, rank), rank))
 
@@ -129,13 +130,13 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
     ONNX's function body for this operator adds the same epsilon.
     """
-    _, apart, variance = centred(input_tensor(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
-    return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
+    _, centered, variance = center(input_tensor(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
+    return (centered / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Divides each vector along the axis by its norm.  The result for a vector of norm 0 is zeros."""
+    """Divides each vector along the axis by its norm.  If the norm is 0, the result is zeros."""
     x, p, axes = input_tensor(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")

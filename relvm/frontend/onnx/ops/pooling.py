@@ -12,7 +12,7 @@ import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
@@ -24,18 +24,18 @@ from relvm.ir.symbolic import AnyDim, known_sizes, product
 class _Pool:
     """The attributes of a pooling node.
 
-    kernel, strides, dilations: one integer for each spatial axis.  stated: the padding that the node states, before
-    each spatial axis and then after each axis.  pads: the same padding, increased by the padding that ceil_mode adds.
+    kernel, strides, dilations: one integer for each spatial axis.  node_pads: the padding that the attributes of the
+    node specify, before each spatial axis and then after each.  pads: the same padding, plus that of ceil_mode.
     """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    stated: tuple[AnyDim, ...]
+    node_pads: tuple[AnyDim, ...]
     pads: tuple[AnyDim, ...]
 
     def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
-        """Return the attributes of relvm's pooling operators, with the padding `pads`."""
+        """Return the attributes for relvm's pooling operators, with `pads` as the padding."""
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 
@@ -44,10 +44,10 @@ def _pool_of(node: OnnxNode) -> _Pool:
     rank = len(kernel)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
-    stated = padding_of(node, kernel, strides, dilations)
-    known = known_sizes(stated)
+    node_pads = padding_of(node, kernel, strides, dilations)
+    known = known_sizes(node_pads)
     if not node.attribute("ceil_mode", 0) or known is None:  # SAME always rounds up
-        return _Pool(kernel, strides, dilations, stated, stated)
+        return _Pool(kernel, strides, dilations, node_pads, node_pads)
     before, after = known[:rank], known[rank:]
     rows = list(zip(after, strides, dilated_sizes(kernel, dilations), strict=True))
     behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
@@ -74,7 +74,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
 
     If the output shape is larger than the size that the window implies, zeros are appended.
     """
-    x, rank = shaped(node, 0), node.type(0).known_rank
+    x, rank = shaped_input(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
     if len(kernel) != rank - 2:
@@ -114,11 +114,11 @@ def _average_pool(node: OnnxNode) -> Expr:
         raise RelvmUnsupportedError(
             "count_include_pad with auto_pad is not supported for symbolic dimensions and strides above 1"
         )
-    if pool.pads == pool.stated:
+    if pool.pads == pool.node_pads:
         return ops.average_pool(x.expr, **attributes, count_include_pad=True)
     rank = len(pool.kernel)
-    before, after = ((0, 0, *part) for part in (pool.stated[:rank], pool.stated[rank:]))
-    added = tuple(pad - own for pad, own in zip(pool.pads, pool.stated, strict=True))
+    before, after = ((0, 0, *part) for part in (pool.node_pads[:rank], pool.node_pads[rank:]))
+    added = tuple(pad - own for pad, own in zip(pool.pads, pool.node_pads, strict=True))
     return x.apply(ops.pad, pads=(*before, *after)).apply(ops.average_pool, **pool.attributes(added)).expr
 
 

@@ -44,9 +44,10 @@ def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
 
 def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
-    """Remove every axis of size 1.
+    """Convert a Squeeze without axes, which removes every axis of size 1.
 
-    If exactly one size is not known, the rest of the graph is imported for both cases: the size is 1, or it is not.
+    If exactly one size is symbolic, raise RankSplit.  The rest of the graph is then imported for both cases: the size
+    is 1, or it is not.
     """
     dims = x.tensor_type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
