@@ -21,17 +21,16 @@ _LOCATION_ENTRY = b"\n" + _LOCATION + b"\x12"  # an entry of external_data: the 
 
 
 def model_digest(content: bytes, folder: Path | None) -> tuple[str, dict[Path, bytes]]:
-    """Return a digest of a model and of the files with its external data, and the bytes of these files.
+    """Return a digest of a model and of the files with its external data, and the bytes of these files by path.
 
-    The digest is "" if it cannot be determined: `folder` is None although there are such files, a file cannot be read
-    or is outside of the folder, or the model is malformed.
+    The digest is "" if the model is malformed, or if a file with external data cannot be read or is not in the folder.
 
     Parameters
     ----------
     content
         The bytes of the model.
     folder
-        The folder of the model, or None if it is not known.
+        The folder of the model.  If it is None, files with external data cannot be read.
     """
     digest = content_digest(content)
     files: dict[Path, bytes] = {}
@@ -55,7 +54,7 @@ def content_digest(content: bytes) -> str:
 
 
 def external_files(skeleton: bytes) -> list[str]:
-    """Return the names of the files with external data, in alphabetical order.
+    """Return the names of the files with external data of a model, in alphabetical order.
 
     skeleton: the serialized model without weights, as `without_weights` returns it.  In a model with weights, the
     search for names could match bytes of a weight.
@@ -63,7 +62,7 @@ def external_files(skeleton: bytes) -> list[str]:
     Raises
     ------
     ValueError
-        The name of a file is stored in another form than protobuf writes.
+        The entry with the name of a file is not encoded as protobuf normally does it, so the search cannot find it.
     """
     whole, names = memoryview(skeleton), set()
     if skeleton.count(_LOCATION) != skeleton.count(_LOCATION_ENTRY):
@@ -77,7 +76,10 @@ def external_files(skeleton: bytes) -> list[str]:
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """Return the path of a file with external data.  Raise ValueError if the file is outside the model's folder."""
+    """Return the path of the file with external data `name`, which must be inside `folder`, the folder of the model.
+
+    Raise ValueError if it is not, so that a model cannot read other files.
+    """
     outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
     is_name = bool(name) and "\0" not in name
     path = Path(os.path.realpath(os.path.join(outer, name if is_name else "..")))
@@ -95,16 +97,20 @@ def without_weights(content: bytes) -> bytes:
     whole = memoryview(content)
 
     def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-        return _changed(data, start, end, _INITIALIZER, _tensor)
+        return _replace_large_values(data, start, end, _INITIALIZER, _remove_raw_data)
 
-    return b"".join(_changed(whole, 0, len(whole), _GRAPH, graph))
+    return b"".join(_replace_large_values(whole, 0, len(whole), _GRAPH, graph))
 
 
-def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """Replace each large value of a field in a serialized message, and return the parts of the new message.
+def _replace_large_values(
+    data: memoryview, start: int, end: int, number: int, change: Callable
+) -> list[bytes | memoryview]:
+    """Replace the large values of a field in the serialized message data[start:end].
 
-    data, start, end: the message is data[start:end].   number: the number of the field.   change: a function that is
-    called as change(data, start, end) with the range of a value, and returns the parts of the new value.
+    Return the new message as a list of pieces, to avoid copying the bytes that do not change.
+
+    number: the number of the field.   change: a function that is called as change(data, start, end) with the range of a
+    value, and returns the new value as a list of pieces.
     """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in fields(data, start, end):
@@ -116,10 +122,11 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
     return [*parts, data[kept:end]]
 
 
-def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """Return the parts of the serialized TensorProto data[start:end] without its raw_data if that is large.
+def _remove_raw_data(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
+    """Remove a large raw_data from the serialized TensorProto data[start:end].
 
-    The raw_data is replaced by its position in `data`, in the form of external data.
+    Return the new TensorProto as a list of pieces.  Instead of the raw_data, it contains external data without a
+    location: the position of the raw_data in `data`.
     """
     parts = list(fields(data, start, end))
     raw = [part for part in parts if part[0] == _RAW_DATA]

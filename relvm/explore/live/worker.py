@@ -24,7 +24,7 @@ from relvm.frontend.dim_settings import parse_dims
 from relvm.frontend.load_model import read_model
 from relvm.frontend.text.lexer import Source
 from relvm.frontend.text.parser import parse_module
-from relvm.frontend.text.problem import problem_of
+from relvm.frontend.text.problem import locate_problem
 from relvm.ir.expr import Module
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import html_data
@@ -96,10 +96,10 @@ def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
     If the error has a location in the source text, the data also has the line and the column, both counted from 1, and
     the number of characters to underline.
     """
-    problem = problem_of(error, source)
+    problem = locate_problem(error, source)
     if not problem.end:
         return {"message": problem.message}
-    line, column = source.place(problem.start)
+    line, column = source.line_and_column(problem.start)
     return {
         "message": problem.message,
         "line": line,

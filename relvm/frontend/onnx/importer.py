@@ -36,7 +36,7 @@ from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported_operators
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
 from relvm.frontend.onnx.values import HostValue, Value
-from relvm.frontend.weights import Weights, bind_weights, weights_of
+from relvm.frontend.weights import Weights, as_mapping, bind_weights
 from relvm.ir.expr import (
     Attributes,
     Function,
@@ -123,7 +123,7 @@ def from_onnx(
     dims = {name: _check_size(name, size) for name, size in (dims or {}).items()}
     inputs = _names("inputs", inputs)
     outputs = None if outputs is None else _names("outputs", outputs)
-    weights = weights_of(weights)
+    weights = as_mapping(weights)
     if outputs is not None and len(set(outputs)) != max(1, len(outputs)):
         raise RelvmArgumentError(f"outputs: expected one or more different names, got {list(outputs)}")
     try:
