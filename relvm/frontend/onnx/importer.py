@@ -193,9 +193,9 @@ class GraphImporter(ImportContext):
         """
         self.expect_names("initializer or input", weights, (*graph.initializer, *graph.input))
         self.expect_names("input", overridden, graph.input)
-        self.expect_names("output", selected or (), graph.output_value)
+        self.expect_names("output", selected or (), graph.output)
         self.initializers(graph, overridden, weights)
-        self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output_value)}
+        self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params: list[Var] = []
         inputs: list[str] = []
         names: set[str] = set()
@@ -209,7 +209,7 @@ class GraphImporter(ImportContext):
             params.append(Var(name, type=types.graph_input_type(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
-        outputs = [info.name for info in graph.output_value] if selected is None else list(selected)
+        outputs = [info.name for info in graph.output] if selected is None else list(selected)
         try:
             if selected is None:
                 body = self.import_block(graph)
@@ -249,7 +249,7 @@ class GraphImporter(ImportContext):
             try:
                 self.import_node(proto)
             except RankSplit as split:
-                return if_.import_into_branches(self, split, list(proto.output_value), nodes[at + 1 :], names)
+                return if_.import_into_branches(self, split, list(proto.output), nodes[at + 1 :], names)
         return [self.output_value(name) for name in names]
 
     def output_value(self, name: str) -> Value:
@@ -274,7 +274,7 @@ class GraphImporter(ImportContext):
 
         It lists those names in `outputs` whose outputs are maps or sequences of maps.
         """
-        names = tuple(info.name for info in graph.output_value if types.is_map(info.type) and info.name in outputs)
+        names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
 
     def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
@@ -303,7 +303,7 @@ class GraphImporter(ImportContext):
         """Import one node: add its bindings to the block, and define the values of its outputs."""
         domain = model_checker.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
-        name = proto.name or next(iter(proto.output_value), "")
+        name = proto.name or next(iter(proto.output), "")
         here = self.origin = f"{self.place}: node {shortened(name)!r} ({shortened(proto.op_type)}, opset {opset})"
         self.node_counter.count(1, self.file.place)
         if domain not in self.opsets:
@@ -311,17 +311,17 @@ class GraphImporter(ImportContext):
         try:
             outputs = self.convert_node(proto, opset, here)
             results = outputs if isinstance(outputs, tuple) else (outputs,)
-            for name, value in zip(proto.output_value, results, strict=False):
+            for name, value in zip(proto.output, results, strict=False):
                 if name:
                     is_host = isinstance(value, HostValue)
                     self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
         except Unimported:
-            self.values.update((name, UNIMPORTED) for name in proto.output_value)
+            self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmUnsupportedError as error:
             message = str(error)
             self.problems[message if message.startswith(self.place) else f"{here}: {message}"] = None
-            self.values.update((name, UNIMPORTED) for name in proto.output_value)
+            self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmError as error:
             if str(error).startswith(self.place):
@@ -329,10 +329,10 @@ class GraphImporter(ImportContext):
             raise type(error)(f"{here}: {error}") from error
         except MALFORMED as error:
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
-        for name in proto.output_value[: len(results)]:
+        for name in proto.output[: len(results)]:
             if name and name in self.declared:
                 types.expect_declared(self.values[name], self.declared[name], f"{here}: output {shortened(name)!r}")
-        for name in proto.output_value[len(results) :]:
+        for name in proto.output[len(results) :]:
             if name:
                 self.problems[f"{here}: output {name} is not supported"] = None
                 self.values[name] = UNIMPORTED
