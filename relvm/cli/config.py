@@ -22,7 +22,7 @@ def print_config(options: argparse.Namespace) -> int:
     RelvmToolchainError
         This installation does not have a chosen value.
     """
-    values = _values()
+    values = _config_values()
     chosen = [key for key in KEYS if getattr(options, key)]
     if missing := [key for key in chosen if values[key] is None]:
         raise RelvmToolchainError(
@@ -39,7 +39,7 @@ def print_config(options: argparse.Namespace) -> int:
     return 0
 
 
-def _values() -> dict[str, str | None]:
+def _config_values() -> dict[str, str | None]:
     """Return the values that `relvm config` prints, by name.  A value is None if this installation does not have it."""
     package = Path(_native.__file__).resolve().parent
     include, archive, cmake = csrc_directory() / "include", package / "lib" / "librelvm.a", package / "cmake"

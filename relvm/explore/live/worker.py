@@ -33,27 +33,29 @@ LENGTH_BYTES = 8
 
 
 def main(seconds: int, name: str, model: str) -> None:
-    """Answer requests until standard input ends.
+    """Answer requests until standard input ends.  name, model: as for `stages_or_error`.
 
-    A build that takes longer than `seconds` ends the process, by the signal SIGALRM.
+    If a build takes longer than `seconds`, the signal SIGALRM ends the process.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # print() writes to standard error, not into an answer
     gc.disable()  # the data of a build has no reference cycles
-    while (request := _read(requests)) is not None:
+    while (request := _read_message(requests)) is not None:
         signal.alarm(seconds)
-        data = html_data(answer(BuildRequest.from_json(request), name, model)).encode()
+        data = html_data(stages_or_error(BuildRequest.from_json(request), name, model)).encode()
         signal.alarm(0)
         answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
         answers.flush()
         gc.collect()
 
 
-def answer(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
-    """Return the stages and passes of a program, or its error.
+def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
+    """Build the program of a request.  Return its stages and the names of the passes, or its error, as JSON data.
 
     Parameters
     ----------
+    request
+        The request.
     name
         Name of the program in messages and source locations.
     model
@@ -108,8 +110,8 @@ def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
     }
 
 
-def _read(stream: BinaryIO) -> bytes | None:
-    """Return the next message, or None at the end of the stream."""
+def _read_message(stream: BinaryIO) -> bytes | None:
+    """Read a message from the stream.  Return its content, or None at the end of the stream."""
     head = stream.read(LENGTH_BYTES)
     length = int.from_bytes(head, "little")
     body = stream.read(length)
