@@ -390,8 +390,7 @@ class Debugger(Displayed):
         """
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
-        checks_nan = self._watches_nan and not isinstance(code, KernelCode)
-        if checks_nan and (nans := self._find_new_nan(depth, code, instruction)):
+        if self._watches_nan and isinstance(code, FunctionCode) and (nans := self._new_nans(depth, code, instruction)):
             return "nan", nans
         if self._interrupted:
             return "interrupt", ""
@@ -407,7 +406,7 @@ class Debugger(Displayed):
     def _condition_holds(self, breakpoint: Breakpoint, depth: int) -> bool:
         return breakpoint.when is None or bool(breakpoint.when(_Values(self, depth - 1)))
 
-    def _find_new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
+    def _new_nans(self, depth: int, code: FunctionCode, instruction: int) -> str:
         """Return a description of the NaNs that the previous instruction of the innermost frame computed, or "".
 
         Also record, for each frame, the instruction that runs next: a call has no result before its frame continues.
