@@ -88,15 +88,19 @@ def text_table(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> l
 
 
 def html_lines(text: str, title: str = "") -> str:
-    """Return a text as HTML, in a scrollable box with a title above it.  In a long text, lines in the middle are
-    omitted."""
+    """Return a text as HTML, in a scrollable box with a title above it.
+
+    In a long text, lines in the middle are omitted.
+    """
     shown = html_text(short_text(text, _HTML_LINES, _HTML_COLUMNS))
     return f'{_title(title)}<pre style="{_BOX}; line-height: 1.3; white-space: pre">{shown}</pre>'
 
 
 def html_box(content: str, title: str = "") -> str:
-    """Return HTML content in a scrollable box with a title above it.   content: HTML, in which texts must already be
-    escaped."""
+    """Return HTML content in a scrollable box with a title above it.
+
+    content: the HTML, in which texts must already be escaped.
+    """
     return f'{_title(title)}<div style="{_BOX}">{content}</div>'
 
 

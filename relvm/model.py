@@ -226,8 +226,10 @@ class Model(Displayed):
 
     @contextmanager
     def borrowed_machine(self) -> Iterator[VirtualMachine]:
-        """A context manager that yields a machine for exclusive use.  Afterwards, the model reuses the machine for
-        later calls."""
+        """A context manager that yields a machine for exclusive use.
+
+        Afterwards, the model reuses the machine for later calls.
+        """
         free = self._take()
         try:
             yield free[0]

@@ -89,8 +89,10 @@ class RelvmRep(BackendRep):
 
 
 class RelvmBackend(Backend):
-    """An ONNX backend that builds models with relvm.  A subclass can set another `exec_mode` or `target` (see
-    relvm.vm.build)."""
+    """An ONNX backend that builds models with relvm.
+
+    A subclass can set another `exec_mode` or `target` (see relvm.vm.build).
+    """
 
     exec_mode = "bytecode"
     target = "c"

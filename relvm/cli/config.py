@@ -14,8 +14,9 @@ KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
 
 
 def print_config(options: argparse.Namespace) -> int:
-    """Print the values that options such as --library choose, on one line.  Without such options, print all values
-    with their names.
+    """Print the values that options such as --library choose, on one line.
+
+    Without such options, print all values with their names.
 
     Raises
     ------

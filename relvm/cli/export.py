@@ -21,8 +21,10 @@ from relvm.vm import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a model as a folder of C sources or as a shared library.  If inputs are given, the folder contains a
-    self-test."""
+    """Write a model as a folder of C sources or as a shared library.
+
+    If inputs are given, the folder contains a self-test.
+    """
     config = _aot_config(options)
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
@@ -59,8 +61,10 @@ def export(options: argparse.Namespace) -> int:
 
 
 def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
-    """Return the AotConfig of the command-line options.  With interface "c" of the bare runtime, kernels are always
-    unpacked."""
+    """Return the AotConfig of the command-line options.
+
+    With interface "c" of the bare runtime, kernels are always unpacked.
+    """
     interface = options.interface or ("c" if options.runtime == "bare" else "packed")
     unpacked = options.unpacked or (options.runtime == "bare" and interface == "c")
     pools = tuple(map(_pool, options.pool)) or aot.AotConfig().pools

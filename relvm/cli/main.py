@@ -586,8 +586,10 @@ def _add_verify(commands) -> None:
 
 
 def _imported_at_call(function: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports and runs "FILE.FUNCTION" of this package.  Only the modules that the chosen
-    command needs are imported."""
+    """Return a function that imports and runs "FILE.FUNCTION" of this package.
+
+    Only the modules that the chosen command needs are imported.
+    """
 
     def run(options: argparse.Namespace) -> int:
         file, _, name = function.partition(".")

@@ -115,8 +115,10 @@ def escaped_message(text: str) -> str:
 
 
 def show_progress(text: str | None) -> None:
-    """Replace the last line of standard error, which must be a terminal, by a line of progress.  None removes the
-    line."""
+    """Replace the last line of standard error, which must be a terminal, by a line of progress.
+
+    text: the new line, or None to remove the line.
+    """
     report("\r\x1b[K" if text is None else f"\r\x1b[Krelvm: {terminal(text)}")
 
 

@@ -115,8 +115,10 @@ def _wait_for_native_code(machine: VirtualMachine) -> None:
 
 
 def _wait_for_cache(executable: Executable) -> None:
-    """Wait until the native code is in the cache.  After a second, print a note.  Ctrl-C ends the program without
-    waiting."""
+    """Wait until the native code is in the cache.
+
+    After a second, print a note.  Ctrl-C ends the program without waiting.
+    """
     upgrade = executable.upgrade
     if upgrade is None or upgrade.has_ended:
         return

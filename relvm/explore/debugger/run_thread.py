@@ -31,7 +31,7 @@ class PausedRun:
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
-        self._orders: SimpleQueue = SimpleQueue()  # to the run: None to continue, RunEnded, or a numbered question
+        self._orders: SimpleQueue = SimpleQueue()  # to the run: None to continue, RunAborted, or a numbered question
         self._events: SimpleQueue = SimpleQueue()
         self._answers: SimpleQueue = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="relvm debugger", daemon=True)

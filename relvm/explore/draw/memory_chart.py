@@ -10,7 +10,7 @@ from relvm.quoting import svg_id, svg_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LABELLED = 0.03  # boxes smaller than this fraction of all bytes have no label
+_LABEL_FRACTION = 0.03  # boxes smaller than this fraction of all bytes have no label
 _LETTERS = 140  # number of characters that fit in the width of a chart
 
 
@@ -38,7 +38,7 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
         drawn = axes.broken_barh(span, place, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
         drawn.set_gid(svg_id(box.name))
         label = _truncate_to_box(box.name, (box.last + 1 - box.first) / len(points))
-        if label and box.size_bytes >= _LABELLED * size_bytes:
+        if label and box.size_bytes >= _LABEL_FRACTION * size_bytes:
             middle = (box.first + box.last + 1) / 2, box.offset + box.size_bytes / 2
             text = axes.text(*middle, svg_text(label), ha="center", va="center", fontsize=7, clip_on=True, zorder=5)
             text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.8)])

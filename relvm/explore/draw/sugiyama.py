@@ -49,7 +49,7 @@ class Layout:
 
     Attributes
     ----------
-    centres
+    centers
         Center of each node.
     bends
         For each edge, the points at which it enters and leaves the layers that it crosses, from source to target.
