@@ -77,8 +77,10 @@ class RelvmRecursionError(RelvmError, RecursionError):
 
 
 class RelvmNameError(RelvmError, LookupError):
-    """A function, operator, variable, input or similar of the given name does not exist.  The message lists similar
-    names."""
+    """A function, operator, variable, input or similar of the given name does not exist.
+
+    The message lists similar names.
+    """
 
 
 class RelvmFormatError(RelvmError, ValueError):
@@ -132,8 +134,10 @@ class RelvmBatchError(RelvmError):
 
 
 class RelvmToolchainError(RelvmError, RuntimeError):
-    """There is no C compiler, or the compiler failed.  In the latter case, the message contains the compiler's command
-    and output."""
+    """There is no C compiler, or the compiler failed.
+
+    In the latter case, the message contains the compiler's command and output.
+    """
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:

@@ -41,8 +41,9 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """Return an array that is C-contiguous, aligned and in native byte order.  This is `array` itself if possible,
-    otherwise a copy.  An array of strings is converted to dtype object.
+    """Return an array that is C-contiguous, aligned and in native byte order.
+
+    This is `array` itself if possible, otherwise a copy.  An array of strings is converted to dtype object.
 
     Raise RelvmTypeError if the dtype is not in csrc/tables/dtypes.def, an object is not a str, or elements are masked.
     """

@@ -66,9 +66,9 @@ _FIELD = re.compile(r'"([^"]*)"|(\w+)')
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
-    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.  Each row also has the field `index`,
-    which is its row number.
+    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.
 
+    Each row also has the field `index`, which is its row number.
     file: the name of the table file.   fields: the names of the fields, separated by spaces.
     """
     named: Any = namedtuple  # type checkers accept constant names only

@@ -123,8 +123,7 @@ class _Message:
         return self.fields_by_number(number)[0]
 
     def fields_by_number(self, *numbers: int) -> list[list[_Message]]:
-        """Return, for each field number in `numbers`, a list of the values of all length-delimited fields with this
-        number."""
+        """Return a list for each number in `numbers`: the values of the length-delimited fields of this number."""
         found: dict[int, list[_Message]] = {number: [] for number in numbers}
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH and number in found:
