@@ -122,7 +122,7 @@ class FunctionCode:
     def _propagate_names(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
         """Propagate the names of registers through the code once, from the first instruction to the last.
 
-        Return the names of the registers before the instruction `stop_at`, and whether a backward jump changed `known`.
+        Return the names of the registers before the instruction `wanted`, and whether a backward jump changed `known`.
         In that case, the propagation must be repeated.
 
         known: for each target of a jump, the names of the registers there, which this method updates.
