@@ -152,9 +152,9 @@ def located(error: RelvmError, origin: str) -> RelvmError:
     return found
 
 
-def shortened(text: str, most: int = 100) -> str:
-    """Return a text for use in a message.  If it has more than `most` characters, it is truncated."""
-    return text if len(text) <= most else f"{text[:most]}..."
+def shortened(text: str, max_length: int = 100) -> str:
+    """Return a text for use in a message.  If it has more than `max_length` characters, it is truncated."""
+    return text if len(text) <= max_length else f"{text[:max_length]}..."
 
 
 @contextlib.contextmanager

@@ -142,10 +142,10 @@ def svg_id(text: str) -> str:
 def text_string(text: str) -> str:
     """Return a string literal of the text form that is parsed as `text`.  All its characters are printable."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _units(ch) for ch in quoted)
+    return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _utf16_escapes(ch) for ch in quoted)
 
 
-def _units(character: str) -> str:
+def _utf16_escapes(character: str) -> str:
     """Return a character as JSON escapes, one for each UTF-16 code unit."""
     digits = character.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
@@ -160,7 +160,7 @@ def terminal(text: str) -> str:
     Characters that are not printable (control characters, newlines, bidirectional overrides, unpaired surrogates)
     become escapes as in Python.
     """
-    return text if text.isprintable() else "".join(ch if ch.isprintable() else _escaped(ch) for ch in text)
+    return text if text.isprintable() else "".join(ch if ch.isprintable() else _python_escape(ch) for ch in text)
 
 
 def terminal_lines(text: str) -> str:
@@ -177,5 +177,5 @@ def terminal_message(text: str) -> str:
     return terminal_lines(re.sub("\n(?!  )", r"\\n", text))
 
 
-def _escaped(character: str) -> str:
+def _python_escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
