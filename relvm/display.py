@@ -123,15 +123,15 @@ def html_table(
     heads, *body = rows
     styles = [f"text-align: {'left' if k in left else 'right'}; white-space: pre" for k in range(len(heads))]
 
-    def row_of(cells: Sequence[str], tag: str) -> str:
+    def table_row(cells: Sequence[str], tag: str) -> str:
         pairs = zip(styles, cells, strict=True)
         return "".join(f'<{tag} style="{style}">{html_text(cell)}</{tag}>' for style, cell in pairs)
 
     shown = (
-        f"<tr{_MARKED if k in marked else ''}>{row_of(row, 'td')}</tr>" for k, row in enumerate(body[:_HTML_LINES])
+        f"<tr{_MARKED if k in marked else ''}>{table_row(row, 'td')}</tr>" for k, row in enumerate(body[:_HTML_LINES])
     )
     more = f"<p>... {len(body) - _HTML_LINES} rows more</p>" if len(body) > _HTML_LINES else ""
-    head = f'<thead style="border-bottom: {_EDGE}"><tr>{row_of(heads, "th")}</tr></thead>'
+    head = f'<thead style="border-bottom: {_EDGE}"><tr>{table_row(heads, "th")}</tr></thead>'
     table = f'<table style="margin: 0; font-family: monospace">{head}<tbody>{"".join(shown)}</tbody></table>'
     return html_box(f"{table}{more}", title)
 

@@ -186,7 +186,7 @@ def resources(what: str) -> Iterator[None]:
         ) from None
 
 
-_MOST_NAMES = 10  # maximum number of names in a message
+_MAX_NAMES = 10  # maximum number of names in a message
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
@@ -203,7 +203,7 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 def known_names(name: str, known: Iterable[str]) -> str:
     """Return the suggestion of `near_matches`, or `; expected one of a, b` if no name in `known` is similar."""
     names = list(known)
-    shown = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    shown = ", ".join([*names[:_MAX_NAMES], *(["..."] if len(names) > _MAX_NAMES else [])])
     return near_matches(name, names) or (f"; expected one of {shown}" if names else "")
 
 

@@ -116,10 +116,10 @@ class RelvmMagics(Magics):
             {**names, "__relvm_arguments": lambda *arguments, **named: (arguments, named)},
         )
         with _without_traceback():
-            return _profile_of(called, expression, arguments, named, kernels=option is not None)
+            return _profile_call(called, expression, arguments, named, kernels=option is not None)
 
 
-def _profile_of(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
+def _profile_call(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
     match called:
         case Function():
             return measure(called.prepared(arguments, named), kernels=kernels)
