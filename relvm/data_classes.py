@@ -20,14 +20,18 @@ def record(cls: type[_Object]) -> type[_Object]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def value_record(cls: type[_Object]) -> type[_Object]:
-    """A class decorator for immutable objects that are compared by their fields.  As with `record`, only type checkers
-    reject assignments."""
+    """A class decorator for immutable objects that are compared by their fields.
+
+    As with `record`, only type checkers reject assignments.
+    """
     return _with_repr(dataclass(unsafe_hash=True, repr=False)(cls))
 
 
 def _with_repr(cls: type[_Object]) -> type[_Object]:
-    """Add the `repr` of dataclasses to a class.  All classes share one function, so no code needs to be compiled for
-    each class."""
+    """Add the `repr` of dataclasses to a class.
+
+    All classes share one function, so no code needs to be compiled for each class.
+    """
     if "__repr__" not in vars(cls):
         setattr(cls, "__repr__", _repr)  # noqa: B010  mypy accepts no assignment to a method
     return cls

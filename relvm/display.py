@@ -88,15 +88,19 @@ def text_table(rows: Iterable[Sequence[str]], left: Collection[int] = (0,)) -> l
 
 
 def html_lines(text: str, title: str = "") -> str:
-    """Return a text as HTML, in a scrollable box with a title above it.  In a long text, lines in the middle are
-    omitted."""
+    """Return a text as HTML, in a scrollable box with a title above it.
+
+    In a long text, lines in the middle are omitted.
+    """
     shown = html_text(short_text(text, _HTML_LINES, _HTML_COLUMNS))
     return f'{_title(title)}<pre style="{_BOX}; line-height: 1.3; white-space: pre">{shown}</pre>'
 
 
 def html_box(content: str, title: str = "") -> str:
-    """Return HTML content in a scrollable box with a title above it.   content: HTML, in which texts must already be
-    escaped."""
+    """Return HTML content in a scrollable box with a title above it.
+
+    content: the HTML, in which texts must already be escaped.
+    """
     return f'{_title(title)}<div style="{_BOX}">{content}</div>'
 
 
@@ -119,15 +123,15 @@ def html_table(
     heads, *body = rows
     styles = [f"text-align: {'left' if k in left else 'right'}; white-space: pre" for k in range(len(heads))]
 
-    def row_of(cells: Sequence[str], tag: str) -> str:
+    def table_row(cells: Sequence[str], tag: str) -> str:
         pairs = zip(styles, cells, strict=True)
         return "".join(f'<{tag} style="{style}">{html_text(cell)}</{tag}>' for style, cell in pairs)
 
     shown = (
-        f"<tr{_MARKED if k in marked else ''}>{row_of(row, 'td')}</tr>" for k, row in enumerate(body[:_HTML_LINES])
+        f"<tr{_MARKED if k in marked else ''}>{table_row(row, 'td')}</tr>" for k, row in enumerate(body[:_HTML_LINES])
     )
     more = f"<p>... {len(body) - _HTML_LINES} rows more</p>" if len(body) > _HTML_LINES else ""
-    head = f'<thead style="border-bottom: {_EDGE}"><tr>{row_of(heads, "th")}</tr></thead>'
+    head = f'<thead style="border-bottom: {_EDGE}"><tr>{table_row(heads, "th")}</tr></thead>'
     table = f'<table style="margin: 0; font-family: monospace">{head}<tbody>{"".join(shown)}</tbody></table>'
     return html_box(f"{table}{more}", title)
 

@@ -77,8 +77,10 @@ class RelvmRecursionError(RelvmError, RecursionError):
 
 
 class RelvmNameError(RelvmError, LookupError):
-    """A function, operator, variable, input or similar of the given name does not exist.  The message lists similar
-    names."""
+    """A function, operator, variable, input or similar of the given name does not exist.
+
+    The message lists similar names.
+    """
 
 
 class RelvmFormatError(RelvmError, ValueError):
@@ -132,13 +134,17 @@ class RelvmBatchError(RelvmError):
 
 
 class RelvmToolchainError(RelvmError, RuntimeError):
-    """There is no C compiler, or the compiler failed.  In the latter case, the message contains the compiler's command
-    and output."""
+    """There is no C compiler, or the compiler failed.
+
+    In the latter case, the message contains the compiler's command and output.
+    """
 
 
 def located(error: RelvmError, origin: str) -> RelvmError:
-    """Return a copy of an error with the source location `origin` in front of the message.  Return the error itself if
-    `origin` is empty, or if the error already has a location."""
+    """Return a copy of an error with the source location `origin` in front of the message.
+
+    If `origin` is empty, or the error already has a location, return the error itself.
+    """
     if error.origin or not origin:
         return error
     found = type(error)(f"{origin}: {error}")
@@ -146,9 +152,9 @@ def located(error: RelvmError, origin: str) -> RelvmError:
     return found
 
 
-def shortened(text: str, most: int = 100) -> str:
-    """Return a text for use in a message.  If it has more than `most` characters, it is truncated."""
-    return text if len(text) <= most else f"{text[:most]}..."
+def shortened(text: str, max_length: int = 100) -> str:
+    """Return a text for use in a message.  If it has more than `max_length` characters, it is truncated."""
+    return text if len(text) <= max_length else f"{text[:max_length]}..."
 
 
 @contextlib.contextmanager
@@ -180,12 +186,14 @@ def resources(what: str) -> Iterator[None]:
         ) from None
 
 
-_MOST_NAMES = 10  # maximum number of names in a message
+_MAX_NAMES = 10  # maximum number of names in a message
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return the text `; did you mean a, b?`, which contains the known names that are similar to `name`.  Return an
-    empty string if there are none."""
+    """Return the suggestion `; did you mean a, b?` with the names in `known` that are similar to `name`.
+
+    If none is similar, return an empty string.
+    """
     import difflib
 
     near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
@@ -193,10 +201,9 @@ def near_matches(name: str, known: Iterable[str]) -> str:
 
 
 def known_names(name: str, known: Iterable[str]) -> str:
-    """Return the text of `near_matches`.  If no known name is similar, return the text `; expected one of a, b`
-    instead."""
+    """Return the suggestion of `near_matches`, or `; expected one of a, b` if no name in `known` is similar."""
     names = list(known)
-    shown = ", ".join([*names[:_MOST_NAMES], *(["..."] if len(names) > _MOST_NAMES else [])])
+    shown = ", ".join([*names[:_MAX_NAMES], *(["..."] if len(names) > _MAX_NAMES else [])])
     return near_matches(name, names) or (f"; expected one of {shown}" if names else "")
 
 
@@ -211,8 +218,10 @@ def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
 
 
 def expect_name(what: str, name: Any) -> None:
-    """Raise RelvmTypeError if `name` is not a str, or contains a NUL character or an unpaired surrogate, which C code
-    and files cannot represent.   what: a description of the name, for the message."""
+    """Raise RelvmTypeError if `name` is not a str, or contains a NUL character or an unpaired surrogate.
+
+    C code and files cannot represent these characters.   what: a description of the name, for the message.
+    """
     expect_type(what, name, str, "a string")
     if "\0" in name:
         raise RelvmTypeError(f"{what}: {name!r} contains a NUL character")
@@ -223,8 +232,10 @@ def expect_name(what: str, name: Any) -> None:
 
 
 def expect_path(what: str, path: Any) -> None:
-    """Raise RelvmTypeError if `path` is not a str or PathLike that is a valid file name.   what: a description of the
-    path, for the message."""
+    """Raise RelvmTypeError if `path` is not a str or PathLike that is a valid file name.
+
+    what: a description of the path, for the message.
+    """
     expect_type(what, path, (str, os.PathLike), "a str or PathLike")
     try:
         has_zero = b"\0" in os.fsencode(path)

@@ -84,7 +84,7 @@ class RelvmMagics(Magics):
         --name      the variable for the module, by default `module`
         --machine   the variable for a machine that runs the program, by default `machine`
         """
-        with _messages_only():
+        with _without_traceback():
             options = _make_parser().parse_args(_words(line))
             # The line of the magic is line 1 of the cell, as in the line numbers that an editor shows.
             module = parse_module("\n" + cell, f"In[{self.shell.execution_count}]")
@@ -106,7 +106,7 @@ class RelvmMagics(Magics):
         """
         option = re.match(r"\s*--kernels\b", line)
         expression = line[option.end() if option else 0 :].strip()
-        with _messages_only():
+        with _without_traceback():
             tree = _expect_call(expression)
         names = {**self.shell.user_ns, **(local_ns or {})}
         called = eval(compile(ast.Expression(tree.func), "<relvm_profile>", "eval"), names)
@@ -115,11 +115,11 @@ class RelvmMagics(Magics):
             compile(ast.Expression(tree), "<relvm_profile>", "eval"),
             {**names, "__relvm_arguments": lambda *arguments, **named: (arguments, named)},
         )
-        with _messages_only():
-            return _profile_of(called, expression, arguments, named, kernels=option is not None)
+        with _without_traceback():
+            return _profile_call(called, expression, arguments, named, kernels=option is not None)
 
 
-def _profile_of(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
+def _profile_call(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
     match called:
         case Function():
             return measure(called.prepared(arguments, named), kernels=kernels)
@@ -157,7 +157,7 @@ def _words(line: str) -> list[str]:
 
 
 @contextmanager
-def _messages_only() -> Iterator[None]:
+def _without_traceback() -> Iterator[None]:
     """A context manager that shows only the message of a relvm error, without a traceback."""
     try:
         yield

@@ -164,7 +164,7 @@ class Model(Displayed):
         """
         if inputs:
             inputs = self._by_parameter(inputs)
-        free = self._take()
+        free = self._take_machine()
         try:
             return free[1](*arguments, **inputs)
         finally:
@@ -226,9 +226,11 @@ class Model(Displayed):
 
     @contextmanager
     def borrowed_machine(self) -> Iterator[VirtualMachine]:
-        """A context manager that yields a machine for exclusive use.  Afterwards, the model reuses the machine for
-        later calls."""
-        free = self._take()
+        """A context manager that yields a machine for exclusive use.
+
+        Afterwards, the model reuses the machine for later calls.
+        """
+        free = self._take_machine()
         try:
             yield free[0]
         finally:
@@ -357,7 +359,7 @@ class Model(Displayed):
     def _by_parameter(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         return {self._parameters.get(name, name): value for name, value in inputs.items()}
 
-    def _take(self) -> tuple[VirtualMachine, Function]:
+    def _take_machine(self) -> tuple[VirtualMachine, Function]:
         """Return a machine that no other call uses at present, and its function."""
         try:
             return self._free.pop()

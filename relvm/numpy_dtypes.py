@@ -28,8 +28,10 @@ def numpy_dtype(number: int) -> np.dtype:
 
 
 def dtype_number(dtype: np.dtype) -> int:
-    """Return the row number of a dtype in csrc/tables/dtypes.def.  Raise RelvmTypeError if the dtype is not in the
-    table, or not in native byte order."""
+    """Return the row number of a dtype in csrc/tables/dtypes.def.
+
+    Raise RelvmTypeError if the dtype is not in the table, or not in native byte order.
+    """
     if dtype.kind in "UT":
         return _NUMBERS[STRINGS.name]
     number = _NUMBERS.get(dtype.name) if dtype.isnative else None
@@ -39,8 +41,9 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """Return an array that is C-contiguous, aligned and in native byte order.  This is `array` itself if possible,
-    otherwise a copy.  An array of strings is converted to dtype object.
+    """Return an array that is C-contiguous, aligned and in native byte order.
+
+    This is `array` itself if possible, otherwise a copy.  An array of strings is converted to dtype object.
 
     Raise RelvmTypeError if the dtype is not in csrc/tables/dtypes.def, an object is not a str, or elements are masked.
     """
@@ -66,8 +69,10 @@ def _plain_strings(array: np.ndarray) -> np.ndarray:
 
 
 def plain_bytes(array: np.ndarray) -> np.ndarray:
-    """Return the elements of an array from `plain_array` as bytes (a uint8 array), in the form that an executable
-    contains.  Strings are packed as by `pack_strings`."""
+    """Return the elements of an array as bytes (a uint8 array), in the form that an executable contains.
+
+    array: a result of `plain_array`.  Strings are packed as by `pack_strings`.
+    """
     return pack_strings(array) if array.dtype == STRINGS else array.reshape(-1).view(np.uint8)
 
 
@@ -86,8 +91,10 @@ def pack_strings(array: np.ndarray) -> np.ndarray:
 
 
 def unpack_strings(packed: bytes | bytearray | memoryview, shape: tuple[int, ...]) -> np.ndarray:
-    """Return the array of strings, of shape `shape`, that `pack_strings` has packed.  Raise ValueError if the packed
-    bytes are damaged."""
+    """Return the array of strings, of shape `shape`, that `pack_strings` has packed.
+
+    Raise ValueError if the packed bytes are damaged.
+    """
     array = np.empty(shape, STRINGS)
     size = array.size
     ends = np.frombuffer(packed, np.int64, size)

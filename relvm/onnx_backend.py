@@ -69,12 +69,12 @@ class RelvmRep(BackendRep):
         """
         if kwargs:
             raise RelvmArgumentError(f"run: unknown option {next(iter(kwargs))}")
-        result = self.machine["main"](*self._in_order(inputs))
+        result = self.machine["main"](*self._inputs_in_order(inputs))
         results = (result,) if len(self.outputs) == 1 else result
         pairs = zip(self.outputs, results, strict=True)
         return tuple(plain_output(value, name in self.maps) for name, value in pairs)
 
-    def _in_order(self, inputs: Any) -> list[Any]:
+    def _inputs_in_order(self, inputs: Any) -> list[Any]:
         if isinstance(inputs, np.ndarray):
             return [inputs]
         if not isinstance(inputs, Mapping):
@@ -89,8 +89,10 @@ class RelvmRep(BackendRep):
 
 
 class RelvmBackend(Backend):
-    """An ONNX backend that builds models with relvm.  A subclass can set another `exec_mode` or `target` (see
-    relvm.vm.build)."""
+    """An ONNX backend that builds models with relvm.
+
+    A subclass can set another `exec_mode` or `target` (see relvm.vm.build).
+    """
 
     exec_mode = "bytecode"
     target = "c"

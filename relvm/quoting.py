@@ -47,8 +47,10 @@ def c_identifier(name: str) -> str:
 
 
 def c_identifier_part(name: str) -> str:
-    """Escape a name for use as the end of a C identifier.  Characters that C does not allow are replaced by _xHH_.
-    Different names result in different identifiers."""
+    """Escape a name for use as the end of a C identifier.
+
+    Characters that C does not allow are replaced by _xHH_.  Different names result in different identifiers.
+    """
     # _x is also escaped, so that no unescaped name equals an escaped name.
     return re.sub(r"_x|[^A-Za-z0-9_]", lambda found: "".join(f"_x{ord(ch):X}_" for ch in found.group()), name)
 
@@ -69,8 +71,10 @@ def c_string(text: str) -> str:
 
 
 def makefile_word(text: str) -> str:
-    """Escape a word for a target, prerequisite or recipe of a Makefile.  Each character that has a special meaning in
-    Make or the shell is replaced by _, because Make and the shell have different quoting rules."""
+    """Escape a word for a target, prerequisite or recipe of a Makefile.
+
+    Each character that has a special meaning in Make or the shell is replaced by _, because their quoting rules differ.
+    """
     return re.sub("[^A-Za-z0-9_./+-]", "_", text)
 
 
@@ -120,8 +124,10 @@ def _printable(data: Any) -> Any:
 
 
 def svg_text(text: str) -> str:
-    """Escape text for a label of a picture that matplotlib draws.  Control characters are escaped because XML does not
-    allow them, and $ is escaped because it begins a formula."""
+    """Escape text for a label of a picture that matplotlib draws.
+
+    Control characters are escaped because XML does not allow them, and $ because it begins a formula.
+    """
     return terminal_lines(text).replace("$", "\\$")  # matplotlib renders the text between two $ as a formula
 
 
@@ -134,13 +140,12 @@ def svg_id(text: str) -> str:
 
 
 def text_string(text: str) -> str:
-    """Return a string literal of the text form.  It contains only printable characters, and is parsed as the same
-    text."""
+    """Return a string literal of the text form that is parsed as `text`.  All its characters are printable."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _units(ch) for ch in quoted)
+    return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _utf16_escapes(ch) for ch in quoted)
 
 
-def _units(character: str) -> str:
+def _utf16_escapes(character: str) -> str:
     """Return a character as JSON escapes, one for each UTF-16 code unit."""
     digits = character.encode("utf-16-be", errors="surrogatepass").hex()
     return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))
@@ -150,9 +155,12 @@ def _units(character: str) -> str:
 
 
 def terminal(text: str) -> str:
-    """Escape text for a terminal, on a single line.  Characters that are not printable (control characters, newlines,
-    bidirectional overrides, unpaired surrogates) become escapes as in Python."""
-    return text if text.isprintable() else "".join(ch if ch.isprintable() else _escaped(ch) for ch in text)
+    """Escape text for a terminal, on a single line.
+
+    Characters that are not printable (control characters, newlines, bidirectional overrides, unpaired surrogates)
+    become escapes as in Python.
+    """
+    return text if text.isprintable() else "".join(ch if ch.isprintable() else _python_escape(ch) for ch in text)
 
 
 def terminal_lines(text: str) -> str:
@@ -169,5 +177,5 @@ def terminal_message(text: str) -> str:
     return terminal_lines(re.sub("\n(?!  )", r"\\n", text))
 
 
-def _escaped(character: str) -> str:
+def _python_escape(character: str) -> str:
     return character.encode("unicode_escape").decode()

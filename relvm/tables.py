@@ -21,8 +21,7 @@ _INCLUDED = ("include", "tables", "codegen", *_RUNTIME)
 
 
 def csrc_directory() -> Path:
-    """Return the folder of the C sources.  It is inside the installed package, or next to the package in a source
-    checkout."""
+    """Return the folder of the C sources: in the installed package, or next to the package in a source checkout."""
     from pathlib import Path  # imported here to save memory in deployed programs
 
     return Path(_csrc())
@@ -67,9 +66,9 @@ _FIELD = re.compile(r'"([^"]*)"|(\w+)')
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
-    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.  Each row also has the field `index`,
-    which is its row number.
+    """Return the rows `macro(field, ...)` of a table, in order, as named tuples.
 
+    Each row also has the field `index`, which is its row number.
     file: the name of the table file.   fields: the names of the fields, separated by spaces.
     """
     named: Any = namedtuple  # type checkers accept constant names only
@@ -129,8 +128,10 @@ _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 
 @value_record
 class ElementFunction:
-    """A function in csrc/tables/kernel_functions.def for one dtype.   result, operand: the dtypes of the result and of
-    the operands."""
+    """A function in csrc/tables/kernel_functions.def for one dtype.
+
+    result: the dtype of the result.   operand: the dtype of the operands.
+    """
 
     name: str
     result: str

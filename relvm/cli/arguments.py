@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from relvm.cli.output import error_label, message_text, report
+from relvm.cli.output import error_label, escaped_message, report
 from relvm.errors import RelvmArgumentError, near_matches
 
 
@@ -18,12 +18,12 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
 
     def error(self, message: str) -> NoReturn:
-        near = _near_words(message, self)
-        report(f"{self.format_usage()}{self.prog}: {error_label()} {message_text(message)}{message_text(near)}\n")
+        near = _near_match_suggestion(message, self)
+        report(f"{self.format_usage()}{self.prog}: {error_label()} {escaped_message(message)}{escaped_message(near)}\n")
         sys.exit(2)
 
 
-def _near_words(message: str, parser: argparse.ArgumentParser) -> str:
+def _near_match_suggestion(message: str, parser: argparse.ArgumentParser) -> str:
     """Return a suggestion "; did you mean ...?" for an unknown command or option, or "" if none is similar.
 
     message: the error message of argparse that contains the unknown command or option.

@@ -15,7 +15,7 @@ import numpy as np
 from relvm.bytecode.program import input_names
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of
+from relvm.cli.models import load_or_build
 from relvm.cli.output import note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
@@ -55,7 +55,7 @@ def bench(options: argparse.Namespace) -> int:
     if against and options.weights:
         raise RelvmArgumentError(f"--against {options.against}: other runtimes do not take --weights")
     started = time.perf_counter()
-    executable = adapt(executable_of(options, exec_mode="auto"))
+    executable = adapt(load_or_build(options, exec_mode="auto"))
     machine = VirtualMachine(executable, num_threads=options.threads)
     function, signature = machine[options.function], signature_of(executable, options.function)
     built = time.perf_counter() - started
@@ -74,7 +74,7 @@ def bench(options: argparse.Namespace) -> int:
         runs[name]()
         first[name] = time.perf_counter() - started
     with Progress("measuring", ", ".join(runs)):
-        times = _measured(runs, options.seconds)
+        times = _measure_runs(runs, options.seconds)
     base = statistics.median(times["relvm"])
     medians = {name: statistics.median(each) for name, each in times.items()}
     rows = [_Row(name, first[name], median, base / median, len(times[name])) for name, median in medians.items()]
@@ -95,7 +95,7 @@ def bench(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measured(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
+def _measure_runs(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
     """Run each function repeatedly, for about `seconds` seconds, and return the time of each of its runs in seconds.
 
     The functions take turns several times, so that a slow phase of the machine affects all of them.

@@ -36,7 +36,7 @@ def compare_model(options: argparse.Namespace) -> int:
             dims=parse_dims(options.dim) if is_onnx else None,
         )
     if options.json:
-        put_json(_as_json(compared))
+        put_json(_comparison_as_json(compared))
     else:
         put(compared, styles=_styles(compared))
     return 0 if compared.agrees else 1
@@ -48,7 +48,7 @@ def _styles(compared: Comparison) -> dict[int, Style]:
     return rows | {len(compared.rows) + 1: "good" if compared.agrees else "bad"}
 
 
-def _as_json(compared: Comparison) -> dict[str, Any]:
+def _comparison_as_json(compared: Comparison) -> dict[str, Any]:
     """Return a comparison as a JSON value, without the values that were compared.
 
     An infinite difference becomes None.

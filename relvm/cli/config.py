@@ -14,15 +14,16 @@ KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
 
 
 def print_config(options: argparse.Namespace) -> int:
-    """Print the values that options such as --library choose, on one line.  Without such options, print all values
-    with their names.
+    """Print the values that options such as --library choose, on one line.
+
+    Without such options, print all values with their names.
 
     Raises
     ------
     RelvmToolchainError
         This installation does not have a chosen value.
     """
-    values = _values()
+    values = _config_values()
     chosen = [key for key in KEYS if getattr(options, key)]
     if missing := [key for key in chosen if values[key] is None]:
         raise RelvmToolchainError(
@@ -39,7 +40,7 @@ def print_config(options: argparse.Namespace) -> int:
     return 0
 
 
-def _values() -> dict[str, str | None]:
+def _config_values() -> dict[str, str | None]:
     """Return the values that `relvm config` prints, by name.  A value is None if this installation does not have it."""
     package = Path(_native.__file__).resolve().parent
     include, archive, cmake = csrc_directory() / "include", package / "lib" / "librelvm.a", package / "cmake"

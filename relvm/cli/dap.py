@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of
+from relvm.cli.models import load_or_build
 from relvm.compiler.adapt import adapt
 from relvm.editors.debug_adapter import DebugAdapter, Launch
 from relvm.errors import RelvmArgumentError
@@ -64,7 +64,7 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
         options = parse(words)
     except SystemExit:
         raise RelvmArgumentError(f"launch: wrong arguments: {' '.join(words)}") from None
-    executable = adapt(executable_of(options, debug=True))
+    executable = adapt(load_or_build(options, debug=True))
     debugger = Debugger(executable)
     debugger.machine[options.function]  # raises an error if there is no such function
     values = input_values(options, signature_of(executable, options.function))

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of
+from relvm.cli.models import load_or_build
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmNameError
 from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Stop
-from relvm.explore.draw.format_value import shown_value
+from relvm.explore.draw.format_value import describe_value
 from relvm.frontend.dim_settings import parse_decimal
 from relvm.quoting import terminal
 
@@ -26,7 +26,7 @@ _FRAMES = 20  # limit on the frames that `where` prints
 
 def debug(options: argparse.Namespace) -> int:
     """Run a function of a model step by step, controlled by commands from standard input."""
-    executable = adapt(executable_of(options, debug=True))
+    executable = adapt(load_or_build(options, debug=True))
     with Debugger(executable) as debugger:
         debugger.machine[options.function]  # raises an error if there is no such function
         arguments = input_values(options, signature_of(executable, options.function))
@@ -155,12 +155,12 @@ class Prompt(cmd.Cmd):
         value = self.debugger.value(text, self.frame)
         if isinstance(value, np.ndarray):
             put(
-                f"{shown_value(value)}\n{np.array2string(value, threshold=200)}"
+                f"{describe_value(value)}\n{np.array2string(value, threshold=200)}"
                 if value.size > 4
-                else shown_value(value)
+                else describe_value(value)
             )
         else:
-            put(value if isinstance(value, bool | int | float | str) else shown_value(value))
+            put(value if isinstance(value, bool | int | float | str) else describe_value(value))
 
     def do_help(self, text: str) -> None:
         """help [COMMAND]: list the commands, or describe a command."""

@@ -7,7 +7,7 @@ import shlex
 from importlib.resources import files
 from pathlib import Path
 
-from relvm.cli.models import chosen_target, expect_model, expect_writable
+from relvm.cli.models import chosen_target, expect_writable, model_path_and_dims
 from relvm.cli.output import flush, put
 from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError
@@ -23,7 +23,7 @@ def explore(options: argparse.Namespace) -> int:
         raise RelvmUnsupportedError(
             f"relvm explore needs starlette and uvicorn: pip install 'relvm[explore]' ({error})"
         ) from None
-    text, model = _program(options)
+    text, model = _program_or_model(options)
     if model and options.output:
         raise RelvmArgumentError("--output requires a program in the text form; the text of an ONNX model is read-only")
     expect_writable("--output", options.output)
@@ -47,13 +47,13 @@ def explore(options: argparse.Namespace) -> int:
     return 0
 
 
-def _program(options: argparse.Namespace) -> tuple[str, str]:
+def _program_or_model(options: argparse.Namespace) -> tuple[str, str]:
     """Return the text of the program and the path of the ONNX model.  One of them is ""."""
     if options.model is None:
         if options.dim:
             raise RelvmArgumentError("--dim requires an ONNX model")
         return (files("relvm") / "explore" / "live" / "example.relvm").read_text(encoding="utf-8"), ""
-    path, _ = expect_model(options)
+    path, _ = model_path_and_dims(options)
     match path.suffix:
         case ".relvm":
             return read_text(path), ""

@@ -21,9 +21,11 @@ from relvm.vm import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write a model as a folder of C sources or as a shared library.  If inputs are given, the folder contains a
-    self-test."""
-    config = _config(options)
+    """Write a model as a folder of C sources or as a shared library.
+
+    If inputs are given, the folder contains a self-test.
+    """
+    config = _aot_config(options)
     is_library = options.output.endswith(".so")
     if is_library and config.runtime != "hosted":
         raise RelvmArgumentError(f"-o {options.output}: a shared library requires --runtime hosted")
@@ -48,7 +50,9 @@ def export(options: argparse.Namespace) -> int:
                 with Progress("building", "C compilation"):
                     aot.compile_library(program).export_library(options.output)
             else:
-                program.write(options.output, _trial(module, options) if options.random or options.input else None)
+                program.write(
+                    options.output, _self_test_data(module, options) if options.random or options.input else None
+                )
             pools = zip(config.pools, program.sources.pool_bytes, strict=True)
             sizes = [f"{pool.name} {size:,} bytes" for pool, size in pools]
             sizes.append(f"constants {program.sources.constants_bytes:,} bytes")
@@ -56,9 +60,11 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _config(options: argparse.Namespace) -> aot.AotConfig:
-    """Return the AotConfig of the command-line options.  With interface "c" of the bare runtime, kernels are always
-    unpacked."""
+def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
+    """Return the AotConfig of the command-line options.
+
+    With interface "c" of the bare runtime, kernels are always unpacked.
+    """
     interface = options.interface or ("c" if options.runtime == "bare" else "packed")
     unpacked = options.unpacked or (options.runtime == "bare" and interface == "c")
     pools = tuple(map(_pool, options.pool)) or aot.AotConfig().pools
@@ -90,7 +96,7 @@ def _pool(setting: str) -> aot.Pool:
     return aot.Pool(name, size_bytes)
 
 
-def _trial(module: Module, options: argparse.Namespace) -> tuple[list, list]:
+def _self_test_data(module: Module, options: argparse.Namespace) -> tuple[list, list]:
     """Return inputs for the self-test, and the outputs that a virtual machine computes from them."""
     with Progress("building") as progress:
         executable = build(module, "compiled", progress=progress.step)

@@ -11,7 +11,7 @@ from typing import Any
 from relvm.bytecode.program import stated_signature
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import expect_model
+from relvm.cli.models import model_path_and_dims
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
@@ -24,11 +24,11 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 def show_info(options: argparse.Namespace) -> int:
     """Print the inputs, outputs, operators and parameters of a model, and what relvm does not support."""
-    path, dims = expect_model(options)
+    path, dims = model_path_and_dims(options)
     with Progress("reading", path.name):
         found = _contents_of(path, dims, options)
     if options.operations:
-        found["operations"] = _operations(options)
+        found["operations"] = _count_operations(options)
     if options.json:
         put_json(found)
     else:
@@ -39,11 +39,11 @@ def show_info(options: argparse.Namespace) -> int:
 
 def _contents_of(path: Path, dims: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:
     if path.suffix == ".onnx":
-        return _of_onnx(path, dims, options.weights)
+        return _onnx_contents(path, dims, options.weights)
     if path.suffix in EXECUTABLE_SUFFIXES:
         expect_to_build(options.model, {"--weights": options.weights})
-        return _of_executable(path)
-    return _of_text(path, options.weights, options.function)
+        return _executable_contents(path)
+    return _program_contents(path, options.weights, options.function)
 
 
 def _put(name: str, value: Any, style: Style | None = None) -> None:
@@ -69,50 +69,50 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else terminal(str(value))
 
 
-def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str, Any]:
+def _onnx_contents(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str, Any]:
     source = read_source(path)
-    stated = onnx_info(source.content, str(path))
+    declared = onnx_info(source.content, str(path))
     from relvm.frontend.onnx import from_onnx
     from relvm.frontend.onnx.model_file import read_model
 
     proto = read_model(source).proto
-    nodes, tensors = _contents(proto)
+    nodes, tensors = _nodes_and_tensors(proto)
     operators = Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes)
-    names = [size for value in stated.inputs for size in value.shape or () if isinstance(size, str)]
+    names = [size for value in declared.inputs for size in value.shape or () if isinstance(size, str)]
     return {
         "file": str(path),
         "format": f"ONNX, IR version {proto.ir_version}",
         "size_bytes": len(source.content),
-        "producer": f"{stated.producer_name} {stated.producer_version}".strip() or "unknown",
+        "producer": f"{declared.producer_name} {declared.producer_version}".strip() or "unknown",
         "opsets": {each.domain or "ai.onnx": each.version for each in proto.opset_import},
-        "inputs": _described(stated.inputs),
-        "outputs": _described(stated.outputs),
+        "inputs": _types_by_name(declared.inputs),
+        "outputs": _types_by_name(declared.outputs),
         "symbolic_sizes": list(dict.fromkeys(names)),
         "parameters": sum(math.prod(tensor.dims) for tensor in tensors),
         "nodes": operators.total(),
         "operators": dict(operators.most_common()),
-        "unsupported": _unsupported(lambda: from_onnx(source, dims=dims or None, weights=weights)),
+        "unsupported": _import_problems(lambda: from_onnx(source, dims=dims or None, weights=weights)),
     }
 
 
-def _contents(proto: Any) -> tuple[list[Any], list[Any]]:
+def _nodes_and_tensors(proto: Any) -> tuple[list[Any], list[Any]]:
     """Return the nodes and the constant tensors of the graph, and of its subgraphs and functions."""
-    from relvm.frontend.onnx.model_checker import graphs_of
+    from relvm.frontend.onnx.model_checker import node_graphs
 
     nodes = [node for function in proto.functions for node in function.node]
-    graphs = [proto.graph, *(graph for node in nodes for graph in graphs_of(node))]
+    graphs = [proto.graph, *(graph for node in nodes for graph in node_graphs(node))]
     tensors: list[Any] = []
     for graph in graphs:  # the loop body appends to the list
         nodes += graph.node
         tensors += graph.initializer
-        graphs += [inner for node in graph.node for inner in graphs_of(node)]
+        graphs += [inner for node in graph.node for inner in node_graphs(node)]
     tensors += [
         each.t for node in nodes if node.op_type == "Constant" for each in node.attribute if each.name == "value"
     ]
     return nodes, tensors
 
 
-def _described(values: tuple[OnnxValue, ...]) -> dict[str, str]:
+def _types_by_name(values: tuple[OnnxValue, ...]) -> dict[str, str]:
     return {
         value.name: value.type
         + ("" if value.shape is None else f"[{', '.join('?' if s is None else str(s) for s in value.shape)}]")
@@ -120,10 +120,10 @@ def _described(values: tuple[OnnxValue, ...]) -> dict[str, str]:
     }
 
 
-def _unsupported(build: Any) -> list[str]:
-    """Return the reasons why a model cannot be imported, if any.  build: a function that imports the model."""
+def _import_problems(import_model: Any) -> list[str]:
+    """Return the reasons why a model cannot be imported, if any.  import_model: a function that imports it."""
     try:
-        build()
+        import_model()
     except RelvmUnsupportedError as error:
         first, *rest = str(error).split("\n  ")
         return rest or [first]
@@ -132,7 +132,7 @@ def _unsupported(build: Any) -> list[str]:
     return []
 
 
-def _of_text(path: Path, weights: str | None, function: str) -> dict[str, Any]:
+def _program_contents(path: Path, weights: str | None, function: str) -> dict[str, Any]:
     from relvm.frontend.load_model import read_model
     from relvm.ir.expr import OpCall
     from relvm.ir.node import walk
@@ -149,17 +149,17 @@ def _of_text(path: Path, weights: str | None, function: str) -> dict[str, Any]:
     }
 
 
-def _of_executable(path: Path) -> dict[str, Any]:
+def _executable_contents(path: Path) -> dict[str, Any]:
     from relvm.vm import Executable
 
     executable = Executable.check(path, check_data=False)
     stats, functions = executable.stats(), {}
     for name in executable.signature:
-        stated = stated_signature(executable.signature, name)
-        if stated is None:
+        declared = stated_signature(executable.signature, name)
+        if declared is None:
             raise RelvmFormatError(f"{path}: the signature of function {name} is missing")
-        parameters = ", ".join(f"{each['name']}: {each['type']}" for each in stated["params"])
-        functions[name] = f"({parameters}) -> {stated['result']}"
+        parameters = ", ".join(f"{each['name']}: {each['type']}" for each in declared["params"])
+        functions[name] = f"({parameters}) -> {declared['result']}"
     native = executable.program.native
     return {
         "file": str(path),
@@ -174,13 +174,13 @@ def _of_executable(path: Path) -> dict[str, Any]:
     }
 
 
-def _operations(options: argparse.Namespace) -> int:
+def _count_operations(options: argparse.Namespace) -> int:
     """Return the number of arithmetic operations of a run on random inputs."""
-    from relvm.cli.models import executable_of
+    from relvm.cli.models import load_or_build
     from relvm.compiler.adapt import adapt
     from relvm.vm import VirtualMachine
 
-    executable = adapt(executable_of(options, exec_mode="auto"))
+    executable = adapt(load_or_build(options, exec_mode="auto"))
     machine = VirtualMachine(executable)
     function = machine[options.function]
     values = input_values(options, signature_of(executable, options.function), lambda values: function(*values))

@@ -48,10 +48,10 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     RelvmFormatError
         The signature is malformed.
     """
-    stated = stated_signature(executable.signature, function)
-    if stated is None:
+    declared = stated_signature(executable.signature, function)
+    if declared is None:
         raise RelvmUnsupportedError(f"{function}: the executable does not describe its inputs; call it from Python")
-    return stated
+    return declared
 
 
 def input_values(
@@ -82,24 +82,24 @@ def input_values(
     """
     params = signature["params"]
     names = input_names(signature)
-    given = _read_inputs(options.input, names, params)
-    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given]
+    given_values = _read_inputs(options.input, names, params)
+    missing = [f"{n} ({p['type']})" for n, p in zip(names, params, strict=True) if n not in given_values]
     if missing and not options.random:
         raise RelvmArgumentError(f"missing inputs: {', '.join(missing)}; give them with --input, or use --random")
     if not options.random:
-        return [given[name] for name in names]
-    return _Random(options, names, params, given).values(run)
+        return [given_values[name] for name in names]
+    return _RandomInputs(options, names, params, given_values).values(run)
 
 
-class _Random:
+class _RandomInputs:
     """Generator of random values for the inputs that are not given."""
 
     def __init__(
-        self, options: argparse.Namespace, names: list[str], params: list[dict], given: dict[str, Any]
+        self, options: argparse.Namespace, names: list[str], params: list[dict], given_values: dict[str, Any]
     ) -> None:
         from relvm.frontend.text.parser import parse_type
 
-        self.names, self.given, self.seed = names, given, options.seed
+        self.names, self.given_values, self.seed = names, given_values, options.seed
         self.types = [parse_type(param["type"]) for param in params]
         symbols = list(dict.fromkeys(var.name for type_ in self.types for var in type_vars(type_)))
         sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
@@ -109,18 +109,18 @@ class _Random:
             known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
             raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
         for name, type_ in zip(names, self.types, strict=True):
-            if name in given and isinstance(type_, TensorType):
-                for dim, size in zip(type_.shape or (), np.shape(given[name]), strict=False):
+            if name in given_values and isinstance(type_, TensorType):
+                for dim, size in zip(type_.shape or (), np.shape(given_values[name]), strict=False):
                     if (var := as_var(dim)) is not None:
                         self.sizes.setdefault(var.name, size)
         self.free = [symbol for symbol in symbols if symbol not in self.sizes]
 
     def values(self, run: Callable[[list[Any]], Any] | None) -> list[Any]:
         failed = None
-        for sizes in self.candidates() if run else [dict.fromkeys(self.free, 1)]:
-            if failed and self.elements(self.sizes | sizes) > _MAX_ELEMENTS:
+        for sizes in self.candidate_sizes() if run else [dict.fromkeys(self.free, 1)]:
+            if failed and self.element_count(self.sizes | sizes) > _MAX_ELEMENTS:
                 continue
-            values = self.drawn(self.sizes | sizes)
+            values = self.draw(self.sizes | sizes)
             try:
                 if run and self.free:
                     run(values)
@@ -135,7 +135,7 @@ class _Random:
             f"--random: {tried}; set them with --dim NAME=SIZE.  With size 1: {failed}"
         ) from failed
 
-    def candidates(self) -> Iterator[dict[str, int]]:
+    def candidate_sizes(self) -> Iterator[dict[str, int]]:
         """Yield candidates for the sizes that neither the inputs nor --dim determine.
 
         The first candidate is 1 for all sizes.  For each usual size, two candidates follow: 1 for the batch and the
@@ -147,25 +147,25 @@ class _Random:
             yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1)
             yield dict.fromkeys(self.free, size)
 
-    def elements(self, sizes: dict[str, int]) -> int:
+    def element_count(self, sizes: dict[str, int]) -> int:
         """Return the total number of elements of all inputs for the given sizes."""
         dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
         return sum(
             math.prod(known_size(evaluate_with(dim, lambda var: sizes[var.name])) for dim in shape) for shape in dims
         )
 
-    def drawn(self, sizes: dict[str, int]) -> list[Any]:
+    def draw(self, sizes: dict[str, int]) -> list[Any]:
         rng = np.random.default_rng(self.seed)
-        made = []
+        values = []
         for name, type_ in zip(self.names, self.types, strict=True):
-            if name in self.given:
-                made.append(self.given[name])
+            if name in self.given_values:
+                values.append(self.given_values[name])
                 continue
             try:
-                made.append(random_array(type_, sizes, rng))
+                values.append(random_array(type_, sizes, rng))
             except RelvmArgumentError as error:
                 raise RelvmArgumentError(f"--random: input {name}: {error}; use --input or --dim") from None
-        return made
+        return values
 
 
 _MAX_ELEMENTS = 1 << 23  # limit on the total elements of the inputs when sizes are chosen
@@ -177,24 +177,24 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
 
     settings: the values of --input.   names: the input names of the model.   params: the parameters in the signature.
     """
-    given: dict[str, Any] = {}
+    given_values: dict[str, Any] = {}
     for setting in settings:
         name, equals, file = setting.partition("=")
         if not equals:
             raise RelvmArgumentError(f"--input {setting}: expected NAME=FILE.npy, or NAME=NUMBER for a scalar")
         if name not in names:
             raise RelvmArgumentError(f"--input {name}: expected one of {', '.join(names)}{near_matches(name, names)}")
-        if name in given:
+        if name in given_values:
             raise RelvmArgumentError(f"--input {name} is given twice")
         type_text = params[names.index(name)]["type"]
         kind = scalar_kind(type_text)
         if kind:
-            given[name] = _scalar(setting, kind, file)
+            given_values[name] = _scalar(setting, kind, file)
         elif type_text.endswith("[]") and (number := _number(file)) is not None:
-            given[name] = from_file(_element(setting, number, type_text.removesuffix("[]")), type_text)
+            given_values[name] = from_file(_number_as_array(setting, number, type_text.removesuffix("[]")), type_text)
         else:
-            given[name] = from_file(_array(file), type_text)
-    return given
+            given_values[name] = from_file(_array(file), type_text)
+    return given_values
 
 
 def _number(text: str) -> bool | int | float | None:
@@ -205,7 +205,7 @@ def _number(text: str) -> bool | int | float | None:
     return None
 
 
-def _element(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
+def _number_as_array(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
     """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option in messages.
 
     Raises

@@ -88,7 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
         _add_json(command)
-        command.set_defaults(run=_later("list_tables.print_table"), table=name)
+        command.set_defaults(run=_imported_at_call("list_tables.print_table"), table=name)
     _add_cache(commands)
     _add_fmt(commands)
     _add_lsp(commands)
@@ -121,7 +121,7 @@ def _add_info(commands) -> None:
     _add_json(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled", "auto"), help="mode of --operations")
     _add_trust_native(command)
-    command.set_defaults(run=_later("info.show_info"))
+    command.set_defaults(run=_imported_at_call("info.show_info"))
 
 
 def _add_bench(commands) -> None:
@@ -148,14 +148,14 @@ def _add_bench(commands) -> None:
     )
     _add_json(command)
     _add_trust_native(command)
-    command.set_defaults(run=_later("bench.bench"))
+    command.set_defaults(run=_imported_at_call("bench.bench"))
 
 
 def _add_fmt(commands) -> None:
     command = commands.add_parser("fmt", help="format .relvm files in place: indentation, spaces and blank lines")
     command.add_argument("files", nargs="+", metavar="FILE", help=".relvm files, or - for standard input")
     command.add_argument("--check", action="store_true", help="change nothing; exit with 1 if a file would change")
-    command.set_defaults(run=_later("fmt.format_files"))
+    command.set_defaults(run=_imported_at_call("fmt.format_files"))
 
 
 def _add_lsp(commands) -> None:
@@ -165,7 +165,7 @@ def _add_lsp(commands) -> None:
         description="Speak the Language Server Protocol on the standard streams. Editors start this command themselves."
         " It needs the package pygls: pip install 'relvm[editor]'.",
     )
-    command.set_defaults(run=_later("lsp.serve_editor"))
+    command.set_defaults(run=_imported_at_call("lsp.serve_editor"))
 
 
 def _add_dap(commands) -> None:
@@ -175,7 +175,8 @@ def _add_dap(commands) -> None:
         description="Speak the Debug Adapter Protocol on the standard streams. Editors start this command themselves.",
     )
     command.set_defaults(
-        run=_later("dap.serve_debugger"), parse_debug_options=lambda words: make_parser().parse_args(["debug", *words])
+        run=_imported_at_call("dap.serve_debugger"),
+        parse_debug_options=lambda words: make_parser().parse_args(["debug", *words]),
     )
 
 
@@ -194,7 +195,7 @@ def _add_config(commands) -> None:
     command.add_argument("--libs", action="store_true", help="options for the linker")
     command.add_argument("--version", action="store_true", help="version of relvm")
     _add_json(command)
-    command.set_defaults(run=_later("config.print_config"))
+    command.set_defaults(run=_imported_at_call("config.print_config"))
 
 
 def _add_completion(commands) -> None:
@@ -204,7 +205,7 @@ def _add_completion(commands) -> None:
         description='Print code for a shell. For bash: eval "$(relvm completion bash)"',
     )
     command.add_argument("shell", choices=("bash", "zsh", "fish"))
-    command.set_defaults(run=_later("completion.print_completion"))
+    command.set_defaults(run=_imported_at_call("completion.print_completion"))
 
 
 def _add_run_python(commands) -> None:
@@ -217,14 +218,14 @@ def _add_run_python(commands) -> None:
     command.add_argument("-m", action="store_true", dest="is_module", help="PROGRAM is the name of a module")
     command.add_argument("program", metavar="PROGRAM", help="a Python file")
     command.add_argument("arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="arguments of the program")
-    command.set_defaults(run=_later("run_python.run_python"))
+    command.set_defaults(run=_imported_at_call("run_python.run_python"))
 
 
 def _add_cache(commands) -> None:
     command = commands.add_parser("cache", help="show the folder and size of the build cache, or clear it")
     command.add_argument("--clear", action="store_true", help="delete the cached files")
     _add_json(command)
-    command.set_defaults(run=_later("cache.show_cache"))
+    command.set_defaults(run=_imported_at_call("cache.show_cache"))
 
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
@@ -349,7 +350,7 @@ def _add_run(commands) -> None:
     _add_limits(command)
     _add_trust_native(command)
     _add_json(command)
-    command.set_defaults(run=_later("run.run"))
+    command.set_defaults(run=_imported_at_call("run.run"))
 
 
 def _add_map(commands) -> None:
@@ -407,7 +408,7 @@ def _add_map(commands) -> None:
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_limits(command)
     _add_trust_native(command)
-    command.set_defaults(run=_later("map.map_model"))
+    command.set_defaults(run=_imported_at_call("map.map_model"))
 
 
 def _add_compile(commands) -> None:
@@ -431,7 +432,7 @@ def _add_compile(commands) -> None:
         default=True,
         help="include the program without native code, for other processors and for users who do not trust the file",
     )
-    command.set_defaults(run=_later("compile.compile_model"))
+    command.set_defaults(run=_imported_at_call("compile.compile_model"))
 
 
 def _add_export(commands) -> None:
@@ -484,7 +485,7 @@ def _add_export(commands) -> None:
         "--draw", type=file_name, metavar="FILE.svg", help="also draw the memory placement (or .png, .pdf)"
     )
     _add_inputs(command)
-    command.set_defaults(run=_later("export.export"))
+    command.set_defaults(run=_imported_at_call("export.export"))
 
 
 def _add_show(commands) -> None:
@@ -519,7 +520,7 @@ def _add_show(commands) -> None:
         "--exec-mode", choices=("bytecode", "compiled"), default="bytecode", help="mode that --html shows"
     )
     command.add_argument("--full-constants", action="store_true", help="print large constants in full")
-    command.set_defaults(run=_later("show.show"))
+    command.set_defaults(run=_imported_at_call("show.show"))
 
 
 def _add_explore(commands) -> None:
@@ -541,7 +542,7 @@ def _add_explore(commands) -> None:
         "--port", action=Number, type=int, least=0, most=65535, default=0, metavar="N", help="default: a free port"
     )
     command.add_argument("--no-browser", action="store_true", help="print the address of the page, and open no browser")
-    command.set_defaults(run=_later("explore.explore"))
+    command.set_defaults(run=_imported_at_call("explore.explore"))
 
 
 def _add_compare(commands) -> None:
@@ -564,7 +565,7 @@ def _add_compare(commands) -> None:
         help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
     )
     _add_json(command)
-    command.set_defaults(run=_later("compare.compare_model"))
+    command.set_defaults(run=_imported_at_call("compare.compare_model"))
 
 
 def _add_debug(commands) -> None:
@@ -574,19 +575,21 @@ def _add_debug(commands) -> None:
     _add_inputs(command)
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_trust_native(command)
-    command.set_defaults(run=_later("debug.debug"))
+    command.set_defaults(run=_imported_at_call("debug.debug"))
 
 
 def _add_verify(commands) -> None:
     command = commands.add_parser("verify", help="verify an executable without running any of it")
     command.add_argument("model", type=file_name, metavar="EXECUTABLE", help=".rvm, or a .so that relvm compile made")
     _add_json(command)
-    command.set_defaults(run=_later("verify.verify_file"))
+    command.set_defaults(run=_imported_at_call("verify.verify_file"))
 
 
-def _later(function: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports and runs "FILE.FUNCTION" of this package.  Only the modules that the chosen
-    command needs are imported."""
+def _imported_at_call(function: str) -> Callable[[argparse.Namespace], int]:
+    """Return a function that imports and runs "FILE.FUNCTION" of this package.
+
+    Only the modules that the chosen command needs are imported.
+    """
 
     def run(options: argparse.Namespace) -> int:
         file, _, name = function.partition(".")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
-from relvm.cli.models import executable_of, limits_of
+from relvm.cli.models import load_or_build, run_limits
 from relvm.cli.output import complain, has_progress, note
 from relvm.cli.shell_terms import in_shell_terms
 from relvm.distributed import map_files
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def map_model(options: argparse.Namespace) -> int:
     """Run a function of a model on files, in processes of this machine or on a cluster.  Return 1 if a file failed."""
     processes = _processors() if options.workers is None else options.workers
-    executable = executable_of(options)
+    executable = load_or_build(options)
     written = skipped = failed = 0
     with _client(options.scheduler, processes, options.retries) as client:
         mapped = map_files(
@@ -38,7 +38,7 @@ def map_model(options: argparse.Namespace) -> int:
             progress=has_progress(),
             trust_native=options.trust_native,
             num_threads=options.threads,
-            **limits_of(options),
+            **run_limits(options),
         )
         for each in mapped:
             written += each.error is None and not each.skipped

@@ -35,12 +35,12 @@ def read_module(options: argparse.Namespace) -> Module:
     """
     from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 
-    path, dims = expect_model(options)
+    path, dims = model_path_and_dims(options)
     with Progress("reading", path.name):
         return read_model(path, dims, options.weights, getattr(options, "function", None) or "main")
 
 
-def expect_model(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
+def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
     """Check that the model file exists.  Return its path, and the sizes of its dimensions from --dim.
 
     Raise FileNotFoundError, or the RelvmArgumentError of `read_module`."""
@@ -70,7 +70,7 @@ def chosen_target(options: argparse.Namespace) -> str:
     return "bytecode"
 
 
-def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
+def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
     """Load the executable of the option `model`, or build it if the file is a model.
 
     If a loaded executable cannot run on this machine, pass it to `relvm.vm.adapt`.
@@ -98,7 +98,7 @@ def executable_of(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
 def _build_auto(options: argparse.Namespace) -> Executable:
     """Return the executable of a model for --exec-mode auto, from the cache if possible."""
-    path, dims = expect_model(options)
+    path, dims = model_path_and_dims(options)
     target = "c" if options.target == "auto" else options.target
     with Progress("building", "reading") as progress:
         executable = build_file(
@@ -116,7 +116,7 @@ def _build_auto(options: argparse.Namespace) -> Executable:
     return executable
 
 
-def limits_of(options: argparse.Namespace) -> dict[str, Any]:
+def run_limits(options: argparse.Namespace) -> dict[str, Any]:
     """Return the limits of a run that are given on the command line, as keyword arguments of `VirtualMachine`."""
     limits = {name: getattr(options, name) for name in ("max_seconds", "max_bytes", "max_steps")}
     return {name: limit for name, limit in limits.items() if limit is not None}

@@ -54,7 +54,7 @@ def put(*values: object, end: str = "\n", styles: Mapping[int, Style] = MappingP
     NoReaderError, OSError
         Standard output cannot be written.
     """
-    with _writing(sys.stdout):
+    with _writing_to(sys.stdout):
         lines = terminal_lines(" ".join(map(str, values))).split("\n")
         print("\n".join(colored(line, styles.get(k), sys.stdout) for k, line in enumerate(lines)), end=end)
 
@@ -68,7 +68,7 @@ def flush() -> None:
     """Write the buffered text of standard output.  The errors are the same as those of `put`."""
     if sys.stdout.closed:  # the language server closes it at its end
         return
-    with _writing(sys.stdout):
+    with _writing_to(sys.stdout):
         sys.stdout.flush()
 
 
@@ -99,7 +99,7 @@ def note(text: str) -> None:
 
 def complain(text: object) -> None:
     """Print an error on standard error."""
-    report(f"relvm: {error_label()} {message_text(str(text))}\n")
+    report(f"relvm: {error_label()} {escaped_message(str(text))}\n")
 
 
 def error_label() -> str:
@@ -107,7 +107,7 @@ def error_label() -> str:
     return colored("error:", "bad", sys.stderr)
 
 
-def message_text(text: str) -> str:
+def escaped_message(text: str) -> str:
     """Return the message of an error, escaped for a terminal.  The middle of a very long message is left out."""
     shown = terminal_message(text)
     half = _MAX_MESSAGE // 2
@@ -115,19 +115,21 @@ def message_text(text: str) -> str:
 
 
 def show_progress(text: str | None) -> None:
-    """Replace the last line of standard error, which must be a terminal, by a line of progress.  None removes the
-    line."""
+    """Replace the last line of standard error, which must be a terminal, by a line of progress.
+
+    text: the new line, or None to remove the line.
+    """
     report("\r\x1b[K" if text is None else f"\r\x1b[Krelvm: {terminal(text)}")
 
 
 def report(text: str) -> None:
     """Write to standard error.  Errors are ignored, because they could not be reported."""
-    with suppress(NoReaderError, OSError), _writing(sys.stderr):
+    with suppress(NoReaderError, OSError), _writing_to(sys.stderr):
         print(text, end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _writing(stream: TextIO) -> Iterator[None]:
+def _writing_to(stream: TextIO) -> Iterator[None]:
     """Context manager for a block that writes to a standard stream: handle an OSError.
 
     A closed pipe raises NoReaderError, and any other error an OSError that names standard output.  The stream is

@@ -17,7 +17,7 @@ import numpy as np
 
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import executable_of, expect_writable, limits_of, read_module
+from relvm.cli.models import expect_writable, load_or_build, read_module, run_limits
 from relvm.cli.output import note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> int:
         raise RelvmArgumentError(f"--graph requires a model, but {options.model} is an executable, already built")
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
         options.target = "bytecode"
-    executable = adapt(executable_of(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
-    machine = VirtualMachine(executable, **limits_of(options))
+    executable = adapt(load_or_build(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
+    machine = VirtualMachine(executable, **run_limits(options))
     function = machine[options.function]
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         or options.graph
         or options.roofline is not None
     ):
-        _compile_first(machine)
+        _wait_for_native_code(machine)
     seconds = []
     for _ in range(options.repeat):
         started = time.perf_counter()
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         if options.profile_kernels and not profile.kernels:
             note("no kernel ran as bytecode, so no instructions were measured; build the model with --target bytecode")
     if options.json:
-        put_json(_as_json(outputs, seconds, profile))
+        put_json(_run_as_json(outputs, seconds, profile))
     else:
         if not options.output:
             for name, value in outputs.items():
@@ -91,11 +91,11 @@ def run(options: argparse.Namespace) -> int:
         _write_graph(machine.profile(options.function, *values), options)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
-    _finish_compiling(executable)
+    _wait_for_cache(executable)
     return 0
 
 
-def _as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: Profile | None) -> dict[str, Any]:
+def _run_as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: Profile | None) -> dict[str, Any]:
     """Return the outputs without their elements, the times of the runs, and the profile as a JSON value."""
     found: dict[str, Any] = {
         "outputs": [{"name": name, "dtype": str(value.dtype), "shape": value.shape} for name, value in outputs.items()],
@@ -108,15 +108,17 @@ def _as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: P
     return found
 
 
-def _compile_first(machine: VirtualMachine) -> None:
+def _wait_for_native_code(machine: VirtualMachine) -> None:
     """Wait for the native code, if it is being compiled, so that the time of native code is measured."""
     with contextlib.suppress(RelvmError), Progress("building", "C compilation"):
         machine.wait_compiled()
 
 
-def _finish_compiling(executable: Executable) -> None:
-    """Wait until the native code is in the cache.  After a second, print a note.  Ctrl-C ends the program without
-    waiting."""
+def _wait_for_cache(executable: Executable) -> None:
+    """Wait until the native code is in the cache.
+
+    After a second, print a note.  Ctrl-C ends the program without waiting.
+    """
     upgrade = executable.upgrade
     if upgrade is None or upgrade.has_ended:
         return

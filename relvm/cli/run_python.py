@@ -13,8 +13,10 @@ from relvm import onnxruntime
 
 
 def run_python(options: argparse.Namespace) -> int:
-    """Run the program like the command `python`, except that `import onnxruntime` imports relvm's replacement.  Return
-    the exit status."""
+    """Run the program like the command `python`, except that `import onnxruntime` imports relvm's replacement.
+
+    Return the exit status.
+    """
     if not options.is_module:
         os.stat(options.program)  # raises an OSError that names the file
     onnxruntime.install()

@@ -47,7 +47,7 @@ def in_shell_terms(message: str, options: Collection[str]) -> str:
                 return _option(name)
             case "False":
                 return f"no {_option(name)}"
-        return f"{_option(name)} {_quoted(value.strip(value[0]) if value[0] in _QUOTES else value)}"
+        return f"{_option(name)} {_shell_quoted(value.strip(value[0]) if value[0] in _QUOTES else value)}"
 
     message = _EITHER.sub("", message)
     message = _AFTER_OPTION.sub(r"\1", message)
@@ -65,6 +65,6 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _quoted(value: str) -> str:
+def _shell_quoted(value: str) -> str:
     """Return a value as one writes it in a shell.  `value` may contain spaces, as in `c -march=native`."""
     return f"'{value}'" if " " in value or not value else value

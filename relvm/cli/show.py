@@ -30,7 +30,7 @@ from relvm.vm import Executable
 def show(options: argparse.Namespace) -> int:
     """Print a model at a compilation stage, or write a picture or an HTML page of it."""
     if Path(options.model).suffix in EXECUTABLE_SUFFIXES:
-        put(_of_executable(options))
+        put(_executable_text(options))
         return 0
     if options.output and not options.picture:
         raise RelvmArgumentError("--output requires --picture")
@@ -54,19 +54,19 @@ def show(options: argparse.Namespace) -> int:
         return 0
     match options.stage:
         case "routine":
-            put(format_module(lower(_after(module, None, options))), end="")
+            put(format_module(lower(_run_passes_to(module, None, options))), end="")
         case "c":
-            lir = lower(_after(module, None, options))
+            lir = lower(_run_passes_to(module, None, options))
             put(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
         case "kernels":
-            lir = lower(_after(module, None, options))
+            lir = lower(_run_passes_to(module, None, options))
             kernels = {kernel.name: kernel for kernel in lir.kernels if isinstance(kernel, Kernel)}
-            put(_kernels({name: print_kernel_bytecode(kernel) for name, kernel in kernels.items()}), end="")
+            put(_kernel_listings({name: print_kernel_bytecode(kernel) for name, kernel in kernels.items()}), end="")
         case name:
-            staged = module if name == "given" else _after(module, name, options)
+            staged = module if name == "given" else _run_passes_to(module, name, options)
             put(print_module(staged, elide_constants=not options.full_constants), end="")
     return 0
 
@@ -83,7 +83,7 @@ def _write_page(options: argparse.Namespace) -> None:
     note(f"wrote {options.html}: {len(explored.views)} stages")
 
 
-def _after(module: Module, last: str | None, options: argparse.Namespace) -> Module:
+def _run_passes_to(module: Module, last: str | None, options: argparse.Namespace) -> Module:
     """Run the passes up to the pass `last`, or all passes if it is None, and return the module."""
     steps = build_pipeline(parse_target(chosen_target(options)).kind, fused=not options.unfused)
     names = [step.name for step in steps]
@@ -96,13 +96,13 @@ def _after(module: Module, last: str | None, options: argparse.Namespace) -> Mod
         return run_passes(module, steps if last is None else steps[: names.index(last) + 1])
 
 
-def _kernels(programs: Mapping[str, KernelProgram]) -> str:
+def _kernel_listings(programs: Mapping[str, KernelProgram]) -> str:
     """Return the listings of bytecode kernels as text."""
     listings = (kernel_listing(program, name) for name, program in programs.items())
     return "\n".join(listings) or "no kernels in bytecode\n"
 
 
-def _of_executable(options: argparse.Namespace) -> str:
+def _executable_text(options: argparse.Namespace) -> str:
     given = {name: getattr(options, name) for name in ("html", "graph", "memory", "picture")}
     option = next((f"--{name}" for name, value in given.items() if value), None)
     if option:
@@ -113,5 +113,5 @@ def _of_executable(options: argparse.Namespace) -> str:
     if options.stage == "c":
         return program.source
     if options.stage == "kernels":
-        return _kernels(program.kernels)
+        return _kernel_listings(program.kernels)
     return as_text(program) if options.full_constants else listing(program)

@@ -11,8 +11,10 @@ from relvm.vm import Executable
 
 
 def verify_file(options: argparse.Namespace) -> int:
-    """Check an executable as loading does, including the elements of its tensors.  Print what the executable contains,
-    and which functions of the host it calls."""
+    """Check an executable as loading does, including the elements of its tensors.
+
+    Print what the executable contains, and which functions of the host it calls.
+    """
     with Progress("verifying", options.model):
         executable = Executable.check(options.model)
     stats, native = executable.stats(), executable.program.native

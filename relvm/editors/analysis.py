@@ -12,7 +12,7 @@ import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.errors import RelvmError
 from relvm.frontend.text import parse_module
 from relvm.frontend.text.lexer import Source, Token, tokenize
-from relvm.frontend.text.problem import Problem, problem_of
+from relvm.frontend.text.problem import Problem, locate_problem
 from relvm.ir.expr import Binding, Function, MatchCast, Module, Var
 from relvm.ir.node import walk
 from relvm.ir.operator import operators
@@ -62,7 +62,7 @@ class Analysis:
             self.tokens = tokenize(self.source)
             self.definitions = tuple(self._definitions(infer_types(parse_module(text, _NAME))))
         except RelvmError as error:
-            self.problem = problem_of(error, self.source)
+            self.problem = locate_problem(error, self.source)
 
     def hover(self, offset: int) -> str | None:
         """Return the type or documentation of the name at an offset as Markdown, or None if the name is unknown."""
@@ -156,9 +156,13 @@ class Analysis:
         for token in self.tokens:
             if token.offset > body and token.text == "{":
                 return self._find_closing("{", "}", token.offset + 1)
-            if token.offset > body and (token.text == "=" or (token.first and token.text in ("def", "kernel"))):
+            if token.offset > body and (
+                token.text == "=" or (token.is_first_in_line and token.text in ("def", "kernel"))
+            ):
                 break
-        return next((token.offset for token in self.tokens if token.offset > body and token.first), len(self.text))
+        return next(
+            (token.offset for token in self.tokens if token.offset > body and token.is_first_in_line), len(self.text)
+        )
 
     def _find_closing(self, opening: str, closing: str, start: int) -> int:
         """Return the offset of the `closing` bracket of the innermost pair of brackets around the offset `start`.

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
 from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Frame, Stop
-from relvm.explore.draw.format_value import shown_value
+from relvm.explore.draw.format_value import describe_value
 
 _THREAD = 1  # the ID of the only thread
 _MAX_BYTES = 1 << 24  # limit on the size of a message
@@ -147,7 +147,7 @@ class DebugAdapter:
                 self._end(1)
                 return
             if stop.frame is None:
-                self._event("output", category="stdout", output=f"{shown_value(stop.result)}\n")
+                self._event("output", category="stdout", output=f"{describe_value(stop.result)}\n")
                 self._end(0)
                 return
             self._stop = stop
@@ -288,7 +288,7 @@ class DebugAdapter:
 
     def _evaluate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         value = self._paused().value(str(arguments.get("expression", "")), int(arguments.get("frameId") or 0))
-        text = shown_value(value) if arguments.get("context") == "hover" else str(value)
+        text = describe_value(value) if arguments.get("context") == "hover" else str(value)
         return {"result": text, "variablesReference": 0}
 
     def _move(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _split_lines(source: Source) -> Iterator[tuple[list[Token], _Comment | None]
                 yield line, comment
                 line, comment = [], None
             else:
-                comment = _Comment(piece[0].rstrip(), source.place(start + piece.start())[1])
+                comment = _Comment(piece[0].rstrip(), source.line_and_column(start + piece.start())[1])
         line.append(token)
     yield line[:-1], comment  # without the token `end`
 

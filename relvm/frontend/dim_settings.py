@@ -8,9 +8,9 @@ from relvm.errors import RelvmArgumentError
 
 
 def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | None]:
-    """Parse values of the option --dim: `NAME=SIZE`, `NAME=LOW..HIGH` or `NAME=?`.
+    """Parse the values of options --dim: `NAME=SIZE`, `NAME=LOW..HIGH` or `NAME=?`.
 
-    Return a dict in the form that `from_onnx` accepts as `dims`.
+    Return a dict that `from_onnx` accepts as its argument `dims`.
     """
     sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:
@@ -30,7 +30,9 @@ def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | Non
 
 
 def parse_decimal(text: str) -> int | None:
-    """Parse a string of decimal digits.  Return None for any other string, and for a number that does not fit a signed
-    64-bit integer."""
+    """Parse a string of decimal digits.
+
+    Return None if the string contains anything else, or if the number does not fit a signed 64-bit integer.
+    """
     number = int(text) if text.isdecimal() and len(text) < 20 else -1
     return number if 0 <= number < 1 << 63 else None

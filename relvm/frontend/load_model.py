@@ -22,6 +22,8 @@ def read_model(
 
     Parameters
     ----------
+    path
+        The file.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     weights

@@ -15,7 +15,7 @@ from pathlib import Path
 def onnx_origin(
     digest: str, dims: Mapping[str, object], inputs: Collection[str] = (), outputs: Sequence[str] | None = None
 ) -> str:
-    """Return the origin of a module imported from an ONNX file.
+    """Return the origin of a module that `from_onnx` imports without weights: a string for use as a cache key.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def onnx_origin(
 
 @functools.cache
 def _onnx_version() -> str:
-    """Return a string with the version of the installed onnx package."""
+    """Return a string that changes with the version of the installed onnx package."""
     spec = find_spec("onnx")
     if spec is None or spec.origin is None:
         return "onnx"

@@ -108,7 +108,7 @@ def content_digest(content: bytes | memoryview) -> str:
 
 
 def external_files(skeleton: bytes) -> list[str]:
-    """Return the names of the files with external data, in alphabetical order.
+    """Return the names of the files with external data of a model, in alphabetical order.
 
     skeleton: the serialized model without weights, as `without_weights` returns it.  In a model with weights, the
     search for names could match bytes of a weight.
@@ -116,7 +116,7 @@ def external_files(skeleton: bytes) -> list[str]:
     Raises
     ------
     ValueError
-        The name of a file is stored in another form than protobuf writes.
+        The entry with the name of a file is not encoded as protobuf normally does it, so the search cannot find it.
     """
     whole, names = memoryview(skeleton), set()
     if skeleton.count(_LOCATION) != skeleton.count(_LOCATION_ENTRY):
@@ -130,7 +130,10 @@ def external_files(skeleton: bytes) -> list[str]:
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """Return the path of a file with external data.  Raise ValueError if the file is outside the model's folder."""
+    """Return the path of the file with external data `name`, which must be inside `folder`, the folder of the model.
+
+    Raise ValueError if it is not, so that a model cannot read other files.
+    """
     outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
     is_name = bool(name) and "\0" not in name
     path = Path(os.path.realpath(os.path.join(outer, name if is_name else "..")))
@@ -148,16 +151,20 @@ def without_weights(content: bytes | memoryview) -> bytes:
     whole = memoryview(content)
 
     def graph(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-        return _changed(data, start, end, _INITIALIZER, _tensor)
+        return _replace_large_values(data, start, end, _INITIALIZER, _remove_raw_data)
 
-    return b"".join(_changed(whole, 0, len(whole), _GRAPH, graph))
+    return b"".join(_replace_large_values(whole, 0, len(whole), _GRAPH, graph))
 
 
-def _changed(data: memoryview, start: int, end: int, number: int, change: Callable) -> list[bytes | memoryview]:
-    """Replace each large value of a field in a serialized message, and return the parts of the new message.
+def _replace_large_values(
+    data: memoryview, start: int, end: int, number: int, change: Callable
+) -> list[bytes | memoryview]:
+    """Replace the large values of a field in the serialized message data[start:end].
 
-    data, start, end: the message is data[start:end].   number: the number of the field.   change: a function that is
-    called as change(data, start, end) with the range of a value, and returns the parts of the new value.
+    Return the new message as a list of pieces, to avoid copying the bytes that do not change.
+
+    number: the number of the field.   change: a function that is called as change(data, start, end) with the range of a
+    value, and returns the new value as a list of pieces.
     """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in fields(data, start, end):
@@ -169,10 +176,11 @@ def _changed(data: memoryview, start: int, end: int, number: int, change: Callab
     return [*parts, data[kept:end]]
 
 
-def _tensor(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
-    """Return the parts of the serialized TensorProto data[start:end] without its raw_data if that is large.
+def _remove_raw_data(data: memoryview, start: int, end: int) -> list[bytes | memoryview]:
+    """Remove a large raw_data from the serialized TensorProto data[start:end].
 
-    The raw_data is replaced by its position in `data`, in the form of external data.
+    Return the new TensorProto as a list of pieces.  Instead of the raw_data, it contains external data without a
+    location: the position of the raw_data in `data`.
     """
     parts = list(fields(data, start, end))
     raw = [part for part in parts if part[0] == _RAW_DATA]

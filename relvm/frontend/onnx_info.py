@@ -28,7 +28,7 @@ class OnnxValue:
     Attributes
     ----------
     name
-        The name.
+        The name in the graph.
     type
         The type as ONNX Runtime spells it: "tensor(float)", "seq(tensor(int64))", "map(string,tensor(float))", ...
     shape
@@ -101,7 +101,7 @@ class _Message:
     end: int
 
     def __iter__(self) -> Iterator[tuple[int, _Message | int]]:
-        """Yield the number and the value of each field.
+        """Yield the field number and the value of each field of the message.
 
         The value of a length-delimited field is a _Message, and the value of a varint is an int.  Other fields are
         skipped.
@@ -115,23 +115,22 @@ class _Message:
     def text(self) -> str:
         return str(self.data[self.start : self.end], "utf-8")
 
-    def texts(self, *numbers: int) -> list[str]:
-        """Return the string in each of the fields `numbers`, in this order, or "" if the field is missing."""
-        return [parts[-1].text() if parts else "" for parts in self.grouped(*numbers)]
+    def strings(self, *numbers: int) -> list[str]:
+        """Return the strings in the fields with the given field numbers, in this order.  A missing string is ""."""
+        return [parts[-1].text() if parts else "" for parts in self.fields_by_number(*numbers)]
 
-    def parts(self, number: int) -> list[_Message]:
-        return self.grouped(number)[0]
+    def messages(self, number: int) -> list[_Message]:
+        return self.fields_by_number(number)[0]
 
-    def grouped(self, *numbers: int) -> list[list[_Message]]:
-        """Return, for each field number in `numbers`, a list of the values of all length-delimited fields with this
-        number."""
+    def fields_by_number(self, *numbers: int) -> list[list[_Message]]:
+        """Return a list for each number in `numbers`: the values of the length-delimited fields of this number."""
         found: dict[int, list[_Message]] = {number: [] for number in numbers}
         for number, wire, _, begin, stop in fields(self.data, self.start, self.end):
             if wire == LENGTH and number in found:
                 found[number].append(_Message(self.data, begin, stop))
         return list(found.values())
 
-    def number(self, number: int) -> int | None:
+    def integer(self, number: int) -> int | None:
         """Return the last value of an integer field, or None if it is missing."""
         found = [part for each, part in self if each == number and isinstance(part, int)]
         return _signed(found[-1]) if found else None
@@ -142,19 +141,19 @@ def _signed(value: int) -> int:
 
 
 def _model(model: _Message) -> OnnxInfo:
-    graphs = model.parts(7)
+    graphs = model.messages(7)
     if not graphs:
         raise NotAMessage("it has no graph")
     graph = graphs[-1]
-    tensors, inputs, outputs, sparse = graph.grouped(5, 11, 12, 15)
+    tensors, inputs, outputs, sparse = graph.fields_by_number(5, 11, 12, 15)
     values = tuple(map(_value, inputs))
-    given = {part.texts(8)[0] for part in (*tensors, *(values for part in sparse for values in part.parts(1)))}
-    is_overridable = (model.number(1) or 0) >= 4
-    producer_name, producer_version, domain, description = model.texts(2, 3, 4, 6)
-    graph_name, graph_description = graph.texts(2, 10)
+    given = {part.strings(8)[0] for part in (*tensors, *(values for part in sparse for values in part.messages(1)))}
+    is_overridable = (model.integer(1) or 0) >= 4
+    producer_name, producer_version, domain, description = model.strings(2, 3, 4, 6)
+    graph_name, graph_description = graph.strings(2, 10)
     metadata: dict[str, str] = {}
-    for part in model.parts(14):
-        name, value = part.texts(1, 2)
+    for part in model.messages(14):
+        name, value = part.strings(1, 2)
         metadata[name] = value
     return OnnxInfo(
         tuple(value for value in values if value.name not in given),
@@ -166,34 +165,39 @@ def _model(model: _Message) -> OnnxInfo:
         description,
         graph_name,
         graph_description,
-        model.number(5),
+        model.integer(5),
         metadata,
     )
 
 
 def _value(info: _Message) -> OnnxValue:
-    (name,) = info.texts(1)
-    for stated in info.parts(2):
-        return OnnxValue(name, *_type(stated, 0))
+    (name,) = info.strings(1)
+    for declared in info.messages(2):
+        return OnnxValue(name, *_type(declared, 0))
     return OnnxValue(name, "")
 
 
 def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...] | None]:
-    """Return a TypeProto as ONNX Runtime spells it, and its shape.  The shape is None if it is not stated."""
+    """Convert a TypeProto to the string for the type that ONNX Runtime uses, and the shape.
+
+    The shape is None if the TypeProto has none.
+
+    depth: the number of types around this one, to limit the recursion.
+    """
     if depth > _MAX_DEPTH:
         raise NotAMessage("a type is nested too deeply")
 
     def inner(part: _Message, number: int) -> str:
-        return next((_type(each, depth + 1)[0] for each in part.parts(number)), "")
+        return next((_type(each, depth + 1)[0] for each in part.messages(number)), "")
 
     for number, part in proto:
         if not isinstance(part, _Message):
             continue
         match number:
             case 1 | 8:
-                shapes = part.parts(2)
+                shapes = part.messages(2)
                 kind = "tensor" if number == 1 else "sparse_tensor"
-                return f"{kind}({_element(part)})", tuple(map(_dim, shapes[-1].parts(1))) if shapes else None
+                return f"{kind}({_element(part)})", tuple(map(_dim, shapes[-1].messages(1))) if shapes else None
             case 4:
                 return f"seq({inner(part, 1)})", None
             case 5:
@@ -204,12 +208,12 @@ def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...
 
 
 def _element(part: _Message) -> str:
-    number = part.number(1) or 0
+    number = part.integer(1) or 0
     return ELEMENT_TYPES[number] if 0 <= number < len(ELEMENT_TYPES) else str(number)
 
 
 def _dim(dim: _Message) -> int | str | None:
-    size = dim.number(1)
+    size = dim.integer(1)
     if size is not None:
         return size if size >= 0 else None
-    return dim.texts(2)[0] or None
+    return dim.strings(2)[0] or None

@@ -15,9 +15,10 @@ class NotAMessage(Exception):
 
 
 def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield a tuple for each field of the message data[start:end].
+    """Yield a tuple for each field of the serialized message data[start:end].
 
-    It consists of the field's number, its wire type, the offset of the field, and the start and end of its content.
+    The tuple consists of the field number, the wire type, the offset of the field, and the start and end of its
+    content.
     """
     at = start
     while at < end:
@@ -41,7 +42,12 @@ def fields(data: memoryview, start: int, end: int) -> Iterator[tuple[int, int, i
 
 
 def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """Read the varint at data[at:end].  Return its value and the position after it."""
+    """Read the varint (integer of variable length) that begins at data[at].
+
+    Return its value and the position after it.
+
+    end: the end of the message.
+    """
     value = shift = 0
     while at < end and shift < 70:
         byte = data[at]
@@ -53,19 +59,19 @@ def read_varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def varint(value: int) -> bytes:
-    """Return a non-negative integer as a varint."""
-    made = bytearray()
+    """Encode a non-negative integer as a varint (integer of variable length)."""
+    encoded = bytearray()
     while value > 127:
-        made.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    return bytes([*made, value])
+    return bytes([*encoded, value])
 
 
 def key(number: int, wire: int) -> bytes:
-    """Return the key of a field: its number and wire type."""
+    """Encode the key with which a serialized field begins.  number: the field number.  wire: the wire type."""
     return varint(number << 3 | wire)
 
 
 def string(number: int, text: str) -> bytes:
-    """Return the encoding of a string field."""
+    """Encode a field with a string.  number: the field number.  text: the string, which must be ASCII."""
     return key(number, LENGTH) + varint(len(text)) + text.encode()

@@ -129,8 +129,10 @@ def _array(entry: Any, data: memoryview, here: str) -> np.ndarray:
     return plain_array(array)
 
 
-def weights_of(weights: Weights | str | os.PathLike[str] | None) -> Weights:
-    """Return weights as arrays by name.  A path is read with `read_weights`, and None means no weights.
+def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
+    """Return weights as a mapping from names to arrays.
+
+    If `weights` is a path, read the file.  If it is None, return an empty mapping.
 
     Raises
     ------
@@ -150,12 +152,12 @@ def weights_of(weights: Weights | str | os.PathLike[str] | None) -> Weights:
 
 
 def as_constant(array: np.ndarray, here: str) -> Constant:
-    """Return a weight as a constant.  Read-only arrays are not copied.  here: the beginning of error messages.
+    """Convert a weight to a constant.  A read-only array is not copied.  here: the beginning of error messages.
 
     Raises
     ------
     RelvmTypeError
-        relvm does not have the dtype.
+        relvm does not support the dtype.
     """
     try:
         plain = plain_array(array)
@@ -217,13 +219,13 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
                 "a function that nothing calls"
             )
     target = module[function]
-    values = _values(target, weights_of(weights))
-    bound = _bound(target, values) if values else target
+    values = _constants_by_parameter(target, as_mapping(weights))
+    bound = _replace_parameters(target, values) if values else target
     return module.with_functions(tuple(bound if each is target else each for each in module.functions))
 
 
-def _values(function: Function, weights: Weights) -> dict[Var, Constant]:
-    """Return the constant for each parameter that has a weight."""
+def _constants_by_parameter(function: Function, weights: Weights) -> dict[Var, Constant]:
+    """Return a constant for each parameter of `function` for which there is a weight."""
     by_name = {param.name: param for param in function.params}
     by_name |= dict(zip(function.input_names, function.params, strict=True))
     values: dict[Var, Constant] = {}
@@ -237,8 +239,11 @@ def _values(function: Function, weights: Weights) -> dict[Var, Constant]:
     return values
 
 
-def _bound(function: Function, values: Mapping[Var, Constant]) -> Function:
-    """Return the function with the parameters in `values` removed and their uses replaced by constants."""
+def _replace_parameters(function: Function, values: Mapping[Var, Constant]) -> Function:
+    """Return a copy of `function` in which constants replace some parameters.
+
+    values: the constant for each parameter to replace.
+    """
     dims: dict[DimVar, AnyDim] = {}
     for param, value in values.items():
         match_dims(param.type, value.type, dims)
@@ -254,6 +259,6 @@ def _bound(function: Function, values: Mapping[Var, Constant]) -> Function:
         return tuple(item for item, keeps in zip(items, kept, strict=True) if keeps)
 
     attributes = tuple((key, remaining(value) if key == "input_names" else value) for key, value in function.attributes)
-    rest = replace(function, params=remaining(function.params), attributes=attributes)
+    smaller = replace(function, params=remaining(function.params), attributes=attributes)
     replaced: dict[Var, Expr] = dict(values)
-    return fresh_copy(rest, replaced, dims)
+    return fresh_copy(smaller, replaced, dims)

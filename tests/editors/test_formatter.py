@@ -21,7 +21,7 @@ PIECES += ["x", ".0", ".", "prim", "==", "#c\n", "\n", "\n\n\n", " ", "  ", "con
 
 
 def tokens(text: str) -> list[tuple[str, str, bool]]:
-    return [(token.kind, token.text, token.first) for token in tokenize(Source(text, "t"))[:-1]]
+    return [(token.kind, token.text, token.is_first_in_line) for token in tokenize(Source(text, "t"))[:-1]]
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_colors_follow_the_system_or_the_setting(opened) -> None:
 
 def test_every_kind_has_a_color() -> None:
     css = (Path(graph.__file__).parents[1] / "page_files" / "graph.css").read_text()
-    for kind in graph.COLOURS:
+    for kind in graph.COLORS:
         assert f".item.{kind} {{" in css, kind
 
 

@@ -392,7 +392,7 @@ def test_who_is_interrupted_while_asking_gets_the_next_answer() -> None:
         timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            debugger._run.ask(lambda: waiting.wait(30))
+            debugger._run.call_while_paused(lambda: waiting.wait(30))
         waiting.set()
         timer.join()
         assert debugger["n"] == 5

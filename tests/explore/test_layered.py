@@ -14,12 +14,12 @@ GAP = (0.2, 0.3)
 
 def expect_apart(layout: Layout, sizes: dict) -> None:
     """Assert that no two nodes overlap, and that all are inside the layout."""
-    for node, (x, y) in layout.centres.items():
+    for node, (x, y) in layout.centers.items():
         width, height = sizes[node]
         assert width / 2 - 1e-9 <= x <= layout.width - width / 2 + 1e-9
         assert height / 2 - 1e-9 <= y <= layout.height - height / 2 + 1e-9
     for a, b in itertools.combinations(sizes, 2):
-        (ax, ay), (bx, by) = layout.centres[a], layout.centres[b]
+        (ax, ay), (bx, by) = layout.centers[a], layout.centers[b]
         beside = abs(ax - bx) >= (sizes[a][0] + sizes[b][0]) / 2 + GAP[0] - 1e-9
         below = abs(ay - by) >= (sizes[a][1] + sizes[b][1]) / 2 + GAP[1] - 1e-9
         assert beside or below, (a, b)
@@ -33,7 +33,7 @@ def test_edges_without_cycles_go_down_and_nothing_overlaps(seed: int) -> None:
     layout = arrange(sizes, pairs, GAP)
     expect_apart(layout, sizes)
     for source, target in pairs:
-        ys = [layout.centres[source][1], *(y for _, y in layout.bends[source, target]), layout.centres[target][1]]
+        ys = [layout.centers[source][1], *(y for _, y in layout.bends[source, target]), layout.centers[target][1]]
         assert ys == sorted(ys) and ys[0] < ys[-1]
 
 
@@ -41,7 +41,7 @@ def test_an_edge_that_passes_a_layer_has_a_place_in_it() -> None:
     sizes = dict.fromkeys("abc", (1.0, 1.0))
     layout = arrange(sizes, [("a", "b"), ("b", "c"), ("a", "c")], GAP)
     (x0, y0), (x1, y1) = layout.bends["a", "c"]
-    (bx, by) = layout.centres["b"]
+    (bx, by) = layout.centers["b"]
     assert x0 == x1 and abs(x0 - bx) > 0.5  # beside b
     assert (y0, y1) == (by - 0.5, by + 0.5)
     assert layout.bends["a", "b"] == []
@@ -60,7 +60,7 @@ def test_edges_of_a_cycle_are_all_there() -> None:
 def test_what_nothing_leads_to_is_right_above_what_it_leads_to() -> None:
     sizes = dict.fromkeys(("x", "f", "g", "w"), (1.0, 1.0))
     layout = arrange(sizes, [("x", "f"), ("f", "g"), ("w", "g")], GAP)
-    assert layout.centres["w"][1] == layout.centres["f"][1]
+    assert layout.centers["w"][1] == layout.centers["f"][1]
 
 
 def test_nothing_needs_no_room() -> None:

@@ -61,7 +61,7 @@ def test_the_share_of_the_processors_is_that_of_all_threads(monkeypatch: pytest.
     monkeypatch.setattr(machine_peak.time, "process_time", lambda: next(used))
     monkeypatch.setattr(machine_peak.os, "cpu_count", lambda: 2)
     runs = iter([0.5, 0.3, 0.4, 0.6, 0.5])
-    assert machine_peak._timed(lambda: next(runs), 8) == (0.3, 2 / 8)
+    assert machine_peak._best_time(lambda: next(runs), 8) == (0.3, 2 / 8)
 
 
 def test_a_copy_takes_the_time_that_its_bandwidth_says(monkeypatch: pytest.MonkeyPatch) -> None:

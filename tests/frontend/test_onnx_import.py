@@ -24,7 +24,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.onnx import from_onnx
-from relvm.frontend.onnx.registry import supported
+from relvm.frontend.onnx.registry import supported_operators
 
 F = np.float32
 
@@ -291,11 +291,11 @@ def test_a_value_that_is_never_made_is_named() -> None:
 def test_every_converter_is_tried() -> None:
     tried = {node.op_type for nodes, _ in CASES.values() for node in nodes}
     elsewhere = {"Gemm", "Conv", "If"} | operators_of_suites()
-    # _SAME contains ONNX operators that correspond to relvm operators, which have their own samples.
-    from relvm.frontend.onnx.ops.elementwise_matmul_conv import _SAME
+    # _SAME_SEMANTICS contains ONNX operators that correspond to relvm operators, which have their own samples.
+    from relvm.frontend.onnx.ops.elementwise_matmul_conv import _SAME_SEMANTICS
 
-    names = {name.rpartition(".")[2] for name in supported()}
-    assert not names - tried - elsewhere - set(_SAME) - OPERATORS.keys()
+    names = {name.rpartition(".")[2] for name in supported_operators()}
+    assert not names - tried - elsewhere - set(_SAME_SEMANTICS) - OPERATORS.keys()
 
 
 def test_the_default_domain_has_two_names() -> None:

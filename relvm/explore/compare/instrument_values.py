@@ -1,4 +1,4 @@
-"""Instrumentation of a module: add a function that returns all values computed by a function's top block."""
+"""Instrumentation of a module for a comparison: add a function that returns all values that another one computes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from relvm.ir.visitor import fresh_copy
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A value to compare.
+    """A value that a comparison computes in each execution mode.
 
     Attributes
     ----------
     name
-        The name in the comparison.
+        The name in the report of the comparison.
     expr
-        The value to compare: a variable of the function's top block, or a constant.
+        The value: a variable of the function's top block, or a constant.
     source_name
         The name in the ONNX model, or empty if it has none.
     """
@@ -30,7 +30,7 @@ class Watched:
 
 
 def is_comparable(type_: Type | None) -> bool:
-    """Return whether values of the type are tensors, scalars, or tuples of these."""
+    """Return whether a comparison supports values of the type: tensors, scalars, and tuples of these."""
     match type_:
         case TensorType() | PrimType():
             return True
@@ -40,33 +40,37 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """Return the comparable values that the top block of a function binds, in order.  function: at stage ANF.
+    """Return the values of a function to compare: those that its top block computes, in order.
 
-    A tuple is omitted if a binding extracts an item from it, or if it is constructed from existing values.
+    A tuple is omitted if its items are compared anyway, because the block extracts them or constructs the tuple.
+
+    function: at stage ANF.
     """
-    return tuple(_in_order(function, {}))
+    return tuple(_watched_in_order(function, {}))
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """Return the values of an imported ONNX model that are compared, with their names in the model.
+    """Return the values of an imported ONNX model to compare, with their names in the model.
 
     The model must come from `with_all_outputs`, which makes the result of every node an output.
 
     Parameters
     ----------
+    function
+        The imported function, at stage ANF.
     order
-        Names of the model's values in the order of its nodes.  A value without a name in the model is placed directly
-        before the next value that has one.
+        Names of the model's values in the order of its nodes, which is the order of the result.  A value without a name
+        in the model is placed directly before the next value that has one.
     """
     names: dict[Expr, list[str]] = {}
     for name, output in outputs_of(function).items():
         names.setdefault(output, []).append(name)
-    places = {name: place for place, name in enumerate(order)}
-    values = _in_order(function, names)
-    place, keys = len(places), []
+    positions = {name: position for position, name in enumerate(order)}
+    values = _watched_in_order(function, names)
+    position, keys = len(positions), []
     for value in reversed(values):
-        place = places.get(value.source_name, place)
-        keys.append(place)
+        position = positions.get(value.source_name, position)
+        keys.append(position)
     paired = zip(reversed(keys), values, strict=True)
     return tuple(value for _, value in sorted(paired, key=lambda pair: pair[0]))
 
@@ -78,13 +82,13 @@ def outputs_of(function: Function) -> dict[str, Expr]:
     if len(names) == 1:
         return {names[0]: result}
     values = {binding.var: binding.value for binding in function.block.bindings}
-    made = values[result] if isinstance(result, Var) else result
-    assert isinstance(made, Tuple), f"{len(names)} outputs in a {type(made).__name__}"
-    return dict(zip(names, made.fields, strict=True))
+    outputs = values[result] if isinstance(result, Var) else result
+    assert isinstance(outputs, Tuple), f"{len(names)} outputs in a {type(outputs).__name__}"
+    return dict(zip(names, outputs.fields, strict=True))
 
 
-def giving(function: Function, exprs: Sequence[Expr]) -> Function:
-    """Return a copy of the function that returns the tuple of `exprs`.
+def returning_values(function: Function, exprs: Sequence[Expr]) -> Function:
+    """Return a copy of a function whose result is the tuple of `exprs`.
 
     exprs: variables of the function's top block, and constants.
     """
@@ -93,17 +97,17 @@ def giving(function: Function, exprs: Sequence[Expr]) -> Function:
     return replace(function, body=Block(bindings, result, type=result.type), result_type=None, type=None)  # type: ignore[arg-type]  # inferred anew
 
 
-def with_watched(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
+def add_values_function(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
     """Add a copy of `function` that returns the tuple of `values`.  Return the module and the name of the copy."""
-    name = _unique("values", {f.name for f in module.functions})
-    changed = giving(replace(module[function], name=name), [value.expr for value in values])
+    name = _unique_name("values", {f.name for f in module.functions})
+    changed = returning_values(replace(module[function], name=name), [value.expr for value in values])
     return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name
 
 
-def _in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[Watched]:
+def _watched_in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[Watched]:
     bindings = function.block.bindings
     opened = {binding.value.tuple for binding in bindings if isinstance(binding.value, TupleItem)}
-    taken = {name for given in names.values() for name in given}
+    used_names = {name for given in names.values() for name in given}
     values = [Watched(n, expr, n) for expr, given in names.items() if isinstance(expr, Constant) for n in given]
     for binding in bindings:
         is_seen = binding.var in opened or isinstance(binding.value, Tuple)
@@ -112,15 +116,15 @@ def _in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[W
         if binding.var in names:
             values += [Watched(name, binding.var, name) for name in names[binding.var]]
         else:
-            values.append(Watched(_unique(binding.var.name, taken), binding.var))
+            values.append(Watched(_unique_name(binding.var.name, used_names), binding.var))
     return values
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    """Return `name`, with a number appended if it is taken, and add the result to `taken`."""
+def _unique_name(name: str, used_names: set[str]) -> str:
+    """Return `name`, with a number appended if it is in `used_names`, and add the result to `used_names`."""
     unique, count = name, 0
-    while unique in taken:
+    while unique in used_names:
         count += 1
         unique = f"{name}_{count}"
-    taken.add(unique)
+    used_names.add(unique)
     return unique

@@ -40,10 +40,10 @@ def read_proto(model: Any) -> Any:
 
 
 def with_all_outputs(proto: Any) -> Any:
-    """Return a copy of an onnx.ModelProto whose graph also outputs the results of its nodes.
+    """Return a copy of an onnx.ModelProto with additional outputs: the results of all nodes.
 
-    The added outputs follow the graph's own outputs, in the order of the nodes.  Results of Constant nodes and values
-    inside subgraphs are not added.
+    They follow the graph's own outputs, in the order of the nodes.  Results of Constant nodes and values inside
+    subgraphs are not added.
     """
     import onnx
 
@@ -56,7 +56,7 @@ def with_all_outputs(proto: Any) -> Any:
 
 
 def run_onnxruntime(proto: Any, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Run an onnx.ModelProto without graph optimizations, and return its tensor outputs by name.
+    """Run an onnx.ModelProto in ONNX Runtime, without graph optimizations.  Return its tensor outputs by name.
 
     Raises
     ------

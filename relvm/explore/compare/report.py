@@ -121,15 +121,15 @@ class Comparison(Displayed):
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
-    """Return the row of one value.
+    """Compare a value between execution modes, and return the row for it.
 
-    values: the value by mode.  All modes are compared with the first.   tolerance: the largest difference to ignore, as
-    for `compare`.
+    name, origin: as in ComparisonRow.   values: the value by mode.  All modes are compared with the first.   tolerance:
+    the largest difference to ignore, as for `compare`.
     """
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
     largest = _largest(expected)
-    allowed = _allowed(expected.dtype, largest, tolerance)
+    allowed = _allowed_difference(expected.dtype, largest, tolerance)
     differs = any(difference > allowed for difference in differences.values())
     return ComparisonRow(
         name, expected.shape, dtype_of(expected.dtype).name, origin, values, differences, largest, differs
@@ -137,7 +137,10 @@ def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
-    """Return the largest elementwise difference.  `ComparisonRow.differences` explains when it is infinite."""
+    """Return the largest difference between elements of two arrays.
+
+    It is infinite in the cases that `ComparisonRow.differences` describes.
+    """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf
     if got.dtype == object:
@@ -146,8 +149,8 @@ def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
     left, right = got[unequal].astype(np.float64), expected[unequal].astype(np.float64)
     if not dtype_of(got.dtype).is_float:
         return float(np.maximum(np.abs(left - right), 1.0).max(initial=0.0))  # unequal i64 numbers may be equal as f64
-    apart = np.abs(left - right)[~(np.isnan(left) & np.isnan(right))]
-    return float(np.where(np.isnan(apart), np.inf, apart).max(initial=0.0))
+    distances = np.abs(left - right)[~(np.isnan(left) & np.isnan(right))]
+    return float(np.where(np.isnan(distances), np.inf, distances).max(initial=0.0))
 
 
 def _largest(array: np.ndarray) -> float:
@@ -157,8 +160,8 @@ def _largest(array: np.ndarray) -> float:
     return float(magnitudes[np.isfinite(magnitudes)].max(initial=0.0))
 
 
-def _allowed(dtype: np.dtype, largest: float, tolerance: float) -> float:
-    """Return the largest allowed difference for a tensor whose largest element is `largest`.
+def _allowed_difference(dtype: np.dtype, largest: float, tolerance: float) -> float:
+    """Return the largest difference to ignore for a tensor of dtype `dtype` whose largest element is `largest`.
 
     For floats, `tolerance` is relative to `largest` if `largest` exceeds 1, and the result is at least two units in the
     last place.

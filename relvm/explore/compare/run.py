@@ -15,12 +15,12 @@ from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError, RelvmNameError, expect_path, expect_type, known_names, near_matches
 from relvm.explore.compare.instrument_values import (
     Watched,
-    giving,
+    add_values_function,
     is_comparable,
     outputs_of,
+    returning_values,
     watched_outputs,
     watched_values,
-    with_watched,
 )
 from relvm.explore.compare.onnxruntime_values import read_proto, run_onnxruntime, with_all_outputs
 from relvm.explore.compare.report import Comparison, ComparisonRow, make_row
@@ -34,7 +34,7 @@ from relvm.ir.types import TensorType
 from relvm.passes.to_anf import to_anf
 from relvm.vm import Tensor, VirtualMachine
 
-WAYS = ("reference", "bytecode", "compiled")
+MODES = ("reference", "bytecode", "compiled")
 ONNXRUNTIME = "onnxruntime"
 
 
@@ -105,16 +105,16 @@ def compare(
     if isinstance(model, str | os.PathLike):
         expect_path("model", model)
     is_onnx = not isinstance(model, Module) and not (isinstance(model, str | Path) and Path(model).suffix == ".relvm")
-    known = (*WAYS, ONNXRUNTIME) if is_onnx else WAYS
+    known = (*MODES, ONNXRUNTIME) if is_onnx else MODES
     chosen = known if modes is None else tuple(modes)
     _expect_modes(chosen, known)
     if is_onnx or not isinstance(model, Module | str | Path):
-        program = _of_onnx(model, function, dims)
+        program = _program_of_onnx(model, function, dims)
     else:
-        program = _of_module(model, function)
+        program = _program_of_module(model, function)
     params = program.module[program.function].params
     if dims and not is_onnx:
-        _expect_random(dims, inputs, params)
+        _expect_dims_usable(dims, inputs, params)
     if not inputs:
         given = {name: size for name, size in (dims or {}).items() if size is not None}
         sizes = {name: max(size) if isinstance(size, tuple) else size for name, size in given.items()}
@@ -131,51 +131,49 @@ def compare(
 class _Program:
     """A program whose values are compared in several execution modes.
 
-    Its module has two functions: `watching` returns the tuple of `values`, and `function` the tuple of `results`.  If
-    `lone_result` is true, `function` returns its only result without a tuple.
+    Its module has two functions.  The function `values_function` returns the intermediate values, the tuple of
+    `values`.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
+    `has_single_result` is true, it returns its only result without a tuple.
     """
 
     title: str
     module: Module
     function: str
-    watching: str
+    values_function: str
     values: tuple[Watched, ...]
     results: tuple[Watched, ...]
-    lone_result: bool = False
+    has_single_result: bool = False
     proto: Any = None  # the ONNX model with all its values as outputs
 
     def run(self, mode: str, inputs: Sequence[Any], target: str, fused: bool) -> tuple[Any, ...]:
-        """Run the program in the execution mode `mode`.  Return its intermediate values, followed by its results.
-
-        Two functions of the module are run: `self.watching` returns the values, and `self.function` the results.
-        """
+        """Run the program in the execution mode `mode`.  Return its intermediate values, followed by its results."""
         if mode == "reference":
             module = infer_types(self.module)
-            values, results = (evaluate(module, name, *inputs) for name in (self.watching, self.function))
+            values, results = (evaluate(module, name, *inputs) for name in (self.values_function, self.function))
         else:
             machine = VirtualMachine(build(self.module, mode, target, fused=fused))
-            values, results = (machine[name](*inputs) for name in (self.watching, self.function))
-        return (*values, results) if self.lone_result else (*values, *results)
+            values, results = (machine[name](*inputs) for name in (self.values_function, self.function))
+        return (*values, results) if self.has_single_result else (*values, *results)
 
     def run_nodes(self, inputs: Sequence[Any]) -> dict[str, np.ndarray]:
-        """Return the values that ONNX Runtime computes, by their names in the graph."""
+        """Run the ONNX model in ONNX Runtime.  Return the values that it computes, by their names in the graph."""
         names = self.module[self.function].input_names
         return run_onnxruntime(self.proto, dict(zip(names, map(np.asarray, inputs), strict=True)))
 
 
-def _of_module(model: Module | str | Path, function: str) -> _Program:
+def _program_of_module(model: Module | str | Path, function: str) -> _Program:
     module = model if isinstance(model, Module) else read_model(Path(model))
     title = "module" if isinstance(model, Module) else Path(model).name
     normal = to_anf(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]
     _expect_public(function, public)
     values = watched_values(normal[function])
-    watched, watching = with_watched(normal, function, values)
+    watched, values_function = add_values_function(normal, function, values)
     results = (Watched("returned", normal[function].block.result),)
-    return _Program(title, watched, function, watching, values, results, lone_result=True)
+    return _Program(title, watched, function, values_function, values, results, has_single_result=True)
 
 
-def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int] | None] | None) -> _Program:
+def _program_of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int] | None] | None) -> _Program:
     from relvm.frontend.onnx import from_onnx
 
     _expect_public(name, ["main"])
@@ -186,13 +184,13 @@ def _of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int] | N
     function = normal["main"]
     order = [name for node in proto.graph.node for name in node.output]
     values = watched_outputs(function, order)
-    watched, watching = with_watched(normal, "main", values)
+    watched, values_function = add_values_function(normal, "main", values)
     outputs = list(outputs_of(function).items())[:count]
     results = tuple(Watched(f"returned {name}", expr, name) for name, expr in outputs)
-    main = giving(function, [result.expr for result in results])
+    main = returning_values(function, [result.expr for result in results])
     title = Path(model).name if isinstance(model, str | Path) else proto.graph.name
     module = watched.with_functions(tuple(main if f is function else f for f in watched.functions))
-    return _Program(title, module, "main", watching, values, results, proto=proto)
+    return _Program(title, module, "main", values_function, values, results, proto=proto)
 
 
 def _rows(
@@ -204,7 +202,7 @@ def _rows(
     for place, watched in enumerate((*program.values, *program.results)):
         if not is_comparable(watched.expr.type):
             continue
-        leaves = {mode: dict(_leaves(watched.name, values[place])) for mode, values in found.items()}
+        leaves = {mode: dict(_named_leaves(watched.name, values[place])) for mode, values in found.items()}
         for name in next(iter(leaves.values())):
             values = {mode: of_mode[name] for mode, of_mode in leaves.items()}
             if watched.source_name in from_nodes:
@@ -213,11 +211,11 @@ def _rows(
             yield make_row(name, origin, values, tolerance)
 
 
-def _leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the tensors and scalars in a value with their names, such as `name[0][1]`."""
+def _named_leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield each tensor and scalar in a value, which can be a nested tuple, with a name such as `name[0][1]`."""
     if isinstance(value, tuple):
         for place, item in enumerate(value):
-            yield from _leaves(f"{name}[{place}]", item)
+            yield from _named_leaves(f"{name}[{place}]", item)
     else:
         yield name, np.array(value.numpy() if isinstance(value, Tensor) else value)
 
@@ -238,8 +236,11 @@ def _random_inputs(params: Sequence[Var], sizes: Mapping[str, int], seed: int) -
     return tuple(arrays)
 
 
-def _expect_random(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
-    """Raise an error if `dims` names a dimension that no parameter in `params` has, or if `inputs` is not empty."""
+def _expect_dims_usable(dims: Mapping[str, Any], inputs: Sequence[Any], params: Sequence[Var]) -> None:
+    """Check the argument `dims` of `compare`, which sets the sizes of random inputs.
+
+    Raise an error if there are inputs, or if `dims` names a dimension that no parameter has.
+    """
     if inputs:
         raise RelvmArgumentError(
             f"dims: {', '.join(dims)}: dims sets the sizes of random inputs and cannot be combined with inputs"

@@ -45,14 +45,14 @@ class Breakpoint(Displayed):
         return terminal(f"{self.number}: {self.where}, at {', '.join(self.places)}{condition}")
 
 
-def line_of(place: str) -> tuple[str, int] | None:
-    """Return the file and line of a source location FILE:LINE or FILE:LINE:COLUMN, or None if it has another form."""
+def parse_line_location(place: str) -> tuple[str, int] | None:
+    """Parse a source location FILE:LINE or FILE:LINE:COLUMN.  Return the file and the line, or None for other forms."""
     match = _LINE.fullmatch(place)
     return (match[1], int(match[2])) if match else None
 
 
-def resolve(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
-    """Return the instructions that `where` denotes, as in Debugger.break_at.
+def find_places(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
+    """Return the instructions at which a breakpoint stops.  where, function: as for Debugger.break_at.
 
     Raises
     ------
@@ -65,18 +65,25 @@ def resolve(program: ProgramCode, where: str | int, function: str | None) -> tup
         raise RelvmNameError(f"no function {function}{known_names(function, program.functions)}")
     codes = [program.functions[function]] if function else list(program.functions.values())
     if isinstance(where, int):
-        found = _of_line(codes, None, where)
+        found = _find_line(codes, None, where)
     else:
-        found = _of_function(program.functions, where) or _of_value(program, codes, where) or _of_text(codes, where)
-        found = found or (_of_function(program.kernels, where) if function is None else [])
+        found = (
+            _find_in_function(program.functions, where)
+            or _find_value(program, codes, where)
+            or _find_location(codes, where)
+        )
+        found = found or (_find_in_function(program.kernels, where) if function is None else [])
     if not found:
-        raise _unknown(program, codes, where)
+        raise _unknown_location(program, codes, where)
     return tuple(found)
 
 
-def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str) -> list[Place]:
-    """Return the instruction that `where` denotes: NAME is the first instruction of a function or kernel, and NAME:5
-    its instruction 5.  Return an empty list if there is no function NAME."""
+def _find_in_function(functions: Mapping[str, FunctionCode | KernelCode], where: str) -> list[Place]:
+    """Find the instruction that `where` denotes if it is the name of a function or kernel, or NAME:NUMBER.
+
+    NAME is the first instruction of the function, and NAME:5 its instruction 5.  Return an empty list if `functions`
+    contains no such function.
+    """
     if where in functions:
         return [(functions[where], 0)]
     name, _, number = where.rpartition(":")
@@ -88,43 +95,46 @@ def _of_function(functions: Mapping[str, FunctionCode | KernelCode], where: str)
     return [(code, int(number))]
 
 
-def _of_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
-    """Return the instructions that compute the value `name`.
+def _find_value(program: ProgramCode, codes: list[FunctionCode], name: str) -> list[Place]:
+    """Find the instructions that compute the value `name`.
 
-    If no instruction has a result of that name, return the instructions compiled from the value's definition.
+    If no instruction has a result of that name, return the instructions compiled from the definition of the value.
+
+    codes: the functions in which to search.
     """
     scripted = any(".py:" in place for place in program.values.get(name, ()))  # scripts may reassign names
-    for is_wanted in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
-        found = [place for each, places in program.names.items() if is_wanted(each) for place in places]
+    for matches in (() if scripted else (name.__eq__,)) + (lambda each: is_version(each, name),):
+        found = [place for each, places in program.names.items() if matches(each) for place in places]
         named: list[Place] = [(code, number) for code, number in found if code in codes]
         if named:
             return named
-        origins = {place for each, places in program.values.items() if is_wanted(each) for place in places}
-        if made := _of_origins(codes, origins.__contains__):
+        origins = {place for each, places in program.values.items() if matches(each) for place in places}
+        if made := _find_origins(codes, origins.__contains__):
             return made
     return []
 
 
-def _of_text(codes: list[FunctionCode], where: str) -> list[Place]:
-    """Return the instructions at a source line FILE:LINE, at an ONNX node, or at another source location."""
-    line = line_of(where)
-    found = _of_line(codes, *line) if line else []
-    return found or _of_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
+def _find_location(codes: list[FunctionCode], where: str) -> list[Place]:
+    """Find the instructions at a source location.  where: FILE:LINE, the name of an ONNX node, or another location."""
+    line = parse_line_location(where)
+    found = _find_line(codes, *line) if line else []
+    return found or _find_origins(codes, lambda origin: origin == where or f"node {where!r} " in origin)
 
 
-def _of_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Place]:
-    def is_there(origin: str) -> bool:
-        place = line_of(origin)
+def _find_line(codes: list[FunctionCode], file: str | None, line: int) -> list[Place]:
+    def matches(origin: str) -> bool:
+        place = parse_line_location(origin)
         return place is not None and place[1] == line and file in (None, place[0], PurePath(place[0]).name)
 
-    return _of_origins(codes, is_there)
+    return _find_origins(codes, matches)
 
 
-def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool]) -> list[Place]:
-    """Return the first instruction of each run of consecutive instructions with a source location that `is_wanted`
-    accepts.
+def _find_origins(codes: Iterable[FunctionCode], matches: Callable[[str], bool]) -> list[Place]:
+    """Find the instructions with a matching source location.  Of consecutive ones, return only the first.
 
     Instructions that compute no value (`FunctionCode.is_housekeeping`) are ignored.
+
+    matches: a function that takes a source location, and returns whether it matches.
     """
     found: list[Place] = []
     for code in codes:
@@ -132,14 +142,14 @@ def _of_origins(codes: Iterable[FunctionCode], is_wanted: Callable[[str], bool])
         for number, origins in enumerate(code.origins):
             if code.is_housekeeping(number):
                 continue
-            wanted = any(map(is_wanted, origins))
-            if wanted and not inside:
+            is_match = any(map(matches, origins))
+            if is_match and not inside:
                 found.append((code, number))
-            inside = wanted
+            inside = is_match
     return found
 
 
-def _unknown(program: ProgramCode, codes: list[FunctionCode], where: str | int) -> RelvmNameError:
+def _unknown_location(program: ProgramCode, codes: list[FunctionCode], where: str | int) -> RelvmNameError:
     name = str(where).rpartition(":")[0] or where
     if name in program.native_kernels or where in program.native_kernels:
         return RelvmNameError(

@@ -16,7 +16,7 @@ from relvm.tables import OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
 _BUILTIN = "vm.builtin."
-_COPY, _ROOM = _BUILTIN + "copy", _BUILTIN + "alloc_tensor"
+_COPY, _ALLOC = _BUILTIN + "copy", _BUILTIN + "alloc_tensor"
 # Builtins that compilation adds: they compute no value of the program.
 _HOUSEKEEPING = tuple(_BUILTIN + name for name in ("alloc_", "check_", "match_", "make_shape", "compute_dim"))
 
@@ -63,31 +63,31 @@ class FunctionCode:
         return self.functions[operands["f"]] if "f" in operands else ""
 
     def is_housekeeping(self, instruction: int) -> bool:
-        """Return whether an instruction computes no value of the program.
+        """Return whether an instruction computes no value of the program, so that steps skip it.
 
         Such instructions allocate memory, check arguments, copy or release values, or jump.
         """
-        made = self.code[instruction]
-        if made.op == "call":
+        current = self.code[instruction]
+        if current.op == "call":
             callee = self.callee(instruction)
             return callee.startswith(_HOUSEKEEPING) or (callee == _COPY and not self.names[instruction])
-        return made.op in ("goto", "reset")
+        return current.op in ("goto", "reset")
 
     def destination(self, instruction: int) -> int:
         """Return the register of an instruction's result, or -1 if it has none."""
-        made = self.code[instruction]
-        return made.operands[0] if made.op in ("call", "prim") else -1
+        current = self.code[instruction]
+        return current.operands[0] if current.op in ("call", "prim") else -1
 
     def arguments(self, instruction: int) -> tuple[Argument, ...]:
         """Return the arguments of a call or scalar operation, and () for other instructions."""
         return self._operands(instruction).get("A", ())
 
-    def written(self, instruction: int) -> tuple[int, ...]:
+    def written_registers(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination register writes its results into the tensors that are its last arguments.  The
-        number of results is the number of names in `names`.  If it is unknown, because there are no names, return all
-        registers among the arguments.
+        A call without a destination register writes its results into tensors, which are its last arguments.  Their
+        number is the number of names in `names`.  If the instruction has no names, return all registers among the
+        arguments.
         """
         destination = self.destination(instruction)
         if destination >= 0:
@@ -96,39 +96,43 @@ class FunctionCode:
         return registers[-len(self.names[instruction]) :]
 
     def register_names(self, instruction: int) -> dict[int, str]:
-        """Return the registers that can have been written before an instruction, with the names of their values.
+        """Return a name for the value of each register that can have a value before an instruction.
 
-        A name is empty if it is unknown or depends on the path taken.  A tensor y that is allocated but not yet written
-        has the name "room for y".
+        A name is empty if it is unknown, or if it depends on the path through the code.  A tensor y that is allocated
+        but not yet written has the name "room for y".
         """
         known: dict[int, dict[int, str]] = {}
         while True:
-            found, changed = self._walk(instruction, known)
+            found, changed = self._propagate_names(instruction, known)
             if not changed:
                 return found
 
-    def written_at(self, instruction: int) -> dict[int, int]:
-        """Return for each register the last instruction before `instruction`, in code order, that writes it."""
-        return {register: number for number in range(instruction) for register in self.written(number)}
+    def last_writes(self, instruction: int) -> dict[int, int]:
+        """Return, for each register, the number of the last instruction before `instruction` that writes it.
+
+        The order is that of the code.  Jumps are ignored.
+        """
+        return {register: number for number in range(instruction) for register in self.written_registers(number)}
 
     def _operands(self, instruction: int) -> dict[str, Any]:
-        """Return the operands of an instruction by their letters in csrc/tables/opcodes.def."""
-        made = self.code[instruction]
-        return dict(zip(_LETTERS[made.op], made.operands, strict=True))
+        """Return the operands of an instruction by the letters that stand for them in csrc/tables/opcodes.def."""
+        current = self.code[instruction]
+        return dict(zip(_LETTERS[current.op], current.operands, strict=True))
 
-    def _walk(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
-        """Propagate the names of registers through the code once.
+    def _propagate_names(self, wanted: int, known: dict[int, dict[int, str]]) -> tuple[dict[int, str], bool]:
+        """Propagate the names of registers through the code once, from the first instruction to the last.
 
         Return the names of the registers before the instruction `wanted`, and whether a backward jump changed `known`.
+        In that case, the propagation must be repeated.
 
-        known: for each target of a jump, the names of the registers there.  The walk updates it.
+        known: for each target of a jump, the names of the registers there, which this method updates.
         """
         state: dict[int, str] | None = dict(enumerate(self.parameters))
         found: dict[int, str] = {}
         changed = False
-        for number, made in enumerate(self.code):
+        for number, current in enumerate(self.code):
             if number in known:
-                state = _merged(known[number], state)
+                state = _merge_names(known[number], state)
                 known[number] = dict(state)
             if state is None:  # unreachable so far
                 continue
@@ -137,28 +141,28 @@ class FunctionCode:
             self._apply(number, state)
             target = self._operands(number).get("j")
             if target is not None:
-                merged = _merged(known[target], state) if target in known else dict(state)
+                merged = _merge_names(known[target], state) if target in known else dict(state)
                 changed |= target <= number and merged != known.get(target)
                 known[target] = merged
-            if made.op in ("goto", "ret", "tail_call"):
+            if current.op in ("goto", "ret", "tail_call"):
                 state = None
         return found, changed
 
     def _apply(self, number: int, state: dict[int, str]) -> None:
-        made, names = self.code[number], self.names[number]
+        current, names = self.code[number], self.names[number]
         destination = self.destination(number)
-        if made.op == "reset":
-            state.pop(made.operands[0], None)
+        if current.op == "reset":
+            state.pop(current.operands[0], None)
         elif destination >= 0:
-            name = ", ".join(names) or self._copied(number, state)
-            state[destination] = f"room for {name}" if name and self.callee(number) == _ROOM else name
-        elif made.op == "call" and names:
-            state.update(zip(self.written(number), names, strict=False))
+            name = ", ".join(names) or self._name_of_copied(number, state)
+            state[destination] = f"room for {name}" if name and self.callee(number) == _ALLOC else name
+        elif current.op == "call" and names:
+            state.update(zip(self.written_registers(number), names, strict=False))
 
-    def _copied(self, number: int, state: Mapping[int, str]) -> str:
+    def _name_of_copied(self, number: int, state: Mapping[int, str]) -> str:
         """Return the name of the value that instruction `number` copies, or "" if it is not a copy.
 
-        state: the names of registers before the instruction.
+        state: the names of the registers before the instruction.
         """
         arguments = self.arguments(number)
         if self.callee(number) == _COPY and arguments[0].kind == "REGISTER":
@@ -166,10 +170,12 @@ class FunctionCode:
         return ""
 
 
-def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[int, str]:
-    """Merge the register names at the ends of two paths that meet.  second: None if only one path is known.
+def _merge_names(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[int, str]:
+    """Merge the register names of two paths through the code that meet at an instruction.
 
-    A register written on only one path keeps its name.  A register with different names gets the name "".
+    A register that only one path writes keeps its name.  A register with different names gets the name "".
+
+    second: the names on the second path, or None if there is only one path so far.
     """
     merged = dict(first)
     for register, name in (second or {}).items():
@@ -177,12 +183,12 @@ def _merged(first: Mapping[int, str], second: Mapping[int, str] | None) -> dict[
     return merged
 
 
-def is_version(name: str, wanted: str) -> bool:
-    """Return whether `name` is `wanted` or one of its later versions `wanted_1`, `wanted_2`, ...
+def is_version(name: str, base: str) -> bool:
+    """Return whether `name` is `base`, or `base` with a number appended, as in `base_1`.
 
-    A source that assigns `wanted` several times creates such versions.
+    Such names result if a source assigns the variable `base` several times.
     """
-    return name == wanted or (name.startswith(f"{wanted}_") and name[len(wanted) + 1 :].isdecimal())
+    return name == base or (name.startswith(f"{base}_") and name[len(base) + 1 :].isdecimal())
 
 
 class ProgramCode:
@@ -197,7 +203,7 @@ class ProgramCode:
     native_kernels
         The names of the other kernels.
     values
-        For each name, the source locations at which a value of that name is bound.
+        The source locations at which values are bound, by the name of the value.
     """
 
     def __init__(self, program: Program) -> None:
@@ -211,18 +217,19 @@ class ProgramCode:
         self.native_kernels = {entry.name for _, entry in kernels} - set(self.kernels)
         self.values: dict[str, list[str]] = {}
         for function in program.debug:
-            for name, places in _stated(program, function)["values"].items():
+            for name, places in _debug_entries(program, function)["values"].items():
                 self.values.setdefault(name, []).extend(places)
 
     def find(self, name: str) -> FunctionCode | KernelCode | None:
-        """Return the function or kernel `name`, or None if there is none with instructions."""
+        """Return the function or kernel `name`, or None if there is none whose instructions are known."""
         return self.functions.get(name) or self.kernels.get(name)
 
     @cached_property
     def names(self) -> dict[str, list[tuple[FunctionCode, int]]]:
-        """For each name, the instructions that compute a value of that name.
+        """The instructions that compute values, by the name of the value.
 
-        Housekeeping instructions, such as allocations, are included only if no other instruction has the name.
+        Instructions such as allocations, for which `is_housekeeping` is true, are included only if no other instruction
+        computes a value of that name.
         """
         found: dict[str, list[tuple[FunctionCode, int]]] = {}
         for code in self.functions.values():
@@ -238,37 +245,39 @@ def _functions(program: Program) -> Iterator[FunctionCode]:
     table = tuple(entry.name for entry in program.functions)
     texts_of = [quoted(name) for name in table]
     for index, entry in enumerate(program.functions):
-        stated = _stated(program, entry.name)
-        if entry.kind == "native" and stated["code"]:
-            code = parse_code(stated["code"], table)
+        entries = _debug_entries(program, entry.name)
+        if entry.kind == "native" and entries["code"]:
+            code = parse_code(entries["code"], table)
         elif entry.kind == "bytecode":
             code = entry.code
         else:
             continue
         texts = tuple(instruction_text(each, texts_of) for each in code)
         names = tuple(tuple(filter(None, program.comment(entry.name, i).split(", "))) for i in range(len(code)))
-        origins = list(map(tuple, stated["origins"][: len(code)]))
+        origins = list(map(tuple, entries["origins"][: len(code)]))
         origins += [()] * (len(code) - len(origins))
         parameters = entry.parameters or ()
         yield FunctionCode(entry.name, index, entry.kind, parameters, code, texts, names, tuple(origins), table)
 
 
-def _stated(program: Program, function: str) -> dict[str, Any]:
-    """Return the entries "code", "origins" and "values" of a function in the debug section.  Missing ones are empty.
+def _debug_entries(program: Program, function: str) -> dict[str, Any]:
+    """Return the data of a function in the debug section of an executable: "code", "origins" and "values".
+
+    If one of these is missing, it is empty in the result.
 
     Raises
     ------
     RelvmFormatError
         The debug section is malformed.  This can happen in a file from another source.
     """
-    stated = program.debug.get(function, {})
-    if isinstance(stated, dict):
-        found: dict[str, Any] = {"code": [], "origins": [], "values": {}} | stated
+    entries = program.debug.get(function, {})
+    if isinstance(entries, dict):
+        found: dict[str, Any] = {"code": [], "origins": [], "values": {}} | entries
         match found:
             case {"code": [*code], "origins": [*origins], "values": dict() as values}:
                 if _are_texts(code) and all(map(_are_texts, (*origins, *values.values()))):
                     return found
-    raise RelvmFormatError(f"{function}: malformed entry in the debug section: {stated!r:.200}")
+    raise RelvmFormatError(f"{function}: malformed entry in the debug section: {entries!r:.200}")
 
 
 def _are_texts(value: Any) -> bool:

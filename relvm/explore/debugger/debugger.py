@@ -25,13 +25,13 @@ from relvm.errors import (
     known_names,
     near_matches,
 )
-from relvm.explore.debugger.breakpoints import Breakpoint, line_of, resolve
+from relvm.explore.debugger.breakpoints import Breakpoint, find_places, parse_line_location
 from relvm.explore.debugger.debug_info import FunctionCode, ProgramCode, is_version
 from relvm.explore.debugger.frames import Frame, RegisterValue, Stop
 from relvm.explore.debugger.kernel_code import KernelCode, KernelValues
 from relvm.explore.debugger.run_thread import PausedRun
-from relvm.explore.draw.format_value import copied, nan_count, shown_value
-from relvm.explore.stages.select import module_of
+from relvm.explore.draw.format_value import copy_value, describe_value, nan_count
+from relvm.explore.stages.select import as_module
 from relvm.ir.expr import Module
 from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
@@ -100,16 +100,16 @@ class Debugger(Displayed):
         self.code = ProgramCode(self.executable.program)
         _expect_stops(self.executable, self.code)
         self.breakpoints: list[Breakpoint] = []
-        self._made = 0
-        self._debugger = self.machine.attach_debugger(self._told)
+        self._breakpoint_count = 0
+        self._debugger = self.machine.attach_debugger(self._on_instruction)
         self._run: PausedRun | None = None
         self._stop: Stop | None = None
-        self._within = 0  # the number of outermost frames that stop before every instruction
+        self._stepping_depth = 0  # the number of outermost frames that stop before every instruction
         self._skips_housekeeping = True
         self._in_kernels = False  # whether these frames include kernels
         self._interrupted = self._is_running = False
         self._watches_nan = False
-        self._ran: list[tuple[FunctionCode, int] | None] = []  # the last instruction of each frame
+        self._previous: list[tuple[FunctionCode, int] | None] = []  # the last instruction of each frame
 
     # ---- breakpoints ----
 
@@ -142,13 +142,14 @@ class Debugger(Displayed):
             raise RelvmTypeError(f"break at {where!r}: expected a str or a line number, got {type(where).__name__}")
         if when is not None:
             expect_type(f"break at {where}", when, Callable, "a callable condition")
-        places = resolve(self.code, where, function)
-        self._made += 1
-        made = Breakpoint(self._made, str(where), tuple(f"{code.name}:{i}" for code, i in places), when)
-        self.breakpoints.append(made)
+        places = find_places(self.code, where, function)
+        self._breakpoint_count += 1
+        locations = tuple(f"{code.name}:{i}" for code, i in places)
+        breakpoint = Breakpoint(self._breakpoint_count, str(where), locations, when)
+        self.breakpoints.append(breakpoint)
         for code, instruction in places:
             self._debugger.break_at(code.index, instruction)
-        return made
+        return breakpoint
 
     def delete(self, breakpoint: Breakpoint | int) -> None:
         """Remove a breakpoint.  Raise RelvmIndexError if it does not exist.  breakpoint: a Breakpoint or its number."""
@@ -176,11 +177,11 @@ class Debugger(Displayed):
             Whether to watch for NaNs.  False undoes an earlier call.
         """
         self._watches_nan = watched
-        self._ran = []
+        self._previous = []
         frame = None if self._stop is None else self._stop.frame
         if self._stop is not None and frame is not None and frame.function in self.code.functions:
             here = self.code.functions[frame.function], frame.instruction  # this instruction runs next
-            self._ran = [None] * (self._stop.depth - 1) + [here]
+            self._previous = [None] * (self._stop.depth - 1) + [here]
         self._set_depth()
 
     # ---- running ----
@@ -263,7 +264,7 @@ class Debugger(Displayed):
         if self._run is not None and not self._run.is_over:
             self._interrupted = True  # so that the run stops again if it does not end
             self._set_depth()
-            self._run.give_up()
+            self._run.abort()
             self._interrupted = False
         self._run, self._stop, self._is_running = None, None, False
 
@@ -365,14 +366,14 @@ class Debugger(Displayed):
 
     # ---- called on the thread of the run ----
 
-    def _told(self, failed: RelvmError | None) -> None:
+    def _on_instruction(self, failed: RelvmError | None) -> None:
         if self._run is None:  # direct calls of the machine do not stop
             return
         depth = self._debugger.depth
         place = self._debugger.place(depth - 1)
         code = self.code.find(place.function)
         assert code is not None, "only functions with instructions stop"
-        reason, about = self._reason(failed, depth, code, place.instruction)
+        reason, about = self._find_stop_reason(failed, depth, code, place.instruction)
         if not reason:
             return
         self._interrupted = False
@@ -380,50 +381,44 @@ class Debugger(Displayed):
         source = _source_line(frame.origins[0]) if frame.origins else ""
         self._run.pause(Stop(reason, frame, depth, about, source, self.listing(code.name, place.instruction)))
 
-    def _reason(
+    def _find_stop_reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return the reason to stop here and its details, or two empty strings if the run does not stop.
+        """Return why the run must stop here and its details (`Stop.about`), or "" and "" if it need not stop.
 
-        failed: the exception of the instruction that just failed, or None.   depth: the number of active functions.
-        code, instruction: the innermost function and its next instruction.
+        failed: the exception of the last instruction or None.  depth: the number of frames.  code: of the last frame.
         """
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
-        if (
-            self._watches_nan
-            and not isinstance(code, KernelCode)
-            and (found := self._new_nan(depth, code, instruction))
-        ):
-            return "nan", found
+        if self._watches_nan and isinstance(code, FunctionCode) and (nans := self._new_nans(depth, code, instruction)):
+            return "nan", nans
         if self._interrupted:
             return "interrupt", ""
         place = f"{code.name}:{instruction}"
-        if any(place in each.places and self._holds(each, depth) for each in self.breakpoints):
+        if any(place in each.places and self._condition_holds(each, depth) for each in self.breakpoints):
             return "breakpoint", ""
         if isinstance(code, KernelCode) and not self._in_kernels:
             return "", ""
-        if depth <= self._within and not (self._skips_housekeeping and code.is_housekeeping(instruction)):
+        if depth <= self._stepping_depth and not (self._skips_housekeeping and code.is_housekeeping(instruction)):
             return "step", ""
         return "", ""
 
-    def _holds(self, made: Breakpoint, depth: int) -> bool:
-        return made.when is None or bool(made.when(_Values(self, depth - 1)))
+    def _condition_holds(self, breakpoint: Breakpoint, depth: int) -> bool:
+        return breakpoint.when is None or bool(breakpoint.when(_Values(self, depth - 1)))
 
-    def _new_nan(self, depth: int, code: FunctionCode, instruction: int) -> str:
-        """Return a description of the NaNs that the previous instruction of the innermost function computed, or "".
+    def _new_nans(self, depth: int, code: FunctionCode, instruction: int) -> str:
+        """Return a description of the NaNs that the previous instruction of the innermost frame computed, or "".
 
-        Also record `instruction`, which runs next, for the following call of this method.  There is one record for each
-        frame, because a call instruction has a result only when the calling frame reaches its next instruction.
+        Also record, for each frame, the instruction that runs next: a call has no result before its frame continues.
         """
-        last = self._ran[depth - 1] if depth <= len(self._ran) else None
-        self._ran[depth - 1 :] = [None] * (depth - 1 - len(self._ran)) + [(code, instruction)]
+        last = self._previous[depth - 1] if depth <= len(self._previous) else None
+        self._previous[depth - 1 :] = [None] * (depth - 1 - len(self._previous)) + [(code, instruction)]
         if last is None:
             return ""
         ran, number = last
         if ran.code[number].op not in ("call", "prim") or ran.is_housekeeping(number):
             return ""
-        for register in ran.written(number):
+        for register in ran.written_registers(number):
             value = self._debugger.register(depth - 1, register)
             if count := nan_count(value):
                 name = ", ".join(ran.names[number]) or f"r{register}"
@@ -442,18 +437,20 @@ class Debugger(Displayed):
         return self.code.functions.get(place.function), place.instruction
 
     def _kernel_values(self, number: int) -> KernelValues | None:
-        """Return the values of frame `number`, or None if that frame is not a kernel in bytecode."""
+        """Return the values of frame `number` if it runs a kernel in bytecode, otherwise None."""
         place = self._debugger.place(number)
         kernel = self.code.kernels.get(place.function)
         return None if kernel is None else KernelValues(kernel, place.instruction, self._debugger, number)
 
     def _registers(self, number: int) -> tuple[RegisterValue, ...]:
         if (kernel := self._kernel_values(number)) is not None:
-            return tuple(replace(register, shown=shown_value(value)) for register, value in kernel.rows())
-        return tuple(RegisterValue(k, name, shown_value(value), f"r{k}") for k, name, value in self._held(number))
+            return tuple(replace(register, shown=describe_value(value)) for register, value in kernel.nonempty_values())
+        return tuple(
+            RegisterValue(k, name, describe_value(value), f"r{k}") for k, name, value in self._register_values(number)
+        )
 
-    def _held(self, number: int) -> list[tuple[int, str, Any]]:
-        """Return the index, the name and the value of each nonempty register of frame `number`.  Copy no values."""
+    def _register_values(self, number: int) -> list[tuple[int, str, Any]]:
+        """Return index, name and value of each register of frame `number` that has a value.  Do not copy."""
         code, instruction = self._code_at(number)
         if code is None:
             return []
@@ -465,20 +462,20 @@ class Debugger(Displayed):
         if (kernel := self._kernel_values(number)) is not None:
             return kernel.value(name)
         wanted = int(name[1:]) if isinstance(name, str) and re.fullmatch("r[0-9]{1,9}", name) else name
-        held = self._held(number)
-        found = [value for register, called, value in held if wanted in (register, called)]
+        nonempty = self._register_values(number)
+        found = [value for register, called, value in nonempty if wanted in (register, called)]
         if isinstance(wanted, str) and (not found or self._is_script(number)):
             code, instruction = self._code_at(number)
-            latest = {} if code is None else code.written_at(instruction)
+            latest = {} if code is None else code.last_writes(instruction)
             versions = [
                 (latest.get(register, -1), k)
-                for k, (register, called, _) in enumerate(held)
+                for k, (register, called, _) in enumerate(nonempty)
                 if is_version(called, wanted)
             ]
-            found = [held[max(versions)[1]][2]] if versions else []
+            found = [nonempty[max(versions)[1]][2]] if versions else []
         if found:
-            return copied(found[-1])
-        names = sorted({called for _, called, _ in held if called})
+            return copy_value(found[-1])
+        names = sorted({called for _, called, _ in nonempty if called})
         raise RelvmNameError(
             f"no register holds {name} here; the named values are: {', '.join(names) or 'none'}"
             f"{near_matches(str(name), names)}; a missing value is not computed yet, is already"
@@ -497,13 +494,13 @@ class Debugger(Displayed):
             raise RelvmArgumentError("a run is already in progress; call `close` to abandon it")
         called = self.machine[function]
         self._run = PausedRun(lambda: called(*arguments, **named))
-        self._ran = []
+        self._previous = []
         return self._go(within, within == 0)
 
     def _go(self, within: int, skips_housekeeping: bool, in_kernels: bool = False) -> Stop:
         if self._run is None:
             raise RelvmArgumentError("no run is in progress; call `run` or `start` first")
-        self._within, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
+        self._stepping_depth, self._skips_housekeeping, self._in_kernels = within, skips_housekeeping, in_kernels
         self._interrupted = False  # an interrupt that arrived while the run was stopping had its effect
         self._set_depth()
         self._stop, self._is_running = None, True  # last, because an interrupt before this would be lost
@@ -523,7 +520,7 @@ class Debugger(Displayed):
     def _set_depth(self) -> None:
         everywhere = self._watches_nan or self._interrupted
         self._debugger.stop_in_kernels(self._in_kernels or self._interrupted)
-        self._debugger.stop_within(MAX_DEPTH if everywhere else max(self._within, 0))
+        self._debugger.stop_within(MAX_DEPTH if everywhere else max(self._stepping_depth, 0))
 
     def _paused(self) -> Stop:
         if self._stop is None and self._run is not None:
@@ -537,7 +534,7 @@ class Debugger(Displayed):
     def _ask(self, question: Callable[[], Any]) -> Any:
         self._paused()
         assert self._run is not None
-        return self._run.ask(question)
+        return self._run.call_while_paused(question)
 
     def _number(self, frame: int) -> int:
         depth = self._paused().depth
@@ -566,7 +563,7 @@ def _executable(
     is_file = isinstance(program, str | Path)
     if isinstance(program, Module) or (is_file and Path(program).suffix not in EXECUTABLE_SUFFIXES):
         given = {name: value for name, value in options.items() if value is not None}
-        return build(module_of(program, dims), **given, debug=True)
+        return build(as_module(program, dims), **given, debug=True)
     if is_file or isinstance(program, Executable):
         expect_to_build(program if is_file else "the executable", {**options, "dims": dims or None})
     if is_file:
@@ -590,7 +587,7 @@ _LARGEST_SOURCE_BYTES = 1 << 24
 
 def _source_line(origin: str) -> str:
     """Return the source line at a source location, or "" if it cannot be read."""
-    path, line = line_of(origin) or ("", 0)  # untrusted: an executable may name any file
+    path, line = parse_line_location(origin) or ("", 0)  # untrusted: an executable may name any file
     is_readable = path in linecache.cache or (os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_SOURCE_BYTES)
     return linecache.getline(path, line).strip() if is_readable else ""
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from relvm.display import Displayed
-from relvm.explore.draw.format_value import shown_value
+from relvm.explore.draw.format_value import describe_value
 from relvm.quoting import terminal, terminal_lines, terminal_message
 
 
 @dataclass(frozen=True, repr=False)
 class Frame(Displayed):
-    """A stack frame: a function that is running.
+    """A stack frame: a call of a function that has not returned yet.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Frame(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class RegisterValue(Displayed):
-    """A register that holds a value.
+    """A register that contains a value, or a buffer of a kernel.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class RegisterValue(Displayed):
     shown
         Summary of the value: for a tensor its dtype, shape and range.
     label
-        The register as the listing names it: "r3", or in a kernel "s3", "v0", "w1" or, for a buffer, "b2".
+        Name of the register in the listing: "r3", or in a kernel "s3", "v0", "w1" or, for a buffer, "b2".
     """
 
     number: int
@@ -97,7 +97,7 @@ class Stop(Displayed):
 
     def __str__(self) -> str:
         if self.frame is None:
-            return f"the run has ended: {shown_value(self.result)}"
+            return f"the run has ended: {describe_value(self.result)}"
         place = f", {self.frame.origins[0]}" if self.frame.origins else ""
         about = f": {self.about}" if self.about else ""
         source = f":  {self.source}" if self.source else ""

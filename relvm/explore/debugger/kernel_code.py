@@ -27,21 +27,22 @@ _MAX_AXES = 32  # NumPy 1's limit
 _COMPARISONS = ("lt", "le", "eq", "ne")
 
 
-class Content(NamedTuple):
+class RegisterContent(NamedTuple):
     """The dtype and the number of elements of a register.
 
-    size: the number of elements, if it is fixed.   counter: the index of the scalar register that contains the number
-    of elements, if there is one.   If both are None, a vector register has as many elements as the kernel processes at
-    that time."""
+    size: the number of elements, if it is fixed.   count_register: the index of the scalar register that contains the
+    number of elements, if there is one.   If both are None, a vector register has as many elements as the kernel
+    processes at that time.
+    """
 
     dtype: str
     size: int | None = None
-    counter: int | None = None
+    count_register: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class KernelCode:
-    """The instructions of a kernel in bytecode, with the attributes of FunctionCode.
+    """The instructions of a kernel in bytecode.  Like FunctionCode, but for a kernel.
 
     Attributes
     ----------
@@ -81,12 +82,12 @@ class KernelCode:
         return self.names
 
     def is_housekeeping(self, instruction: int) -> bool:
-        """Return False: each instruction of a kernel is part of its computation."""
+        """Return False, because each instruction of a kernel is part of its computation."""
         return False
 
     @cached_property
     def tensors(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """The dtype and the dimensions of each tensor, as in KernelProgram.tensors."""
+        """The dtype and the dimensions of each parameter.  A negative dimension -1 - r is the value of register r."""
         words, found = iter(self.program.tensors), []
         for _ in range(self.program.inputs + self.program.outputs):
             dtype, rank = DTYPES[next(words)].name, next(words)
@@ -100,37 +101,37 @@ class KernelCode:
             return f"s{register}"
         return f"v{register - scalars}" if register < scalars + strips else f"w{register - scalars - strips}"
 
-    def contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
-        """Return the contents of each register, and the dtype of each buffer, before an instruction.
+    def register_contents(self, instruction: int) -> tuple[dict[int, RegisterContent], dict[int, str]]:
+        """Return what each register contains before an instruction, and the dtype of each buffer.
 
-        Jumps are ignored: the result is computed as if all instructions before this one had run once, in the order of
-        the code.  Registers that hold no value then are omitted.
+        Jumps are ignored: the result is computed as if all earlier instructions had run once, in the order of the code.
+        Registers without a value are omitted.
         """
         if instruction not in self._known:
             if len(self._known) == _CACHED:
                 self._known.clear()
-            self._known[instruction] = self._contents(instruction)
+            self._known[instruction] = self._compute_contents(instruction)
         return self._known[instruction]
 
     @cached_property
-    def _known(self) -> dict[int, tuple[dict[int, Content], dict[int, str]]]:
+    def _known(self) -> dict[int, tuple[dict[int, RegisterContent], dict[int, str]]]:
         return {}
 
-    def _contents(self, instruction: int) -> tuple[dict[int, Content], dict[int, str]]:
-        registers = {number: Content("i64") for number in range(self.program.sizes)}
+    def _compute_contents(self, instruction: int) -> tuple[dict[int, RegisterContent], dict[int, str]]:
+        registers = {number: RegisterContent("i64") for number in range(self.program.sizes)}
         constants = range(self.program.sizes, self.program.sizes + len(self.program.constants))
-        registers |= {number: Content(self._constant_dtypes.get(number, "i64")) for number in constants}
+        registers |= {number: RegisterContent(self._constant_dtypes.get(number, "i64")) for number in constants}
         buffers = {number: dtype for number, (dtype, _) in enumerate(self.tensors)}
         for step in self.code[:instruction]:
-            for register, content in self._written(step, registers, buffers):
+            for register, content in self._written_contents(step, registers, buffers):
                 registers[register] = content
         return registers, buffers
 
     @cached_property
     def _constant_dtypes(self) -> dict[int, str]:
-        """The dtype of each scalar register that an `apply` instruction reads, by register index.
+        """The dtype of each register that an `apply` instruction reads, by register index.
 
-        If several `apply` instructions read the same register, the first one determines the dtype.
+        This gives the dtypes of constants.  If several instructions read the same register, the first one counts.
         """
         found: dict[int, str] = {}
         for step in self.code:
@@ -139,20 +140,22 @@ class KernelCode:
                     found.setdefault(register, element_functions()[step[4]].operand)
         return found
 
-    def _written(
-        self, step: tuple[int, ...], registers: dict[int, Content], buffers: dict[int, str]
-    ) -> Iterator[tuple[int, Content]]:
-        """Yield the registers that the instruction `step` writes, with their contents.
+    def _written_contents(
+        self, step: tuple[int, ...], registers: dict[int, RegisterContent], buffers: dict[int, str]
+    ) -> Iterator[tuple[int, RegisterContent]]:
+        """Yield each register that the instruction `step` writes, with its contents.
 
         If the instruction stores elements in a buffer, record their dtype in `buffers`.
+
+        registers: the contents of the registers before the instruction.
         """
         row = KERNEL_OPCODES[step[0]]
         operands = dict(zip("abcdefg", step[1:], strict=False))
         size = operands["abcdefg"[row.operands.index("z")]] if "z" in row.operands else 8
 
-        def like(register: int) -> Content:
-            known = registers.get(register, Content("i64")).dtype
-            return Content(known if _size(known) == size else _BY_SIZE[size])
+        def like(register: int) -> RegisterContent:
+            known = registers.get(register, RegisterContent("i64")).dtype
+            return RegisterContent(known if _size(known) == size else _BY_SIZE[size])
 
         stored = {"store": "c", "store_rows": "f", "scatter": "c", "store_strided": "d"}.get(row.name)
         if stored and operands["a"] >= len(self.tensors):
@@ -160,31 +163,31 @@ class KernelCode:
         match row.name:
             case "load" | "view" | "view_written" | "gather" | "strided" | "load_rows":
                 dtype = buffers.get(operands["b"], _BY_SIZE[size])
-                yield operands["a"], Content(dtype if _size(dtype) == size else _BY_SIZE[size])
+                yield operands["a"], RegisterContent(dtype if _size(dtype) == size else _BY_SIZE[size])
             case "apply":
-                yield operands["a"], Content(element_functions()[operands["d"]].result)
+                yield operands["a"], RegisterContent(element_functions()[operands["d"]].result)
             case "accumulate":
-                yield operands["a"], Content(element_functions()[operands["c"]].result, size=2 * SUM_LANES)
+                yield operands["a"], RegisterContent(element_functions()[operands["c"]].result, size=2 * SUM_LANES)
             case "fold" | "fold_lanes":
-                yield operands["a"], Content(element_functions()[operands["d"]].result)
+                yield operands["a"], RegisterContent(element_functions()[operands["d"]].result)
             case "copy":
-                yield operands["a"], registers.get(operands["b"], Content("i64"))
+                yield operands["a"], registers.get(operands["b"], RegisterContent("i64"))
             case "select":
-                yield operands["a"], registers.get(operands["c"], Content("i64"))
+                yield operands["a"], registers.get(operands["c"], RegisterContent("i64"))
             case "move":
                 yield operands["a"], like(operands["b"])
             case "choose":
                 yield operands["a"], like(operands["c"])
             case "fill":
-                yield operands["a"], Content(like(operands["b"]).dtype, counter=operands["c"])
+                yield operands["a"], RegisterContent(like(operands["b"]).dtype, count_register=operands["c"])
             case name:
                 dtype = "bool" if name in _COMPARISONS else "i64"
                 letters = zip(row.operands, step[1:], strict=False)
-                yield from ((register, Content(dtype)) for letter, register in letters if letter in "SV")
+                yield from ((register, RegisterContent(dtype)) for letter, register in letters if letter in "SV")
 
 
 class KernelValues:
-    """The values of the registers and buffers of a kernel in which a run has stopped.
+    """Access to the values of registers and buffers while a run is stopped in a kernel.
 
     Parameters
     ----------
@@ -196,43 +199,43 @@ class KernelValues:
 
     def __init__(self, code: KernelCode, instruction: int, debugger: MachineDebugger, frame: int) -> None:
         self._code = code
-        self._contents, self._dtypes = code.contents(instruction)
+        self._contents, self._dtypes = code.register_contents(instruction)
         self._debugger = debugger
         self._frame = frame
 
-    def rows(self) -> Iterator[tuple[RegisterValue, Any]]:
-        """Yield a RegisterValue and the value of each register and buffer that has one.
+    def nonempty_values(self) -> Iterator[tuple[RegisterValue, Any]]:
+        """Yield a RegisterValue and the value for each register and buffer that has a value.
 
-        The RegisterValues have an empty summary (`shown`).  The values are not copied, and are valid only until the run
-        continues.
+        The attribute `shown` of the RegisterValues is empty.  The values are not copied, and are valid only until the
+        run continues.
         """
         for label, (number, name) in self._labels().items():
             value = self._value(label, number)
             if value is not None:
                 yield RegisterValue(number, name, "", label), value
 
-    def value(self, wanted: str | int) -> Any:
-        """Return a copy of the value of a register or buffer, given by its label or name.
+    def value(self, name_or_label: str | int) -> Any:
+        """Return a copy of the value of a register or buffer.  name_or_label: such as "x" or "s3".
 
         Raises
         ------
         RelvmNameError
-            There is no such value.
+            There is no such register or buffer, or it has no value.
         """
         labels = self._labels()
         for label, (number, name) in labels.items():
-            if wanted in (label, name) and wanted:
+            if name_or_label in (label, name) and name_or_label:
                 value = self._value(label, number)
                 return np.array(value) if isinstance(value, np.ndarray) else value
         known = [name for _, name in labels.values() if name] + list(labels)
         raise RelvmNameError(
-            f"{wanted!r} is not a register or buffer of {self._code.name} that holds a value here; expected one of"
-            f" {', '.join(known[:_NAMES])}{near_matches(str(wanted), known)}; `registers` lists all of them, and"
-            " frame 1 has the values of the caller"
+            f"{name_or_label!r} is not a register or buffer of {self._code.name} that holds a value here; expected one"
+            f" of {', '.join(known[:_NAMES])}{near_matches(str(name_or_label), known)}; `registers` lists all of them,"
+            " and frame 1 has the values of the caller"
         )
 
     def _labels(self) -> dict[str, tuple[int, str]]:
-        """Return a dict from the label of each register and buffer in the listing to its index and its name."""
+        """Return the index and the name of each register and buffer, by its label in the listing."""
         code, parameters = self._code, self._code.parameters
         labels = {code.label(register): (register, "") for register in sorted(self._contents)}
         for buffer in range(len(code.tensors) + len(code.program.arrays)):
@@ -250,8 +253,8 @@ class KernelValues:
         memory, count = found
         if register < self._code.program.registers[0]:
             return _array(memory, content.dtype, 1).item()
-        if content.counter is not None:
-            count = self._integer(content.counter)
+        if content.count_register is not None:
+            count = self._integer(content.count_register)
         return _array(memory, content.dtype, count if content.size is None else content.size)
 
     def _integer(self, register: int) -> int:
@@ -277,10 +280,13 @@ def _size(dtype: str) -> int:
 
 
 def _array(memory: memoryview, dtype: str, count: int | None) -> np.ndarray:
-    """Return the first `count` elements of memory as an array, or all if there are fewer or `count` is None."""
+    """Return the first `count` elements of `memory` as an array, or all elements if there are fewer.
+
+    count: None also means all elements.
+    """
     size = _size(dtype)
-    room = len(memory) // size
-    count = room if count is None else max(0, min(count, room))
+    capacity = len(memory) // size
+    count = capacity if count is None else max(0, min(count, capacity))
     if count == 0:
         return np.zeros(0, numpy_dtype(_NUMBERS[dtype]))
     if dtype == "bool":

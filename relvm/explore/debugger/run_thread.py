@@ -1,4 +1,4 @@
-"""A run on its own thread that can be paused and queried."""
+"""A run on its own thread, which another thread can pause and query."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from relvm.errors import RelvmBusyError
 _SIGNAL_SECONDS = 0.1
 
 
-class RunEnded(BaseException):
-    """Raised in a run to abort it."""
+class RunAborted(BaseException):
+    """Raised on the thread of a run to abort the run."""
 
 
 class PausedRun:
     """A function that runs on its own thread and can pause itself with `pause`.
 
     The owner is the thread that controls the run.  Only one of the two threads works at a time.  While the run
-    continues, the owner waits in `resume`.  While the run is paused, the owner can query it with `ask`.  If an
-    interrupt ends `resume` or `ask`, the owner may call the method again.
+    continues, the owner waits in `resume`.  While the run is paused, the owner can query it with `call_while_paused`.
+    If an interrupt ends one of these methods, the owner may call it again.
 
     Parameters
     ----------
@@ -31,28 +31,31 @@ class PausedRun:
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
-        self._orders: SimpleQueue = SimpleQueue()  # to the run: None to continue, RunEnded, or a numbered question
+        self._orders: SimpleQueue = SimpleQueue()  # to the run: None to continue, RunAborted, or a numbered question
         self._events: SimpleQueue = SimpleQueue()
         self._answers: SimpleQueue = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="relvm debugger", daemon=True)
-        self._goes_on = False
-        self._asked = 0
+        self._is_continuing = False
+        self._call_count = 0
         self.is_over = False
 
     # ---- called on the thread of the run ----
 
-    def pause(self, why: Any) -> None:
-        """Make `resume` return `why`, then wait until the run is resumed.  Raise RunEnded if the run is aborted."""
-        self._events.put(("paused", why))
+    def pause(self, event: Any) -> None:
+        """Pause the run: make `resume` return `event`, and wait until the owner resumes the run.
+
+        Raise RunAborted if the owner aborts the run.
+        """
+        self._events.put(("paused", event))
         while True:
             order = self._orders.get()
             if order is None:
                 return
-            if order is RunEnded:
-                raise RunEnded
-            number, question = order
+            if order is RunAborted:
+                raise RunAborted
+            number, function = order
             try:
-                self._answers.put((number, True, question()))
+                self._answers.put((number, True, function()))
             except BaseException as error:
                 self._answers.put((number, False, error))
 
@@ -78,19 +81,19 @@ class PausedRun:
             The run itself called this function.
         """
         self._expect_owner()
-        if not self._goes_on:
-            self._goes_on = True
+        if not self._is_continuing:
+            self._is_continuing = True
             if self._thread.ident is None:
                 self._thread.start()
             else:
                 self._orders.put(None)
-        what, value = _received(self._events)
-        self._goes_on = False
+        what, value = _receive(self._events)
+        self._is_continuing = False
         self.is_over = what != "paused"
         return what, value
 
-    def ask(self, question: Callable[[], Any]) -> Any:
-        """Call `question` on the thread of the paused run, and return its result or raise its exception.
+    def call_while_paused(self, function: Callable[[], Any]) -> Any:
+        """Call `function` on the thread of the paused run, and return its result or raise its exception.
 
         Raises
         ------
@@ -98,25 +101,25 @@ class PausedRun:
             The run itself called this function.
         """
         self._expect_owner()
-        self._asked += 1
-        self._orders.put((self._asked, question))
+        self._call_count += 1
+        self._orders.put((self._call_count, function))
         while True:
-            number, succeeded, value = _received(self._answers)
-            if number == self._asked:  # older answers are to calls that were interrupted
+            number, succeeded, value = _receive(self._answers)
+            if number == self._call_count:  # older answers are to calls that were interrupted
                 break
         if not succeeded:
             raise value
         return value
 
-    def give_up(self) -> None:
-        """Abort the run at its current pause, or at its next pause if it is not paused."""
+    def abort(self) -> None:
+        """Abort the run.  If it is not paused, this happens when it pauses for the next time."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
-        self._orders.put(RunEnded)
-        self._goes_on = True
+        self._orders.put(RunAborted)
+        self._is_continuing = True
         while not self.is_over:
             self.resume()
-            self._goes_on = True
+            self._is_continuing = True
 
     def _expect_owner(self) -> None:
         if threading.current_thread() is self._thread:
@@ -126,7 +129,7 @@ class PausedRun:
             )
 
 
-def _received(queue: SimpleQueue) -> Any:
+def _receive(queue: SimpleQueue) -> Any:
     while True:  # signals received by another thread are handled only between waits
         try:
             return queue.get(timeout=_SIGNAL_SECONDS)

@@ -1,4 +1,4 @@
-"""Layout of the inside of boxes.
+"""Layout of the contents of each box in a graph.
 
 An edge that enters or leaves a box passes through a port, a place in the first or last layer of the box.  Edges of the
 same value share a port.
@@ -19,12 +19,12 @@ ROOT = -1  # key and number of the box that contains the whole graph
 
 
 class Port(NamedTuple):
-    """The place where the edges of a value enter or leave a box.
+    """The point at which the edges that come from one item enter or leave a box.
 
     Attributes
     ----------
     side
-        "in" or "out".
+        "in" if the edges enter the box, "out" if they leave it.
     value
         The key of the item from which the edges come.
     """
@@ -34,12 +34,12 @@ class Port(NamedTuple):
 
 
 def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
-    """Return the edges in each box, by the key of the box.  An edge connects items and ports of the box.
+    """Divide the arrows of a graph into edges, each of which lies in one box.  Return the edges by the key of the box.
 
-    An arrow between items of different boxes becomes one edge in each box that it passes through.  It enters and leaves
-    a box through a port.
+    An edge connects items and ports of its box.  An arrow between items of different boxes becomes one edge in each box
+    that it passes through.  It enters and leaves a box through a port.
     """
-    paths = dict(paths_of(graph.items))
+    paths = dict(item_paths(graph.items))
     found: dict[Hashable, dict[Edge, None]] = {}
     for arrow in graph.arrows:
         source, target = paths[arrow.source], paths[arrow.target]
@@ -54,14 +54,19 @@ def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
     return found
 
 
-def paths_of(
-    items: tuple[Item, ...], above: tuple[Hashable, ...] = (ROOT,)
+def item_paths(
+    items: tuple[Item, ...], outer_boxes: tuple[Hashable, ...] = (ROOT,)
 ) -> Iterator[tuple[Hashable, tuple[Hashable, ...]]]:
-    """Yield the key and the path of each item: the keys of the boxes around it, outermost first, and its own key."""
+    """Yield the key and the path of each item, also inside boxes.
+
+    A path consists of the keys of the boxes around the item, outermost first, and its own key.
+
+    outer_boxes: the keys of the boxes around `items`.
+    """
     for item in items:
-        path = (*above, item.key)
+        path = (*outer_boxes, item.key)
         yield item.key, path
-        yield from paths_of(item.inside, path)
+        yield from item_paths(item.inside, path)
 
 
 def first_difference(first: Sequence[Hashable], second: Sequence[Hashable]) -> int | None:
@@ -70,7 +75,7 @@ def first_difference(first: Sequence[Hashable], second: Sequence[Hashable]) -> i
 
 
 def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> Layout:
-    """Return the layout of a box.
+    """Compute the layout of the contents of a box.
 
     Parameters
     ----------
@@ -85,19 +90,19 @@ def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> 
 
 
 def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
-    """Return the layout of each box by its number, as JSON data in pixels.
+    """Return the layout of each box by its number, as JSON data for the page's scripts.  Lengths are in pixels.
 
-    A layout has two keys.  `rows` is a list of layers, each as [top, height, places], in which a place is [id, x of the
-    center, width].  `routes` maps each edge, as "source target", to the ids of the lanes that it runs through.  The id
-    of an item is its number.  The id of a port is "i" (in) or "o" (out), followed by the number of the item from which
-    its edges come.
+    A layout has two keys.  `rows` is a list of layers, each as [top, height, places].  A place is an item, a port or a
+    lane, as [id, x of the center, width].  `routes` maps each edge, as "source target", to the ids of the lanes that it
+    runs through.  The id of an item is its number.  The id of a port is "i" (in) or "o" (out), followed by the number
+    of the item from which its edges come.
 
     Parameters
     ----------
     graph
         The graph.
     numbers
-        A number for the key of each item.
+        A number for each item, by the key of the item.
     """
     edges = edges_in_boxes(graph)
     boxes = [(ROOT, graph.items), *((each.key, each.inside) for each in all_items(graph.items) if each.inside)]
@@ -105,12 +110,12 @@ def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict
     for key, items in boxes:
         sizes: dict[Hashable, Point] = {item.key: text_size(item) for item in items}
         layout = arrange_box(sizes, edges.get(key, {}))
-        found[ROOT if key == ROOT else numbers[key]] = _plain(layout, numbers)
+        found[ROOT if key == ROOT else numbers[key]] = _layout_as_json(layout, numbers)
     return found
 
 
-def _plain(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
-    """Return a layout in the form that `box_layouts` describes.  The id of a lane is "l", followed by a number."""
+def _layout_as_json(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
+    """Convert a layout to the JSON data that `box_layouts` describes.  The id of a lane is "l" and a number."""
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):
         if place in numbers:

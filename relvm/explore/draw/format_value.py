@@ -13,38 +13,38 @@ MAX_NESTED = 100
 _MAX_ITEMS = 4
 
 
-def copied(value: Any, nested: int = 0) -> Any:
-    """Return a copy of a value that the run cannot change.  Tensors become arrays.
+def copy_value(value: Any, depth: int = 0) -> Any:
+    """Return a copy of a value, which remains valid when the run continues.  Tensors become arrays.
 
-    nested: the number of tuples and lists around the value.
+    depth: the number of tuples and lists around the value.
     """
     match value:
         case Tensor():
             return np.array(value.numpy())
-        case tuple() | list() if nested < MAX_NESTED:
-            items = [copied(item, nested + 1) for item in value]
+        case tuple() | list() if depth < MAX_NESTED:
+            items = [copy_value(item, depth + 1) for item in value]
             return items if isinstance(value, list) else type(value)(items)
         case tuple() | list():
             return Opaque(f"{type(value).__name__} inside of {MAX_NESTED} others")
     return value
 
 
-def shown_value(value: Any, nested: int = 0) -> str:
+def describe_value(value: Any, depth: int = 0) -> str:
     """Return a short description of a value: dtype, shape and range of a tensor, the first items of a tuple or list.
 
-    nested: the number of tuples and lists around the value.
+    depth: the number of tuples and lists around the value.
     """
     match value:
         case Tensor():
-            return _shown_array(value.numpy())
+            return _describe_array(value.numpy())
         case np.ndarray() | np.generic():
-            return _shown_array(np.asarray(value))
+            return _describe_array(np.asarray(value))
         case Opaque(tag):
             return f"<{tag}>"
         case Shape():
             return f"shape({', '.join(map(str, value))})"
-        case tuple() | list() if nested < _MAX_ITEMS:
-            items = [shown_value(item, nested + 1) for item in value[:_MAX_ITEMS]]
+        case tuple() | list() if depth < _MAX_ITEMS:
+            items = [describe_value(item, depth + 1) for item in value[:_MAX_ITEMS]]
             items += ["..."] * (len(value) > _MAX_ITEMS)
             return f"({', '.join(items)})" if isinstance(value, tuple) else f"[{', '.join(items)}]"
         case tuple() | list():
@@ -55,7 +55,7 @@ def shown_value(value: Any, nested: int = 0) -> str:
 
 
 def nan_count(value: Any) -> int:
-    """Return the number of NaNs in a value and in everything inside it."""
+    """Return the number of NaNs in a tensor, a number, or a tuple or list of these."""
     found, waiting = 0, [value]
     while waiting:
         match waiting.pop():
@@ -76,7 +76,7 @@ def _nans(array: np.ndarray) -> int:
     return int(np.count_nonzero(array != array))
 
 
-def _shown_array(array: np.ndarray) -> str:
+def _describe_array(array: np.ndarray) -> str:
     head = f"{DTYPE_NAMES[dtype_number(array.dtype)]}[{', '.join(map(str, array.shape))}]"
     if array.size == 0:
         return head

@@ -20,7 +20,7 @@ GAP = (0.2, 0.3)  # inches between nodes of a layer, and between layers
 _NAME_LETTERS = 28  # longer names are shortened to their end
 
 # The kind of a node or box -> its color.
-COLOURS = {
+COLORS = {
     "end": "#eeeeee",
     "plain": "#ffffff",
     "operator": "#d6e8fa",
@@ -45,13 +45,13 @@ class Item:
     label
         What the item computes, such as the name of an operator, or "" for a value.
     kind
-        A key of COLOURS.
+        A key of COLORS.
     detail
-        Further lines, such as the type of the value.
+        Further lines of text, such as the type of the value.
     name
         The name of the value, or "" if it has none.
     inside
-        The items of a box.
+        The items inside the box.  Empty for a node.
     binding
         What the item shows: a binding, or the variable of a parameter.  None if it shows neither.
     function
@@ -97,11 +97,11 @@ class Graph:
     arrows: tuple[Arrow, ...]
 
 
-def collapsed(graph: Graph, depth: int) -> Graph:
-    """Return the graph with `depth` levels of boxes open.
+def collapse(graph: Graph, depth: int) -> Graph:
+    """Return the graph with only `depth` levels of boxes open.
 
-    A deeper box becomes a node.  Arrows from or to items of the box connect this node instead.  Arrows inside the box
-    are removed.
+    A closed box becomes a node.  Arrows from or to items of the box become arrows from or to this node.  Arrows inside
+    the box are removed.
     """
     seen_as: dict[Hashable, Hashable] = {}
 
@@ -141,7 +141,7 @@ def format_graph(graph: Graph) -> str:
 
 
 def text_size(item: Item) -> Point:
-    """Return the width and the height of an item without the items inside it."""
+    """Return the width and the height, in inches, of an item drawn as a node, without the items inside it."""
     letters = max(map(len, item.lines), default=0) + (2 if item.inside else 0)  # a page marks boxes before their text
     return LETTER * letters + 2 * PAD, LINE * len(item.lines) + 2 * PAD
 

@@ -13,11 +13,12 @@ _PART = re.compile(r"^\$(LIVE|TIMELINE)\n", re.MULTILINE)
 _FRAME_HEIGHT = 640  # height of a page in a notebook, in pixels
 
 
-def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: Sequence[str] = ()) -> str:
-    """Return an HTML page: the template page_files/page.html with `name`.html, `name`.css, the scripts and `data`.
+def fill_template(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: Sequence[str] = ()) -> str:
+    """Return an HTML page, built from the template page.html and other files in the folder page_files.
 
-    scripts: names of JavaScript files.  data: inserted into the page as JSON.  parts: names of further files.  For each
-    of them, the line $NAME in `name`.html is replaced by NAME.html, and NAME.css is added.
+    name: the page's body is `name`.html, and its style is `name`.css.  scripts: the names of its JavaScript files.
+    data: JSON data, which is inserted into the page.  parts: names of optional parts.  For each of them, the line $NAME
+    in the body is replaced by the file NAME.html, and NAME.css is added to the style.
     """
     body = _PART.sub(
         lambda match: _read(f"{match[1].lower()}.html") if match[1].lower() in parts else "", _read(f"{name}.html")
@@ -32,8 +33,8 @@ def filled(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: S
     return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
 
 
-def framed(page: str) -> str:
-    """Return the page as an iframe, which isolates it from the styles and scripts of the surrounding page."""
+def as_iframe(page: str) -> str:
+    """Return an HTML page in an iframe, which isolates it from the styles and scripts of the surrounding page."""
     style = f"box-sizing: border-box; width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
     return f'<iframe srcdoc="{html_text(page)}" style="{style}"></iframe>'
 

@@ -10,7 +10,7 @@ from relvm.quoting import svg_id, svg_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LABELLED = 0.03  # boxes smaller than this fraction of all bytes have no label
+_LABEL_FRACTION = 0.03  # boxes smaller than this fraction of all bytes have no label
 _LETTERS = 140  # number of characters that fit in the width of a chart
 
 
@@ -25,9 +25,9 @@ class Box(NamedTuple):
 
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: int) -> None:
-    """Draw the boxes, a line for the bytes in use at each point, and a dashed line at `bound_bytes`.
+    """Draw boxes, a line for the bytes in use at each point, and a dashed line at the lower bound `bound_bytes`.
 
-    size_bytes: the largest value of the vertical axis.
+    size_bytes: the end of the vertical axis.
     """
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import EngFormatter
@@ -37,12 +37,12 @@ def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: i
         span, place = [(box.first, box.last + 1 - box.first)], (box.offset, box.size_bytes)
         drawn = axes.broken_barh(span, place, facecolor=f"C{i % 10}", edgecolor="white", alpha=0.6)
         drawn.set_gid(svg_id(box.name))
-        label = _fitting(box.name, (box.last + 1 - box.first) / len(points))
-        if label and box.size_bytes >= _LABELLED * size_bytes:
+        label = _truncate_to_box(box.name, (box.last + 1 - box.first) / len(points))
+        if label and box.size_bytes >= _LABEL_FRACTION * size_bytes:
             middle = (box.first + box.last + 1) / 2, box.offset + box.size_bytes / 2
             text = axes.text(*middle, svg_text(label), ha="center", va="center", fontsize=7, clip_on=True, zorder=5)
             text.set_path_effects([withStroke(linewidth=2, foreground="white", alpha=0.8)])
-    axes.step([*points, len(points)], [*in_use(boxes, points), 0], where="post", color="black", label="alive")
+    axes.step([*points, len(points)], [*bytes_in_use(boxes, points), 0], where="post", color="black", label="alive")
     axes.axhline(bound_bytes, color="black", linestyle="dashed", label=f"lower bound: {bound_bytes:,} bytes")
     axes.set(xlabel="statement", ylabel="memory", xlim=(0, len(points)), ylim=(0, max(1, size_bytes) * 1.05))
     locator: Any = axes.xaxis.get_major_locator()
@@ -56,14 +56,14 @@ def draw_legend(axes: Axes) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, fontsize=8, frameon=False)
 
 
-def _fitting(name: str, share: float) -> str:
-    """Return as much of a name as fits in a box.  share: the width of the box as a fraction of the chart's width."""
-    room = int(_LETTERS * share)
-    return name if len(name) <= room else f"{name[: room - 1]}…" if room >= 3 else ""
+def _truncate_to_box(name: str, share: float) -> str:
+    """Shorten a name so that it fits in a box.  share: the width of the box as a fraction of the chart's width."""
+    letters = int(_LETTERS * share)
+    return name if len(name) <= letters else f"{name[: letters - 1]}…" if letters >= 3 else ""
 
 
-def in_use(boxes: Sequence[Box], points: range) -> list[int]:
-    """Return the number of bytes in use at each point.  points: a range that starts at 0."""
+def bytes_in_use(boxes: Sequence[Box], points: range) -> list[int]:
+    """Return the total size of the boxes in use at each point.  points: a range that starts at 0."""
     changes = [0] * (len(points) + 1)
     for box in boxes:
         changes[box.first] += box.size_bytes

@@ -1,4 +1,4 @@
-"""Pictures: matplotlib figures that show themselves in Jupyter.
+"""Pictures: matplotlib figures that Jupyter shows as images.
 
 Only `new_figure` imports this module, because matplotlib is optional.  A picture uses neither pyplot nor another global
 state of matplotlib.
@@ -31,31 +31,31 @@ class Picture(Figure):
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return the image and a line of text by MIME type, and the metadata of the image."""
+        """Return the image and a line of text by MIME type, and the metadata of the image, for Jupyter."""
         width, height = (round(_PIXELS * float(side)) for side in self.get_size_inches())
         kind, metadata = "image/svg+xml", {}
-        image = self._written("svg", metadata={"Date": None})
+        image = self._rendered("svg", metadata={"Date": None})
         shown = image.decode()
         fits = 4 * width * height <= _MAX_PNG_PIXELS and 2 * max(width, height) <= _MAX_PNG_SIDE
         if len(image) > _MAX_SVG_BYTES and fits:
             kind, metadata = "image/png", {"image/png": {"width": width, "height": height}}
-            image = self._written("png", dpi=2 * _PIXELS)
+            image = self._rendered("png", dpi=2 * _PIXELS)
             shown = base64.b64encode(image).decode()
         forms = {"text/plain": str(self), kind: shown}
         if width > _MAX_WIDTH or height > 2 * MAX_HEIGHT:
             forms = (forms if fits else {"text/plain": str(self)}) | {
-                "text/html": _scrolled(kind, image, width, height)
+                "text/html": _scrollable_image(kind, image, width, height)
             }
         return forms, metadata
 
-    def _written(self, suffix: str, **options: Any) -> bytes:
+    def _rendered(self, suffix: str, **options: Any) -> bytes:
         out = io.BytesIO()
         self.savefig(out, format=suffix, **options)
         return out.getvalue()
 
 
-def _scrolled(kind: str, image: bytes, width: int, height: int) -> str:
-    """Return an image in a box that scrolls, at its own size."""
+def _scrollable_image(kind: str, image: bytes, width: int, height: int) -> str:
+    """Return an image as HTML, at full size in a box that scrolls.  kind: its MIME type.  width, height: in pixels."""
     source = f"data:{kind};base64,{base64.b64encode(image).decode()}"
     size = f"width: {width}px; height: {height}px; max-width: none"
     return f'<div style="max-height: {2 * MAX_HEIGHT}px; overflow: auto"><img src="{source}" style="{size}"></div>'

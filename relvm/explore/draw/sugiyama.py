@@ -49,7 +49,7 @@ class Layout:
 
     Attributes
     ----------
-    centres
+    centers
         Center of each node.
     bends
         For each edge, the points at which it enters and leaves the layers that it crosses, from source to target.
@@ -61,7 +61,7 @@ class Layout:
         For each edge, the lanes through which it crosses layers, from source to target.
     """
 
-    centres: dict[Hashable, Point]
+    centers: dict[Hashable, Point]
     bends: dict[Edge, list[Point]]
     width: float
     height: float
@@ -76,7 +76,7 @@ def arrange(
     first: Collection[Hashable] = (),
     last: Collection[Hashable] = (),
 ) -> Layout:
-    """Return the layout of a graph.
+    """Compute the layout of a graph.
 
     Parameters
     ----------
@@ -87,17 +87,18 @@ def arrange(
     gap
         Space between the nodes of a layer, and between layers.
     first, last
-        Nodes that have the first and the last layer to themselves.  No edge leads to the former or from the latter.
+        Nodes to place in the first and in the last layer, in which no other nodes are placed.  No edge leads to the
+        former or from the latter.
     """
     edges = list(dict.fromkeys(edges))
-    downwards = _without_cycles(sizes, edges)
-    depth = _depths(sizes, downwards, first, last)
+    downwards = _reverse_back_edges(sizes, edges)
+    depth = _layer_numbers(sizes, downwards, first, last)
     layers: list[list[Hashable]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for node in sizes:
         layers[depth[node]].append(node)
     widths = {node: width for node, (width, _) in sizes.items()}
-    neighbours = nx.DiGraph()
-    neighbours.add_nodes_from(sizes)
+    neighbors = nx.DiGraph()
+    neighbors.add_nodes_from(sizes)
     lanes: dict[Edge, list[tuple[str, Hashable, int]]] = {}
     for source, target in downwards:
         lanes[source, target] = lane = [("lane", source, n) for n in range(depth[source] + 1, depth[target])]
@@ -105,13 +106,13 @@ def arrange(
             if place not in widths:
                 layers[place[-1]].append(place)
                 widths[place] = LANE
-        nx.add_path(neighbours, [source, *lane, target])
-    _order(layers, neighbours)
-    x = _across(layers, neighbours, widths, gap[0])
+        nx.add_path(neighbors, [source, *lane, target])
+    _order_layers(layers, neighbors)
+    x = _x_coordinates(layers, neighbors, widths, gap[0])
     heights = [max((sizes[node][1] for node in layer if node in sizes), default=0.0) for layer in layers]
     above = itertools.accumulate(heights, initial=0.0)
     tops = [height + i * gap[1] for i, height in zip(range(len(layers)), above, strict=False)]
-    centres = {node: (x[node], tops[depth[node]] + heights[depth[node]] / 2) for node in sizes}
+    centers = {node: (x[node], tops[depth[node]] + heights[depth[node]] / 2) for node in sizes}
     bends = {}
     used: dict[Edge, list[Hashable]] = {}
     for source, target in edges:
@@ -125,11 +126,11 @@ def arrange(
         Layer(top, height, tuple((place, x[place], widths[place]) for place in layer))
         for top, height, layer in zip(tops, heights, layers, strict=True)
     )
-    return Layout(centres, bends, right, sum(heights) + max(0, len(layers) - 1) * gap[1], rows, used)
+    return Layout(centers, bends, right, sum(heights) + max(0, len(layers) - 1) * gap[1], rows, used)
 
 
-def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Edge]:
-    """Return the edges without duplicates, with the back edges of a depth-first search reversed."""
+def _reverse_back_edges(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Edge]:
+    """Return the edges without cycles and duplicates: the back edges of a depth-first search are reversed."""
     after: dict[Hashable, list[Hashable]] = {node: [] for node in nodes}
     for source, target in edges:
         after[source].append(target)
@@ -154,14 +155,15 @@ def _without_cycles(nodes: Iterable[Hashable], edges: Sequence[Edge]) -> list[Ed
     return list(found)
 
 
-def _depths(
+def _layer_numbers(
     nodes: Iterable[Hashable], edges: Sequence[Edge], first: Collection[Hashable], last: Collection[Hashable]
 ) -> dict[Hashable, int]:
-    """Return the number of each node's layer, counted from the top.
+    """Assign each node to a layer.  Return the number of its layer, counted from 0 at the top.
 
     A node is in the layer below its lowest predecessor.  A node without predecessors is in the layer above its topmost
     successor.
-    first, last: the nodes that have the first and the last layer to themselves.
+
+    first, last: as for `arrange`.
     """
     graph = nx.DiGraph()
     graph.add_nodes_from(nodes)
@@ -179,51 +181,56 @@ def _depths(
     return depth
 
 
-def _order(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
-    """Sort each layer by the mean position of the neighbors in the layer above or below (barycenter heuristic)."""
+def _order_layers(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
+    """Sort the nodes of each layer by the mean position of their neighbors in the layer above or below.
+
+    This is the barycenter heuristic.  It reduces the number of edges that cross each other.
+    """
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for number in range(1, len(layers)) if down else range(len(layers) - 2, -1, -1):
-            beside = layers[number - 1 if down else number + 1]
-            place = {node: i / len(beside) for i, node in enumerate(beside)}
+            neighbor_layer = layers[number - 1 if down else number + 1]
+            place = {node: i / len(neighbor_layer) for i, node in enumerate(neighbor_layer)}
             own = {node: i / len(layers[number]) for i, node in enumerate(layers[number])}
             near = graph.pred if down else graph.succ
             layers[number].sort(key=lambda node: _mean([place[n] for n in near[node]], own[node]))
 
 
-def _across(
+def _x_coordinates(
     layers: list[list[Hashable]], graph: nx.DiGraph, widths: Mapping[Hashable, float], gap: float
 ) -> dict[Hashable, float]:
-    """Return the x coordinate of each node's center, close to the mean of its neighbors' coordinates.
+    """Return the x coordinate of each node's center, as close as possible to the mean coordinate of its neighbors.
 
-    The order of the nodes in a layer does not change, and there is a space of at least `gap` between them.   widths:
-    the width of each node.
+    The order of the nodes in a layer does not change, and there is a space of at least `gap` between them.
+
+    widths: the width of each node.
     """
     x: dict[Hashable, float] = {}
     for layer in layers:
-        _spread(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
+        _place_layer(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wanted = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
-            _spread(layer, wanted, widths, gap, x)
+            preferred = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
+            _place_layer(layer, preferred, widths, gap, x)
     left = min((x[node] - widths[node] / 2 for node in x), default=0.0)
     return {node: middle - left for node, middle in x.items()}
 
 
-def _spread(
+def _place_layer(
     layer: list[Hashable],
-    wanted: Mapping[Hashable, float],
+    preferred: Mapping[Hashable, float],
     widths: Mapping[Hashable, float],
     gap: float,
     x: dict[Hashable, float],
 ) -> None:
-    """Store the x coordinates of a layer's nodes in `x`, as close to `wanted` as possible without overlaps.
+    """Compute the x coordinates of a layer's nodes, and store them in `x`.
 
-    Nodes that would be closer than `gap` are placed side by side, around the mean of their wanted positions.
+    They are as close as possible to the preferred coordinates.  Nodes that would be closer to each other than `gap` are
+    placed side by side, around the mean of their preferred coordinates.
     """
     runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
     for node in layer:
-        left, width, nodes = wanted[node] - widths[node] / 2, widths[node], [node]
+        left, width, nodes = preferred[node] - widths[node] / 2, widths[node], [node]
         while runs and runs[-1][0] + runs[-1][1] + gap > left:
             before_left, before_width, before = runs.pop()
             count, more = len(before), len(nodes)
@@ -236,5 +243,5 @@ def _spread(
             left += widths[node] + gap
 
 
-def _mean(numbers: Sequence[float], otherwise: float) -> float:
-    return sum(numbers) / len(numbers) if numbers else otherwise
+def _mean(numbers: Sequence[float], default: float) -> float:
+    return sum(numbers) / len(numbers) if numbers else default

@@ -58,9 +58,11 @@ class Settings:
 
 
 def make_app(settings: Settings) -> Starlette:
-    """Return the application, which starts a process for builds and ends it at shutdown.  `state.builder` of the
-    application is the builder."""
-    live = _Live(settings)
+    """Return the application, which starts a process for builds, and ends it at shutdown.
+
+    Its attribute `state.builder` is the Builder that controls the process.
+    """
+    live = _Endpoints(settings)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -80,7 +82,7 @@ def make_app(settings: Settings) -> Starlette:
     return app
 
 
-class _Live:
+class _Endpoints:
     """The HTTP endpoints of the application.
 
     latest: the last build request.  If the page is reloaded, it shows the program of this request.
@@ -92,7 +94,7 @@ class _Live:
         self.builder = Builder(settings.name, settings.model, settings.max_seconds)
 
     async def page(self, request: Request) -> Response:
-        """Return the page.  Its script then requests the stages with `build`."""
+        """Return the page, which shows the program.  Its script then sends a request to `build` for the stages."""
         about = "The program, which is not built yet."
         lines = tuple(map(Line, self.latest.text.splitlines()))
         given = View("given", about, 0.0, True, True, lines)
@@ -105,11 +107,11 @@ class _Live:
         return HTMLResponse(live_page(self.settings.name, [given], live))
 
     async def build(self, request: Request) -> Response:
-        """Build the program of the request.  Return its stages, or its error as "problem"."""
-        self.latest = wanted = BuildRequest.from_json(await _body(request))
+        """Build the program in the request.  Return its stages as JSON, or its error under the key "problem"."""
+        self.latest = build_request = BuildRequest.from_json(await _read_body(request))
         started = time.perf_counter()
         try:
-            answer = await self.builder.build(wanted, request.is_disconnected)
+            answer = await self.builder.build(build_request, request.is_disconnected)
         except BuildError as error:
             return _problem(str(error), 200)
         if answer is None:
@@ -120,20 +122,20 @@ class _Live:
     async def save(self, request: Request) -> Response:
         """Write the program in the request to the file `Settings.output`."""
         assert self.settings.output is not None
-        wanted = BuildRequest.from_json(await _body(request))
+        build_request = BuildRequest.from_json(await _read_body(request))
         try:
             with complete_file(self.settings.output) as partial:
-                partial.write_text(wanted.text, encoding="utf-8", newline="")
+                partial.write_text(build_request.text, encoding="utf-8", newline="")
         except OSError as error:
             return _problem(f"{self.settings.output} was not written: {error.strerror}", 500)
         return JSONResponse({"saved": str(self.settings.output)})
 
 
 class _TooLargeError(Exception):
-    """The body of a request exceeds MAX_BYTES."""
+    """Raised if the body of a request exceeds MAX_BYTES."""
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     """Return the body of a request.  Raise _TooLargeError as soon as it exceeds MAX_BYTES."""
     body = bytearray()
     async for chunk in request.stream():

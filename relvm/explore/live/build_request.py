@@ -11,7 +11,7 @@ from relvm.errors import RelvmArgumentError
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """A program and its build options.
+    """A request to build a program: the program and its build options.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class BuildRequest:
         return cls(**values | {"without": tuple(values["without"])})
 
     def to_json(self) -> str:
-        """Return the request as ASCII text."""
+        """Return the request as JSON, in ASCII."""
         return json.dumps(asdict(self))
 
 

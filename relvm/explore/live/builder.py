@@ -18,11 +18,11 @@ _POLL = 0.05  # seconds between checks whether the client still waits for the an
 
 
 class BuildError(Exception):
-    """A build ended without an answer."""
+    """Raised if a build takes too long, or its process ends unexpectedly."""
 
 
 class Builder:
-    """A process that builds programs.
+    """Controls a process that builds programs.
 
     Parameters
     ----------
@@ -42,10 +42,12 @@ class Builder:
         self.is_closed = False
 
     async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
-        """Return the answer of worker.py, as JSON.
+        """Build a program.  Return the stages or the error as JSON: the result of `worker.stages_or_error`.
 
-        Return None if the builder is closed, or if the client has gone away (`is_abandoned`).  In the latter case, a
-        build that has not started does not start, and a build that takes long is ended.
+        Return None if the builder is closed, or if the client no longer waits for the result.  In the latter case, a
+        build that has not started does not start, and a build that takes longer than a second is ended.
+
+        is_abandoned: a function that returns whether the client no longer waits.
 
         Raises
         ------
@@ -77,7 +79,7 @@ class Builder:
                 await asyncio.gather(answer, return_exceptions=True)  # errors have been handled above
 
     async def start(self) -> asyncio.subprocess.Process:
-        """Start the process."""
+        """Start the process, and return it."""
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-P", "-m", "relvm.explore.live.worker", *self.arguments)
         # A new session shields the process from Ctrl-C in the terminal.  The process ends when its standard input ends.
@@ -85,7 +87,7 @@ class Builder:
         return self.process
 
     async def close(self) -> None:
-        """End the process, and start no other.  Running and waiting calls of `build` return None."""
+        """End the process, and never start another one.  Calls of `build` that have not returned return None."""
         self.is_closed = True
         await self.stop()
 

@@ -69,7 +69,7 @@ class Guard:
         await self.app({**scope, "path": f"/{rest}"}, receive, send_with_headers)
 
     def _rejection(self, method: str, headers: Headers) -> str:
-        """Return why the headers of a request are rejected, or "" if they are accepted."""
+        """Return the reason to reject a request because of its headers, or "" to accept it."""
         if headers.get("host") not in self.hosts:
             return f"expected the header Host to be {' or '.join(self.hosts)}"
         origins = [f"http://{host}" for host in self.hosts]

@@ -24,7 +24,7 @@ from relvm.frontend.dim_settings import parse_dims
 from relvm.frontend.load_model import read_model
 from relvm.frontend.text.lexer import Source
 from relvm.frontend.text.parser import parse_module
-from relvm.frontend.text.problem import problem_of
+from relvm.frontend.text.problem import locate_problem
 from relvm.ir.expr import Module
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import html_data
@@ -33,27 +33,29 @@ LENGTH_BYTES = 8
 
 
 def main(seconds: int, name: str, model: str) -> None:
-    """Answer requests until standard input ends.
+    """Answer requests until standard input ends.  name, model: as for `stages_or_error`.
 
-    A build that takes longer than `seconds` ends the process, by the signal SIGALRM.
+    If a build takes longer than `seconds`, the signal SIGALRM ends the process.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # print() writes to standard error, not into an answer
     gc.disable()  # the data of a build has no reference cycles
-    while (request := _read(requests)) is not None:
+    while (request := _read_message(requests)) is not None:
         signal.alarm(seconds)
-        data = html_data(answer(BuildRequest.from_json(request), name, model)).encode()
+        data = html_data(stages_or_error(BuildRequest.from_json(request), name, model)).encode()
         signal.alarm(0)
         answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
         answers.flush()
         gc.collect()
 
 
-def answer(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
-    """Return the stages and passes of a program, or its error.
+def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
+    """Build the program of a request.  Return its stages and the names of the passes, or its error, as JSON data.
 
     Parameters
     ----------
+    request
+        The request.
     name
         Name of the program in messages and source locations.
     model
@@ -96,10 +98,10 @@ def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
     If the error has a location in the source text, the data also has the line and the column, both counted from 1, and
     the number of characters to underline.
     """
-    problem = problem_of(error, source)
+    problem = locate_problem(error, source)
     if not problem.end:
         return {"message": problem.message}
-    line, column = source.place(problem.start)
+    line, column = source.line_and_column(problem.start)
     return {
         "message": problem.message,
         "line": line,
@@ -108,8 +110,8 @@ def _problem(error: RelvmError, source: Source) -> dict[str, Any]:
     }
 
 
-def _read(stream: BinaryIO) -> bytes | None:
-    """Return the next message, or None at the end of the stream."""
+def _read_message(stream: BinaryIO) -> bytes | None:
+    """Read a message from the stream.  Return its content, or None at the end of the stream."""
     head = stream.read(LENGTH_BYTES)
     length = int.from_bytes(head, "little")
     body = stream.read(length)

@@ -27,8 +27,8 @@ from relvm.errors import (
     expect_type,
     near_matches,
 )
-from relvm.explore.stages.page import frame, page
-from relvm.explore.stages.select import module_of
+from relvm.explore.stages.page import page, page_iframe
+from relvm.explore.stages.select import as_module
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
 from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_pass
@@ -134,7 +134,7 @@ class Exploration(Displayed):
             partial.write_text(self._page(page), encoding="utf-8")
 
     def _page(self, make: Callable[..., str]) -> str:
-        return make(self.title, self.views, self.graph.page_in_stages(), self.graph.stage, self.timeline)
+        return make(self.title, self.views, self.graph.embedded_page(), self.graph.stage, self.timeline)
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""
@@ -151,7 +151,7 @@ class Exploration(Displayed):
         return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
-        return self._page(frame)
+        return self._page(page_iframe)
 
 
 def explore(
@@ -198,7 +198,7 @@ def explore(
     expect_type("without", without, (list, tuple, set, frozenset), "a list of names of passes")
     steps = build_pipeline(target, fused=fused, without=without)
     started = time.perf_counter()
-    module = module_of(model, dims)
+    module = as_module(model, dims)
     title = title or ("module" if isinstance(model, Module) else Path(model).name)
     collector = _Collector()
     collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)
@@ -277,11 +277,12 @@ def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
 
 
 def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
-    """Yield the C code of the kernels, and of the routines if `with_routines`, with the origins (source locations) of
-    the lines.
+    """Yield the lines of the C code with their origins, which are source locations.
 
     The comment and the signature of a kernel have the origins of all its calls.  A line in its body has the origins of
     the operators that the line computes.
+
+    with_routines: whether to include the code of routines, after that of kernels.
     """
     called = _origins_of_calls(lir)
     for kernel in lir.kernels:
@@ -294,11 +295,11 @@ def _c_lines(lir: LirModule, *, with_routines: bool) -> Iterator[Line]:
                 yield Line(text, origins if text.startswith(("/*", "rvm_status")) else ())
         yield Line("")
     if with_routines:
-        yield from _routines_in_c(lir)
+        yield from _routine_c_lines(lir)
 
 
 def _kernel_lines(lir: LirModule) -> Iterator[Line]:
-    """Yield the bytecode of the kernels, with the origins (source locations) of the lines.
+    """Yield the lines of the kernels' bytecode with their origins, which are source locations.
 
     The first line of a kernel has the origins of all its calls.  An instruction has the origins of the operators that
     it computes.
@@ -324,7 +325,7 @@ def _kernel_lines(lir: LirModule) -> Iterator[Line]:
 def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
     """Return the source locations of all calls of each kernel, by the name of the kernel."""
     called: dict[str, dict[str, None]] = {}
-    for statement in _calls_in(lir):
+    for statement in _call_statements(lir):
         if statement.kernel:
             called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
     return {name: tuple(origins) for name, origins in called.items()}
@@ -333,11 +334,11 @@ def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
 _MARK = re.compile(r"/\* @(\d+)@( = )?")  # a marker at the start of a comment; comments cannot contain /*
 
 
-def _routines_in_c(lir: LirModule) -> Iterator[Line]:
-    """Yield the C code of the routines, with the origins of each line.
+def _routine_c_lines(lir: LirModule) -> Iterator[Line]:
+    """Yield the lines of the routines' C code with their origins.
 
-    Each statement is first printed with a number as its comment.  The number identifies the statement in the printed
-    text, and is then replaced by the original comment.
+    To find the statement to which a line belongs, each statement is printed with a number as its comment.  Afterwards
+    the number is replaced by the original comment.
     """
     statements: list[CallStatement | PrimStatement] = []
 
@@ -361,7 +362,7 @@ def _routines_in_c(lir: LirModule) -> Iterator[Line]:
         yield Line(_MARK.sub(commented, line), tuple(dict.fromkeys(itertools.chain.from_iterable(origins))))
 
 
-def _calls_in(lir: LirModule) -> Iterator[CallStatement]:
+def _call_statements(lir: LirModule) -> Iterator[CallStatement]:
     def within(body: tuple[Statement, ...]) -> Iterator[CallStatement]:
         for statement in body:
             if isinstance(statement, CallStatement):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from relvm.explore.draw.html_page import filled, framed
+from relvm.explore.draw.html_page import as_iframe, fill_template
 from relvm.explore.stages.view import View
 from relvm.runtime.timeline import Timeline
 
@@ -34,7 +34,7 @@ def page(
     views
         The stages.
     graph
-        The HTML page of a graph, which the page can show in front of the stages, or "".
+        The HTML page of a graph, which a button shows in front of the stages, or "" for no graph.
     graph_stage
         Name of the stage whose values the graph shows.
     timeline
@@ -42,9 +42,9 @@ def page(
     """
     data = {"title": title, **stage_data(views), "graph": graph, "graphStage": graph_stage}
     if timeline is None:
-        return filled("view", _SCRIPTS, title, data)
+        return fill_template("view", _SCRIPTS, title, data)
     data["timeline"] = _timeline_data(timeline)
-    return filled("view", (*_SCRIPTS, "timeline.js"), title, data, parts=("timeline",))
+    return fill_template("view", (*_SCRIPTS, "timeline.js"), title, data, parts=("timeline",))
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
@@ -53,11 +53,11 @@ def live_page(title: str, views: Iterable[View], live: Any) -> str:
     live: the data of the editor, for page_files/live.js.
     """
     data = {"title": title, **stage_data(views), "live": live}
-    return filled("view", (*_SCRIPTS, "live.js"), title, data, parts=("live",))
+    return fill_template("view", (*_SCRIPTS, "live.js"), title, data, parts=("live",))
 
 
 def stage_data(views: Iterable[View]) -> dict[str, Any]:
-    """Return the stages in the form of page_files/view.js: their lines, and the source locations of each line."""
+    """Return the stages as JSON data for page_files/view.js: their lines, and the source locations of each line."""
     origins: dict[str, int] = {}
     stages = [
         {
@@ -75,7 +75,7 @@ def stage_data(views: Iterable[View]) -> dict[str, Any]:
 
 
 def _timeline_data(timeline: Timeline) -> dict[str, Any]:
-    """Return the longest calls of a timeline as data for page_files/timeline.js.
+    """Return the longest calls of a timeline as JSON data for page_files/timeline.js.
 
     The calls are in the order of their starts.  Times are in microseconds.
     """
@@ -96,11 +96,8 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
     return {"function": timeline.function, "names": list(names), "calls": calls, "omitted": omitted}
 
 
-def frame(
+def page_iframe(
     title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
 ) -> str:
-    """Return the page as an iframe, which isolates it from the surrounding page.
-
-    The parameters are those of `page`.
-    """
-    return framed(page(title, views, graph, graph_stage, timeline))
+    """Return the page in an iframe, isolated from the surrounding page.  The parameters are those of `page`."""
+    return as_iframe(page(title, views, graph, graph_stage, timeline))

@@ -13,13 +13,17 @@ from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
 
 
-def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
-    """Run the passes of a build whose results are at `stage` or earlier, and return the module.
+def run_to_stage(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
+    """Run the passes of a build up to and including `stage`, and return the module.
 
     Parameters
     ----------
     module
         The module from a front end, at any stage from PARSED to ANF.
+    stage
+        The stage.  Passes whose results are at a later stage do not run.
+    target, fused
+        As for `vm.build`; target: "c", "bytecode" or "numpy".
 
     Raises
     ------
@@ -32,11 +36,13 @@ def module_at(module: Module, stage: Stage, target: str, *, fused: bool) -> Modu
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
 
 
-def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int] | None] | None) -> Module:
+def as_module(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int] | None] | None) -> Module:
     """Return `model` if it is a module, otherwise read the module from the file `model`.
 
     Parameters
     ----------
+    model
+        A module, or the path of an .onnx or .relvm file.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
 
@@ -57,13 +63,15 @@ def module_of(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
     return model
 
 
-def function_name(built: Module, name: str | None) -> str:
-    """Return `name`, or the name of the first public function if `name` is None.
+def choose_function(built: Module, name: str | None) -> str:
+    """Return the name of the function to show: `name`, or by default the first public function.
 
     Parameters
     ----------
     built
         The module after the passes, which remove inlined functions and lift local functions to the top level.
+    name
+        Name of the function that the user requests, or None.
 
     Raises
     ------

@@ -11,7 +11,7 @@ Origins = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a stage's text.  origins: the source locations from which the line was compiled, as in Var.origins."""
+    """A line of a stage's text.  origins: the source locations of the code from which the line was compiled."""
 
     text: str
     origins: Origins = ()

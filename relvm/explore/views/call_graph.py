@@ -10,7 +10,7 @@ import networkx as nx
 
 from relvm.explore.draw.graph import Arrow, Graph, Item
 from relvm.explore.draw.graph_figure import draw_graph
-from relvm.explore.stages.select import module_at
+from relvm.explore.stages.select import run_to_stage
 from relvm.ir.expr import Function, FunctionRef, KernelCall, Module, PackedCall, PackedRef
 from relvm.ir.node import walk
 from relvm.ir.verifier import Stage
@@ -46,12 +46,12 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
     RelvmArgumentError
         The target is unknown.
     """
-    built = module_at(module, Stage.LOWERED, target, fused=fused)
+    built = run_to_stage(module, Stage.LOWERED, target, fused=fused)
     graph = nx.DiGraph()
     for function in built.functions:
         graph.add_node(("function", function.name), private=function.private)
     for function in built.functions:
-        for used in _used(function):
+        for used in _used_nodes(function):
             if used[0] != "kernel" or kernels:
                 edge = ("function", function.name), used
                 graph.add_edge(*edge, uses=graph.edges.get(edge, {"uses": 0})["uses"] + 1)
@@ -116,8 +116,8 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
     return "".join(lines)
 
 
-def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
-    """Return the call graph as a graph of boxes, in which a function contains the kernels that it calls.
+def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
+    """Return the call graph in which each function is a box that contains the kernels that it calls.
 
     Parameters and exceptions are those of `call_graph`.
     """
@@ -139,8 +139,11 @@ def nested_calls(module: Module, *, target: str, fused: bool) -> Graph:
     return Graph(tuple(items), tuple(arrows))
 
 
-def _used(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield the call graph nodes that a function uses, once for each use.  function: at stage LOWERED."""
+def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:
+    """Yield the nodes of the functions and kernels that a function uses, once for each use.
+
+    function: at stage LOWERED.
+    """
     for part in walk(function.body):
         match part:
             case FunctionRef(name):

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from relvm.errors import RelvmArgumentError
-from relvm.explore.draw.graph import Arrow, Graph, Item, collapsed, format_graph
+from relvm.explore.draw.graph import Arrow, Graph, Item, collapse, format_graph
 from relvm.explore.draw.graph_figure import draw_graph
-from relvm.explore.stages.select import function_name, module_at
+from relvm.explore.stages.select import choose_function, run_to_stage
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -83,7 +83,7 @@ def draw_dataflow(
         matplotlib is not installed.
     """
     graph, name = dataflow_graph(module, function, target, fused)
-    return draw_graph(_opened(graph, depth), name)
+    return draw_graph(_with_depth(graph, depth), name)
 
 
 def format_dataflow(
@@ -109,16 +109,16 @@ def format_dataflow(
         As for `draw_dataflow`.
     """
     graph, _ = dataflow_graph(module, function, target, fused)
-    return format_graph(_opened(graph, depth))
+    return format_graph(_with_depth(graph, depth))
 
 
 def dataflow_graph(module: Module, function: str | None, target: str, fused: bool) -> tuple[Graph, str]:
-    """Return the dataflow graph with all boxes open, and the name of its function.
+    """Return the dataflow graph of a function with all boxes open, and the name of the function.
 
     Parameters and exceptions are those of `draw_dataflow`.
     """
-    built = module_at(module, Stage.ANF, target, fused=fused)
-    name = function_name(built, function)
+    built = run_to_stage(module, Stage.ANF, target, fused=fused)
+    name = choose_function(built, function)
     return function_graph(built[name]), name
 
 
@@ -127,17 +127,17 @@ def function_graph(function: Function) -> Graph:
     return _Builder(function).graph
 
 
-def _opened(graph: Graph, depth: int | None) -> Graph:
+def _with_depth(graph: Graph, depth: int | None) -> Graph:
     if depth is not None and depth < 0:
         raise RelvmArgumentError(f"depth={depth}: expected an integer of at least 0, or None")
-    return graph if depth is None else collapsed(graph, depth)
+    return graph if depth is None else collapse(graph, depth)
 
 
 class _Builder:
-    """Builds the graph of a function at stage ANF.
+    """Builds the dataflow graph of a function at stage ANF.
 
-    The key of an item is its variable.  The key of an item without a variable is a tuple of its kind and a related
-    variable or block.
+    The key of an item is the variable that it computes.  The key of any other item is a tuple of its kind, such as
+    "result", and a related variable or block.
     """
 
     def __init__(self, function: Function) -> None:
@@ -148,37 +148,40 @@ class _Builder:
         self.graph = Graph((*params, *body), tuple(self.arrows))
 
     def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
-        """Return the graph item that shows the variable `var`.   more: further attributes of the item."""
-        return Item(var, label, kind, cut(format_type(var.type)), self.names[var], binding=binding, **more)
+        """Return a graph item that shows the variable `var`.
+
+        label, kind, binding: as in Item.   more: further attributes of the item.
+        """
+        return Item(var, label, kind, truncate(format_type(var.type)), self.names[var], binding=binding, **more)
 
     def block(self, block: Block) -> tuple[Item, ...]:
-        """Return the items of a block's bindings and of its result."""
+        """Return an item for each binding of a block, and one for its result."""
         items = [self.binding(binding) for binding in block.bindings]
         result = ("result", block)
         named = print_expr(block.result, elide_constants=True, show_types=False)
-        shown = self.names[block.result] if isinstance(block.result, Var) else cut(named)
-        self.needs(block.result, result)
+        shown = self.names[block.result] if isinstance(block.result, Var) else truncate(named)
+        self.add_arrows(block.result, result)
         return (*items, Item(result, f"return {shown}", "end"))
 
     def binding(self, binding: Binding | MatchCast) -> Item:
         var = binding.var
         match binding:
             case MatchCast(value=value):
-                self.needs(value, var)
+                self.add_arrows(value, var)
                 return self.item(var, "match_cast", "plain", binding)
             case Binding(value=If() as value):
-                return self.choice(binding, value)
+                return self.if_box(binding, value)
             case Binding(value=Fused(Block() as body)):
-                return self.group(binding, body)
-        self.needs(binding.value, var)
+                return self.fused_box(binding, body)
+        self.add_arrows(binding.value, var)
         function = _function_called(binding.value)
-        return self.item(var, _what(binding.value), _kind(binding.value), binding, function=function)
+        return self.item(var, _describe(binding.value), _kind(binding.value), binding, function=function)
 
-    def choice(self, binding: Binding, value: If) -> Item:
+    def if_box(self, binding: Binding, value: If) -> Item:
         var = binding.var
         cond = ("cond", var)
-        self.needs(value.cond, cond)
-        items = [Item(cond, f"if {self.shown(value.cond)}", "choice")]
+        self.add_arrows(value.cond, cond)
+        items = [Item(cond, f"if {self.atom_text(value.cond)}", "choice")]
         for name, branch in (("then", value.then), ("else", value.orelse)):
             if not isinstance(branch, Block):
                 continue
@@ -189,20 +192,20 @@ class _Builder:
         items.append(self.item(var, "", "choice", None))
         return replace(self.item(var, "if", "choice", binding, inside=tuple(items)), key=("if", var))
 
-    def group(self, binding: Binding, body: Block) -> Item:
-        """Return a box of operators fused into one kernel.
+    def fused_box(self, binding: Binding, body: Block) -> Item:
+        """Return a box with the operators that are fused into one kernel.
 
-        The key of the box is `binding.var`, the variable that the rest of the function uses.  The last operator in the
-        box has a variable of its own.
+        The key of the box is `binding.var`, the variable that later bindings use.  The last operator in the box has
+        another variable, which is local to `body`.
         """
         items = [self.binding(each) for each in body.bindings]
         names = [each.value.op.name for each in body.bindings if isinstance(each.value, OpCall)]
-        return self.item(binding.var, cut(" ".join(names)), "group", binding, inside=tuple(items))
+        return self.item(binding.var, truncate(" ".join(names)), "group", binding, inside=tuple(items))
 
-    def shown(self, atom: Expr) -> str:
+    def atom_text(self, atom: Expr) -> str:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
 
-    def needs(self, value: Expr, key: object) -> None:
+    def add_arrows(self, value: Expr, key: object) -> None:
         """Add arrows from the variables that `value` uses to the item `key`."""
         for source in _variables(value):
             self.arrows[Arrow(source, key)] = None
@@ -212,8 +215,8 @@ def _variables(value: Expr) -> Iterator[Var]:
     return (part for part in walk(value) if isinstance(part, Var))
 
 
-def _what(value: Expr) -> str:
-    """Return a short description of the computation of a value."""
+def _describe(value: Expr) -> str:
+    """Return a short description of an expression, such as the name of its operator."""
     match value:
         case OpCall(op):
             return op.name
@@ -233,7 +236,7 @@ def _what(value: Expr) -> str:
             return f"item {index}"
         case Var():
             return "same"
-    return cut(print_expr(value, elide_constants=True, show_types=False))
+    return truncate(print_expr(value, elide_constants=True, show_types=False))
 
 
 def _function_called(value: Expr) -> str:
@@ -253,6 +256,6 @@ def _kind(value: Expr) -> str:
     return "plain"
 
 
-def cut(text: str) -> str:
-    """Return a type or a description, shortened to at most 40 characters."""
+def truncate(text: str) -> str:
+    """Shorten a type or a description to at most 40 characters."""
     return text if len(text) <= _MAX_LETTERS else f"{text[: _MAX_LETTERS - 3]}..."

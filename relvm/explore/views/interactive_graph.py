@@ -18,15 +18,15 @@ from relvm.explore.draw.graph import (
     Graph,
     Item,
     all_items,
-    collapsed,
+    collapse,
     format_graph,
     text_size,
 )
 from relvm.explore.draw.graph_figure import draw_graph
-from relvm.explore.draw.html_page import filled, framed
-from relvm.explore.stages.select import function_name, module_at
-from relvm.explore.views.call_graph import nested_calls
-from relvm.explore.views.dataflow import cut, function_graph
+from relvm.explore.draw.html_page import as_iframe, fill_template
+from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.views.call_graph import calls_with_kernels
+from relvm.explore.views.dataflow import function_graph, truncate
 from relvm.explore.views.name_scopes import group_by_scope
 from relvm.explore.views.node_details import NodeDetails
 from relvm.ir.expr import Binding, KernelCall, Module, PackedCall, Var
@@ -83,21 +83,21 @@ class GraphPage(Displayed):
             matplotlib is not installed.
         """
         levels = self.depth if depth is None else _expect_depth(depth)
-        return draw_graph(collapsed(self.graph, levels), self.title)
+        return draw_graph(collapse(self.graph, levels), self.title)
 
     def page(self) -> str:
         """Return the HTML page, which needs no network."""
         return self._page(in_stages=False)
 
-    def page_in_stages(self) -> str:
-        """Return the HTML page to embed in the page of all stages.  Its nodes link to lines of that page."""
+    def embedded_page(self) -> str:
+        """Return the HTML page for embedding in the page of an Exploration.  Its nodes link to lines of that page."""
         return self._page(in_stages=True)
 
     def _page(self, *, in_stages: bool) -> str:
         numbers = {item.key: number for number, item in enumerate(all_items(self.graph.items))}
         details = NodeDetails(numbers, self.kernels)
         data = {
-            "items": _plain(self.graph.items, numbers, details, {}),
+            "items": _items_as_json(self.graph.items, numbers, details, {}),
             "arrows": [[numbers[each.source], numbers[each.target], each.marked] for each in self.graph.arrows],
             "boxes": box_layouts(self.graph, numbers),
             "depth": self.depth,
@@ -107,7 +107,7 @@ class GraphPage(Displayed):
             "constants": details.constants,
             "profile": _profile_data(self.profile),
         }
-        return filled("graph", _SCRIPTS, self.title, data)
+        return fill_template("graph", _SCRIPTS, self.title, data)
 
     def save(self, path: str | Path) -> None:
         """Write the page to the HTML file `path`."""
@@ -118,7 +118,7 @@ class GraphPage(Displayed):
         return format_graph(self.graph)
 
     def _repr_html_(self) -> str:
-        return framed(self.page())
+        return as_iframe(self.page())
 
 
 def browse_dataflow(
@@ -166,7 +166,7 @@ def browse_dataflow(
     return result  <- result
     """
     expect_type("scopes", scopes, bool, "True or False")
-    built = module_at(module, Stage.ANF, target, fused=fused)
+    built = run_to_stage(module, Stage.ANF, target, fused=fused)
     steps = build_pipeline(target, fused=fused)
     lowering = [step for step in steps if step.name == "lower_to_kernels"]
     stage = last_pass(steps, Stage.ANF)
@@ -176,7 +176,7 @@ def browse_dataflow(
 
 
 def last_pass(steps: Sequence[Pass], stage: Stage) -> str:
-    """Return the name of the last pass in `steps` whose result is at `stage` or at an earlier stage."""
+    """Return the name of the last pass in `steps` whose result is not at a later stage than `stage`."""
     return [step.name for step in steps if step.to <= stage][-1]
 
 
@@ -190,7 +190,7 @@ def dataflow_page(
     scopes: bool = True,
     profile: Profile | None = None,
 ) -> GraphPage:
-    """Return the page of `browse_dataflow`.
+    """Return the page of `browse_dataflow` from modules on which the passes have already run.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def dataflow_page(
     function, depth, scopes, profile
         As for `browse_dataflow`.
     """
-    name = None if function is None else function_name(built, function)
+    name = None if function is None else choose_function(built, function)
     chosen = [each for each in built.functions if name in (None, each.name)]
     kernels = _kernel_names(lowered)
     if profile is not None:
@@ -215,7 +215,7 @@ def dataflow_page(
         inside = group_by_scope(graph.items, each.name) if scopes else graph.items
         arrows += graph.arrows
         box = Item(("function", each.name), f"function {terminal(each.name)}", "function", inside=inside)
-        items += inside if len(chosen) == 1 else [replace(box, detail=cut(format_type(each.type)))]
+        items += inside if len(chosen) == 1 else [replace(box, detail=truncate(format_type(each.type)))]
     title = chosen[0].name if len(chosen) == 1 else "dataflow"
     return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, stage)
 
@@ -235,7 +235,7 @@ def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bo
     RelvmArgumentError
         The target is unknown, or `depth` is negative.
     """
-    return GraphPage("calls", nested_calls(module, target=target, fused=fused), _expect_depth(depth))
+    return GraphPage("calls", calls_with_kernels(module, target=target, fused=fused), _expect_depth(depth))
 
 
 def _expect_depth(depth: int) -> int:
@@ -256,7 +256,7 @@ def _expect_profile(profile: Profile, names: set[str]) -> None:
 
 
 def _kernel_names(lowered: Module) -> dict[Var, str]:
-    """Return, for each variable that a kernel or packed function computes, the name of that function.
+    """Return the names of the kernels and packed functions in a module, by the variable that they compute.
 
     lowered: a module at stage LOWERED.
     """
@@ -269,14 +269,14 @@ def _kernel_names(lowered: Module) -> dict[Var, str]:
     return found
 
 
-def _plain(
+def _items_as_json(
     items: tuple[Item, ...], numbers: Mapping[Hashable, int], details: NodeDetails, used: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """Return items as JSON data, with numbers instead of keys.
+    """Return items as JSON data for the page's scripts, in which numbers replace keys.
 
-    numbers: the number of each key.   details: returns further data of an item.
-    used: for each name, the number of items of that name so far, which this function updates.  From the second item of
-    a name on, the link to the item ends with this number, as in `name~2`.
+    numbers: the number of each key.   details: the further details of all items.   used: the number of items of each
+    name so far, by name, which this function updates.  It makes links to items unique: the link to the second item of
+    a name is `name~2`.
     """
     found = []
     for item in items:
@@ -291,12 +291,12 @@ def _plain(
             "lines": item.lines,
             "kind": item.kind,
             "size": [round(width * SCALE, 1), round(height * SCALE, 1)],
-            **details.of(item),
+            **details.details_of(item),
         }
         if item.function:
             data["function"] = numbers.get(("function", item.function))
         if item.inside:
-            data["inside"] = _plain(item.inside, numbers, details, used)
+            data["inside"] = _items_as_json(item.inside, numbers, details, used)
         found.append(data)
     return found
 

@@ -85,8 +85,8 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     has_compiler = find_compiler() is not None
     machine = platform.node(), platform.machine(), os.cpu_count(), lib.rvm_cpu_features(), has_compiler, threads
     place = cache_place("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
-    if not again and (kept := _kept(place, threads)):
-        return kept
+    if not again and (stored := _read_peaks(place, threads)):
+        return stored
     operations, share = _arithmetic_rate(threads) if has_compiler else (None, 1.0)
     copied, copy_share = _copy_bandwidth(threads)
     peaks = Peaks(operations, copied, threads)
@@ -103,8 +103,11 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     return peaks
 
 
-def _kept(place: Path, threads: int) -> Peaks | None:
-    """Return the peaks in a file that `measured_peaks` wrote, or None if there is no such file."""
+def _read_peaks(place: Path, threads: int) -> Peaks | None:
+    """Read the peaks that `measured_peaks` stored in a cache file.  Return None if there is no valid file.
+
+    threads: the number of threads used for the measurement.
+    """
     try:
         match json.loads(place.read_bytes()):
             case {"operations": float() | None as operations, "bytes": float(copied)}:
@@ -114,12 +117,13 @@ def _kept(place: Path, threads: int) -> Peaks | None:
     return None
 
 
-def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
-    """Return the shortest time of several runs, and the CPU utilization of this process during the runs.
+def _best_time(run: Callable[[], float], threads: int) -> tuple[float, float]:
+    """Measure the shortest time of several runs, and the CPU utilization of this process during the runs.
 
     The utilization is about 1 if all processors that the runs need were available.  If it is well below 1, other
     programs kept the processors busy, and the measured time is too long.
-    run: does one run and returns its time.   threads: the number of threads that work in a run.
+
+    run: a function that does one run and returns its time.   threads: the number of threads that work in a run.
     """
     started, used = time.perf_counter(), time.process_time()
     seconds = min(run() for _ in range(_TRIES))
@@ -128,9 +132,11 @@ def _timed(run: Callable[[], float], threads: int) -> tuple[float, float]:
 
 
 def arithmetic_rate(threads: int = 1) -> float:
-    """Return how many multiplications and additions of f32 numbers in registers this machine can do per second.
+    """Measure how many multiplications and additions of f32 numbers in registers this machine can do per second.
 
     The result is the rate of the fastest of several runs.  The measured kernel is compiled like all other kernels.
+
+    threads: the number of threads that compute.
 
     Raises
     ------
@@ -143,14 +149,14 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def _arithmetic_rate(threads: int) -> tuple[float, float]:
-    """Return the result of `arithmetic_rate`, and the CPU utilization of this process during the measurement."""
+    """Measure the result of `arithmetic_rate`, and the CPU utilization of this process during the measurement."""
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
 
     def run() -> float:
         return sum(row.seconds for row in machine.profile("main", numbers).rows if row.kind == "kernel")
 
-    seconds, share = _timed(run, threads)
+    seconds, share = _best_time(run, threads)
     return 2 * _STEPS * numbers.size / seconds, share
 
 
@@ -159,12 +165,17 @@ def copy_bandwidth(threads: int = 1) -> float:
 
     Memory of 64 MB is copied several times, and the result is the rate of the fastest copy.  The measurement takes
     about a tenth of a second.
+
+    Parameters
+    ----------
+    threads
+        Number of threads.
     """
     return _copy_bandwidth(thread_count("threads", threads))[0]
 
 
 def _copy_bandwidth(threads: int) -> tuple[float, float]:
-    """Return the result of `copy_bandwidth`, and the CPU utilization of this process during the measurement."""
+    """Measure the result of `copy_bandwidth`, and the CPU utilization of this process during the measurement."""
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
@@ -176,14 +187,15 @@ def _copy_bandwidth(threads: int) -> tuple[float, float]:
             return time.perf_counter() - started
 
         run()  # warm-up: the first copy maps all pages
-        seconds, share = _timed(run, threads)
+        seconds, share = _best_time(run, threads)
     return 2 * _COPIED_BYTES / seconds, share
 
 
 def _multiply_adds() -> Executable:
-    """Return an executable that applies many multiply-adds in place to an array of shape (rows, _NUMBERS).
+    """Return an executable for measuring the arithmetic rate.
 
-    The rows are distributed over the threads.
+    It applies many multiply-adds in place to an array of shape (rows, _NUMBERS).  The rows are distributed over the
+    threads.
     """
     rows = Buffer("rows_", F32, (dim_var("count"), _NUMBERS))
     k = KernelBuilder()

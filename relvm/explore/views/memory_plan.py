@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.matplotlib_import import new_figure
-from relvm.explore.draw.memory_chart import Box, draw_boxes, draw_legend, in_use
-from relvm.explore.stages.select import function_name, module_at
+from relvm.explore.draw.memory_chart import Box, bytes_in_use, draw_boxes, draw_legend
+from relvm.explore.stages.select import choose_function, run_to_stage
 from relvm.ir.expr import Module
 from relvm.ir.symbolic import AnyDim, dim_vars, evaluate_with, known_size
 from relvm.ir.verifier import Stage
@@ -65,8 +65,8 @@ def draw_memory(
     RelvmUnsupportedError
         matplotlib is not installed.
     """
-    built = module_at(module, Stage.LOWERED, target, fused=fused)
-    plans = list(_plans(built, function_name(built, function)))
+    built = run_to_stage(module, Stage.LOWERED, target, fused=fused)
+    plans = list(_block_plans(built, choose_function(built, function)))
     shown = [(place, plan) for place, plan in plans if plan.storages] or plans[:1]
     figure = new_figure(10, 1 + 4 * len(shown))
     for axes, (place, plan) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
@@ -95,10 +95,10 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     RelvmNameError, RelvmArgumentError
         The function does not exist, or the target is unknown.
     """
-    built = module_at(module, Stage.LOWERED, target, fused=fused)
-    wanted = None if function is None else function_name(built, function)
+    built = run_to_stage(module, Stage.LOWERED, target, fused=fused)
+    wanted = None if function is None else choose_function(built, function)
     lines = []
-    for place, plan in _plans(built, wanted):
+    for place, plan in _block_plans(built, wanted):
         if plan.storages:
             lines.append(f"{terminal(place)}: {_summary(plan)}")
             for storage in plan.storages:
@@ -106,8 +106,8 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     return "".join(f"{line}\n" for line in lines)
 
 
-def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
-    """Return the plans of all blocks of a function, or of all functions if `function` is None.
+def _block_plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
+    """Yield a description and the memory plan of each block of a function, or of all functions if `function` is None.
 
     module: at stage LOWERED.
     """
@@ -119,22 +119,29 @@ def _plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPla
 
 
 def _draw_plan(axes: Axes, place: str, plan: BlockPlan, dims: Mapping[str, int]) -> None:
-    storages = [_held(storage, place, dims) for storage in plan.storages]
+    storages = [_as_request(storage, place, dims) for storage in plan.storages]
     stacked = plan_arena(storages)
     boxes = []
     for storage, request, offset in zip(plan.storages, storages, stacked.offsets, strict=True):
         span = request.last + 1 - request.first
         axes.add_patch(_frame((request.first, offset), span, request.size_bytes))
         for slot, inside in zip(storage.slots, storage.offsets, strict=True):
-            size = _known(slot.size_bytes, place, dims)
+            size = _evaluate_bytes(slot.size_bytes, place, dims)
             boxes.append(Box(_names(slot), offset + inside, size, slot.first, slot.last))
     alive = lower_bound([Request("", box.size_bytes, box.first, box.last) for box in boxes])
     draw_boxes(axes, boxes, stacked.size_bytes, alive)
-    held = [Box("", 0, request.size_bytes, request.first, request.last) for request in storages]
+    requests = [Box("", 0, request.size_bytes, request.first, request.last) for request in storages]
     points = range(max((box.last for box in boxes), default=0) + 1)
-    axes.step([*points, len(points)], [*in_use(held, points), 0], where="post", color="red", ls="dotted", label="held")
+    axes.step(
+        [*points, len(points)],
+        [*bytes_in_use(requests, points), 0],
+        where="post",
+        color="red",
+        ls="dotted",
+        label="held",
+    )
     draw_legend(axes)
-    what = f"{_counted(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
+    what = f"{_tensor_counts(plan)}; {stacked.lower_bound_bytes:,} bytes held at once"
     axes.set(title=svg_text(f"{place}: {what}"), xlabel="binding at stage LOWERED")
 
 
@@ -144,17 +151,19 @@ def _frame(corner: tuple[int, int], width: int, height: int) -> Rectangle:
     return Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=0.8, zorder=3)
 
 
-def _held(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
-    """Return a storage as an allocation request, which lasts from the first to the last use of the storage's tensors.
+def _as_request(storage: ArenaStorage, place: str, dims: Mapping[str, int]) -> Request:
+    """Convert a storage to an allocation request, whose lifetime covers the uses of all tensors in the storage.
 
     place: the beginning of error messages.   dims: the sizes of dimensions, by name.
     """
     first, last = storage.slots[0].first, max(slot.last for slot in storage.slots)
-    return Request("", _known(storage.size_bytes, place, dims), first, last)
+    return Request("", _evaluate_bytes(storage.size_bytes, place, dims), first, last)
 
 
-def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
-    """Evaluate a symbolic number of bytes.  Raise RelvmArgumentError if `dims` lacks a dimension that it contains.
+def _evaluate_bytes(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
+    """Evaluate a number of bytes, which can be an expression of dimensions.
+
+    Raise RelvmArgumentError if `dims` lacks one of the dimensions.
 
     dims: the sizes of dimensions, by name.   place: the beginning of the error message.
     """
@@ -173,13 +182,13 @@ def _known(size: AnyDim, place: str, dims: Mapping[str, int]) -> int:
 def _summary(plan: BlockPlan) -> str:
     slots = [slot for storage in plan.storages for slot in storage.slots]
     if not all(slot.is_fixed for slot in slots):
-        return _counted(plan)
-    held = [_held(storage, "", {}) for storage in plan.storages]
+        return _tensor_counts(plan)
+    requests = [_as_request(storage, "", {}) for storage in plan.storages]
     alive = [Request("", known_size(slot.size_bytes), slot.first, slot.last) for slot in slots]
-    return f"{_counted(plan)}; {_sizes(lower_bound(held), lower_bound(alive))} at once"
+    return f"{_tensor_counts(plan)}; {_sizes(lower_bound(requests), lower_bound(alive))} at once"
 
 
-def _counted(plan: BlockPlan) -> str:
+def _tensor_counts(plan: BlockPlan) -> str:
     tensors = sum(len(slot.values) for storage in plan.storages for slot in storage.slots)
     return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.overwritten)} of them in place"
 

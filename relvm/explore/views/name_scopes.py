@@ -15,14 +15,14 @@ _NODE = re.compile(r": node '(.*)' \(")  # part of the source location of a valu
 
 
 @dataclass
-class _Group:
-    """The contents of a name scope: items and nested scopes, in the order of their first items."""
+class _ScopeContents:
+    """The contents of a name scope: items by their index, and nested scopes by their names, in order."""
 
-    contents: dict[object, Item | _Group] = field(default_factory=dict)
+    contents: dict[object, Item | _ScopeContents] = field(default_factory=dict)
 
 
 def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
-    """Return the items with a box around the items of each name scope.
+    """Put a box around the items of each name scope.  Return the resulting items.
 
     A kernel with operators of several scopes belongs to the innermost scope that contains them all.  A scope gets no
     box if it has only one item, or if it contains every item that has a scope.
@@ -32,22 +32,22 @@ def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
     items
         The items of a function.
     prefix
-        The beginning of the keys of the boxes, which makes them unique in a graph of several functions.
+        The first component of the keys of the boxes.  It makes the keys unique in a graph of several functions.
     """
     scopes = [_scope_of(item) for item in items]
-    shared = _common([scope for scope in scopes if scope is not None])
-    root = _Group()
+    shared = _common_scope([scope for scope in scopes if scope is not None])
+    root = _ScopeContents()
     for number, item in enumerate(items):
         group, scope = root, scopes[number] or ()
         for length in range(len(shared), len(scope)):
-            inner = group.contents.setdefault(scope[: length + 1], _Group())
-            assert isinstance(inner, _Group)
+            inner = group.contents.setdefault(scope[: length + 1], _ScopeContents())
+            assert isinstance(inner, _ScopeContents)
             group = inner
         group.contents[number] = item
     return _boxes(root, len(shared), prefix)
 
 
-def _boxes(group: _Group, depth: int, prefix: object) -> tuple[Item, ...]:
+def _boxes(group: _ScopeContents, depth: int, prefix: object) -> tuple[Item, ...]:
     found: list[Item] = []
     for scope, content in group.contents.items():
         if isinstance(content, Item):
@@ -64,11 +64,11 @@ def _boxes(group: _Group, depth: int, prefix: object) -> tuple[Item, ...]:
 
 
 def _scope_of(item: Item) -> Scope | None:
-    """Return the scope of an item, or None if it has none."""
+    """Return the name scope of an item, or None if it does not come from an ONNX node with a hierarchical name."""
     match item.binding:
         case Binding(value=Fused(Block() as body)):
             scopes = [_scope(each.var.origin) for each in body.bindings]
-            return _common([scope for scope in scopes if scope is not None]) if any(scopes) else None
+            return _common_scope([scope for scope in scopes if scope is not None]) if any(scopes) else None
         case Binding(var=var):
             return _scope(var.origin)
     return None
@@ -80,8 +80,8 @@ def _scope(origin: str) -> Scope | None:
     return tuple(names[:-1]) if len(names) > 1 else None
 
 
-def _common(scopes: Sequence[Scope]) -> Scope:
-    """Return the longest scope that contains all of `scopes`."""
+def _common_scope(scopes: Sequence[Scope]) -> Scope:
+    """Return the innermost scope that contains all of `scopes`."""
     if not scopes:
         return ()
     low, high = min(scopes), max(scopes)

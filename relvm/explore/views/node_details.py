@@ -1,4 +1,4 @@
-"""The data that the page of a graph shows about a node: attributes, inputs, constants, source locations and kernel."""
+"""Details that the page of a graph shows about a node: attributes, inputs, constants, source locations and kernel."""
 
 from __future__ import annotations
 
@@ -29,14 +29,21 @@ from relvm.numpy_dtypes import STRINGS
 
 
 class NodeDetails:
-    """The details of the items of one graph.
+    """Collects the details of the items of one graph as JSON data.
+
+    Parameters
+    ----------
+    numbers
+        The number of each item, by the key of the item.
+    kernels
+        The name of the kernel or packed function that computes a variable, by variable.
 
     Attributes
     ----------
     origins
-        The source locations of all items.  The details of an item contain indices into this list.
+        The source locations of all items so far.  The details of an item contain indices into this list.
     constants
-        The statistics of all constants.  The details of an item contain indices into this list.
+        The statistics of all constants so far.  The details of an item contain indices into this list.
     """
 
     def __init__(self, numbers: Mapping[Hashable, int], kernels: Mapping[Var, str]) -> None:
@@ -44,13 +51,13 @@ class NodeDetails:
         self.kernels = kernels
         self.constants: list[dict[str, Any]] = []
         self._origins: dict[str, int] = {}
-        self._known: dict[int, int] = {}  # id of an array -> the number of its statistics
+        self._constant_numbers: dict[int, int] = {}  # id of an array -> the number of its statistics
 
     @property
     def origins(self) -> list[str]:
         return list(self._origins)
 
-    def of(self, item: Item) -> dict[str, Any]:
+    def details_of(self, item: Item) -> dict[str, Any]:
         """Return the details of an item as JSON data.  Keys that do not apply to the item are missing."""
         match item.binding:
             case Var() as var:
@@ -58,14 +65,14 @@ class NodeDetails:
             case MatchCast(var, value):
                 return self._value(var) | {"inputs": self._inputs((("", value),))}
             case Binding(var, value):
-                found = self._value(var) | {"inputs": self._inputs(_operands(value))}
+                details = self._value(var) | {"inputs": self._inputs(_operands(value))}
                 if isinstance(value, OpCall):
-                    found["attributes"] = [[name, str(value)] for name, value in value.attributes]
+                    details["attributes"] = [[name, str(value)] for name, value in value.attributes]
                 if isinstance(value, Fused):
-                    found["origins"] = self._numbered(_origins_of(value))
+                    details["origins"] = self._numbered(_operator_origins(value))
                 if var in self.kernels:
-                    found["kernel"] = self.kernels[var]
-                return found
+                    details["kernel"] = self.kernels[var]
+                return details
         return {}
 
     def _value(self, var: Var) -> dict[str, Any]:
@@ -82,7 +89,7 @@ class NodeDetails:
             case Var() if value in self.numbers:
                 return {"item": self.numbers[value]}
             case Constant(array):
-                number = self._known.setdefault(id(array), len(self.constants))
+                number = self._constant_numbers.setdefault(id(array), len(self.constants))
                 if number == len(self.constants):
                     self.constants.append(constant_statistics(value))
                 return {"constant": number}
@@ -96,24 +103,24 @@ def constant_statistics(constant: Constant) -> dict[str, Any]:
     elements or of strings has no statistics.  A constant of one element has its `value`.
     """
     array = constant.value
-    found: dict[str, Any] = {"type": format_type(constant.type), "bytes": array.nbytes}
+    details: dict[str, Any] = {"type": format_type(constant.type), "bytes": array.nbytes}
     if array.dtype == STRINGS or array.size == 0:
-        return found
+        return details
     if array.size == 1:
-        return found | {"value": str(array.reshape(())[()])}
+        return details | {"value": str(array.reshape(())[()])}
     numbers = array if array.dtype.kind in "iuf" and array.dtype.itemsize >= 4 else array.astype(np.float32)
     finite = np.isfinite(numbers)
-    rest = numbers if finite.all() else numbers[finite]
-    if rest.size:
-        found |= {"min": f"{rest.min():.6g}", "max": f"{rest.max():.6g}"}
-        found["mean"] = f"{rest.mean(dtype=np.float64):.6g}"
+    finite_elements = numbers if finite.all() else numbers[finite]
+    if finite_elements.size:
+        details |= {"min": f"{finite_elements.min():.6g}", "max": f"{finite_elements.max():.6g}"}
+        details["mean"] = f"{finite_elements.mean(dtype=np.float64):.6g}"
     nans = int(np.isnan(numbers).sum())
-    infinite = numbers.size - rest.size - nans
-    return found | {"nan": nans, "inf": infinite, "zeros": int(np.count_nonzero(numbers == 0))}
+    infinite = numbers.size - finite_elements.size - nans
+    return details | {"nan": nans, "inf": infinite, "zeros": int(np.count_nonzero(numbers == 0))}
 
 
 def _operands(value: Expr) -> Iterator[tuple[str, Expr]]:
-    """Yield the operands of a value, each with the name of its parameter if it has one."""
+    """Yield the operands of an expression, each with the name of its parameter, or with "" if that has no name."""
     match value:
         case OpCall(op, args):
             names = [parameter.name for parameter in op.parameters]
@@ -122,8 +129,8 @@ def _operands(value: Expr) -> Iterator[tuple[str, Expr]]:
             yield from (("", arg) for arg in args)
 
 
-def _origins_of(value: Fused) -> tuple[str, ...]:
-    """Return the source locations of all operators of a kernel."""
+def _operator_origins(value: Fused) -> tuple[str, ...]:
+    """Return the source locations of all operators that are fused into one kernel, `value`."""
     body = value.body
     assert isinstance(body, Block)
     return tuple(dict.fromkeys(origin for binding in body.bindings for origin in binding.var.origins))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = {"kernel": "C0", "packed": "C1", "builtin": "C2", "others": "C7", "machine": "C7"}
+_COLORS = {"kernel": "C0", "packed": "C1", "builtin": "C2", "others": "C7", "machine": "C7"}
 _BAR = 20  # characters of a bar for the whole run
 
 
@@ -68,11 +68,11 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
         matplotlib is not installed.
     """
     peaks = expect_peaks(profile, peaks)
-    rows = rates(profile, peaks, most)
+    rows = profile_rates(profile, peaks, most)
     figure = new_figure(13, 1.2 + 0.25 * len(rows))
     times, arithmetic, memory = figure.subplots(1, 3, sharey=True, width_ratios=(2, 1, 1))
     places = range(len(rows))
-    bars = times.barh(places, [row.seconds * 1e3 for row in rows], color=_colours(rows))
+    bars = times.barh(places, [row.seconds * 1e3 for row in rows], color=_colors(rows))
     times.bar_label(bars, [f"{row.share:.1%}" for row in rows], padding=3, fontsize=8)
     times.set_yticks(places, [svg_text(row.name) for row in rows], fontsize=8)
     times.set(
@@ -103,7 +103,7 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
         As for `draw_profile`.
     """
     peaks = expect_peaks(profile, peaks)
-    rows = rates(profile, peaks, most)
+    rows = profile_rates(profile, peaks, most)
     cells = [("", "ms", "share", "", "calls", "GFLOP/s", "GB/s", "FLOP/byte", "of roof")]
     for row in rows:
         numbers = [f"{row.seconds * 1e3:.4f}", f"{row.share:.1%}", "#" * round(_BAR * row.share)]
@@ -111,7 +111,7 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
         computes = row.kind in ("kernel", "packed")
         cells.append((terminal(row.name), *numbers, *(_rate_cells(row) if computes else [""] * 4)))
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [f"{terminal(profile.function)}: {profile.seconds * 1e3:.3f} ms; {_described(peaks)}\n"]
+    lines = [f"{terminal(profile.function)}: {profile.seconds * 1e3:.3f} ms; {_peaks_text(peaks)}\n"]
     for line in cells:
         padded = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
         padded[0], padded[3] = line[0].ljust(widths[0]), line[3].ljust(widths[3])
@@ -119,11 +119,11 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
     return "".join(lines)
 
 
-def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
-    """Return the rates of the `most` rows that took longest, then two summary rows that have only a time.
+def profile_rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
+    """Return the rates of the `most` rows of a profile that took longest, followed by summary rows.
 
-    The first summary row adds up the remaining rows, if there are any.  The second is the time of the virtual machine
-    itself.
+    A summary row has only a time.  If there are remaining rows, the first summary row is their total.  The last one is
+    the time of the virtual machine itself.
 
     Raises
     ------
@@ -142,7 +142,9 @@ def rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
 
 
 def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
-    """Return `peaks`, or if it is None the peaks of this machine, measured with the profile's number of threads.
+    """Check the argument `peaks` of a chart and return it.
+
+    If it is None, return the peaks of this machine, measured with the profile's number of threads.
 
     Raises
     ------
@@ -177,8 +179,11 @@ def _rates(row: ProfileRow, peaks: Peaks) -> Rates:
 
 
 def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak: float | None, name: str) -> None:
-    """Draw `values` as bars in billions per second, and the peak as a line with the label `name`."""
-    bars = axes.barh(range(len(rows)), [(value or 0.0) / 1e9 for value in values], color=_colours(rows))
+    """Draw a bar for each rate in `values`, in billions per second, and a line for the peak.
+
+    rows: the row to which each rate belongs.   name: the label of the line.
+    """
+    bars = axes.barh(range(len(rows)), [(value or 0.0) / 1e9 for value in values], color=_colors(rows))
     axes.bar_label(bars, ["" if value is None else _billions(value) for value in values], padding=3, fontsize=8)
     axes.margins(x=0.2)
     if peak is not None:
@@ -186,11 +191,11 @@ def _draw_rates(axes: Axes, rows: list[Rates], values: list[float | None], peak:
         axes.legend(loc="lower right", fontsize=8)
 
 
-def _colours(rows: list[Rates]) -> list[str]:
-    return [_COLOURS[row.kind] for row in rows]
+def _colors(rows: list[Rates]) -> list[str]:
+    return [_COLORS[row.kind] for row in rows]
 
 
-def _described(peaks: Peaks) -> str:
+def _peaks_text(peaks: Peaks) -> str:
     arithmetic = "not measured" if peaks.operations is None else f"{peaks.operations / 1e9:.1f} GFLOP/s"
     threads = "1 thread" if peaks.threads == 1 else f"{peaks.threads} threads"
     return f"peaks of {threads}: {arithmetic}, {peaks.bytes / 1e9:.1f} GB/s"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from relvm.compiler.build import lower
 from relvm.display import Displayed
 from relvm.explore.draw.matplotlib_import import new_figure
-from relvm.explore.stages.select import function_name, module_at
+from relvm.explore.stages.select import choose_function, run_to_stage
 from relvm.ir.expr import Module
 from relvm.ir.verifier import Stage
 from relvm.lir.routine import (
@@ -114,14 +114,14 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
     figure = new_figure(10, rows + 2)
     above, below = figure.subplots(2, sharex=True, height_ratios=(rows, 1.5))
     for row, life in enumerate(lives):
-        for numbers, colour, what in ((life.held, "#c6dbef", "held"), (life.needed, "#2171b5", "needed")):
-            spans = [(first - 0.5, last - first + 1) for first, last in _runs(numbers)]
-            above.broken_barh(spans, (row - 0.4, 0.8), facecolor=colour).set_gid(f"r[{life.index}] {what}")
+        for numbers, color, what in ((life.held, "#c6dbef", "held"), (life.needed, "#2171b5", "needed")):
+            spans = [(first - 0.5, last - first + 1) for first, last in _consecutive_ranges(numbers)]
+            above.broken_barh(spans, (row - 0.4, 0.8), facecolor=color).set_gid(f"r[{life.index}] {what}")
     above.set(title=svg_text(f"{routine.name}: registers"), ylim=(len(lives) - 0.5, -0.5))
     above.set_yticks(range(len(lives)), [svg_text(f"{life.name} r[{life.index}]") for life in lives], fontsize=7)
     points = range(1, count + 1)
-    for what, colour in (("held", "#6baed6"), ("needed", "#08519c")):
-        below.step(points, _counts(lives, what, count), where="mid", color=colour, label=what)
+    for what, color in (("held", "#6baed6"), ("needed", "#08519c")):
+        below.step(points, _counts_by_statement(lives, what, count), where="mid", color=color, label=what)
     below.set(xlabel="statement", ylabel="registers", xlim=(0.5, count + 0.5), ylim=(0, None))
     below.xaxis.get_major_locator().set_params(integer=True)
     below.legend(loc="upper right", fontsize=8)
@@ -144,7 +144,7 @@ def format_liveness(module: Module, function: str | None = None, *, target: str 
     routine = _routine(module, function, target, fused)
     lives = _lives(routine)
     count = sum(1 for _ in _statements(routine.body))
-    most = {what: max(_counts(lives, what, count), default=0) for what in ("held", "needed")}
+    most = {what: max(_counts_by_statement(lives, what, count), default=0) for what in ("held", "needed")}
     head = f"{terminal(routine.name)}: {count} statements, {len(lives)} registers"
     lines = [f"{head}; at once {most['held']} hold a value, {most['needed']} are needed\n"]
     cells = [(f"r[{life.index}]", terminal(life.name), _listed(life.needed), _listed(life.held)) for life in lives]
@@ -156,15 +156,15 @@ def format_liveness(module: Module, function: str | None = None, *, target: str 
 
 
 def _routine(module: Module, function: str | None, target: str, fused: bool) -> Routine:
-    built = module_at(module, Stage.PLANNED, target, fused=fused)
-    name = function_name(built, function)
+    built = run_to_stage(module, Stage.PLANNED, target, fused=fused)
+    name = choose_function(built, function)
     return next(routine for routine in lower(built).routines if routine.name == name)
 
 
 def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
-    found = _Found({id(statement): number for number, statement in enumerate(_statements(routine.body), 1)})
-    found.needed_before(routine.body, frozenset((len(routine.params),)))
-    found.held_after(routine.body, frozenset(range(len(routine.params))))
+    found = _LivenessAnalysis({id(statement): number for number, statement in enumerate(_statements(routine.body), 1)})
+    found.live_before(routine.body, frozenset((len(routine.params),)))
+    found.occupied_after(routine.body, frozenset(range(len(routine.params))))
     names = dict(enumerate((*routine.params, "result")))
     for statement in _statements(routine.body):
         if isinstance(statement, CallStatement | PrimStatement) and statement.destination is not None:
@@ -176,25 +176,28 @@ def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
 
 
 @dataclass
-class _Found:
-    """The live ranges of registers that have been found so far.
+class _LivenessAnalysis:
+    """Liveness analysis of the registers of a routine.  The methods add their results to `needed` and `held`.
 
-    numbers: maps id(statement) to the number of the statement.  The id is the key, because equal statements can occur
-    twice.   needed: maps a register to the statements at which it is live.   held: maps a register to the statements at
-    which it contains a value, even if it is not live.
+    numbers: the number of each statement, by its id().  The statement itself cannot be the key, because equal
+    statements can occur twice.   needed: the numbers of the statements at which a register is live, by register.
+    held: the numbers of the statements at which a register contains a value, live or not, by register.
     """
 
     numbers: dict[int, int]
     needed: dict[int, list[int]] = field(default_factory=dict)
     held: dict[int, list[int]] = field(default_factory=dict)
 
-    def needed_before(self, body: tuple[Statement, ...], after: frozenset[int]) -> frozenset[int]:
-        """Return the registers that are live before `body`.  after: the registers that are live after it."""
+    def live_before(self, body: tuple[Statement, ...], after: frozenset[int]) -> frozenset[int]:
+        """Analyze the statements `body` backwards.  Return the registers that are live before them.
+
+        after: the registers that are live after them.
+        """
         for statement in reversed(body):
-            made, read = _made(statement), _read(statement)
+            made, read = _written_registers(statement), _read_registers(statement)
             match statement:
                 case IfStatement(_, then, orelse):
-                    before = self.needed_before(then, after) | self.needed_before(orelse, after) | read
+                    before = self.live_before(then, after) | self.live_before(orelse, after) | read
                 case TailCallStatement():
                     before = read
                 case _:
@@ -204,15 +207,18 @@ class _Found:
             after = before
         return after
 
-    def held_after(self, body: tuple[Statement, ...], before: frozenset[int]) -> frozenset[int]:
-        """Return the registers that hold a value after `body`.  before: the registers that hold a value before it."""
+    def occupied_after(self, body: tuple[Statement, ...], before: frozenset[int]) -> frozenset[int]:
+        """Analyze the statements `body` in order.  Return the registers that contain a value after them.
+
+        before: the registers that contain a value before them.
+        """
         for statement in body:
-            made = _made(statement)
+            made = _written_registers(statement)
             for register in before | made:
                 self.held.setdefault(register, []).append(self.numbers[id(statement)])
             match statement:
                 case IfStatement(_, then, orelse):
-                    before = self.held_after(then, before) | self.held_after(orelse, before)
+                    before = self.occupied_after(then, before) | self.occupied_after(orelse, before)
                 case TailCallStatement():
                     before = frozenset()
                 case ResetStatement(register):
@@ -231,15 +237,15 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from _statements(statement.orelse)
 
 
-def _made(statement: Statement) -> frozenset[int]:
-    """Return a set with the register that a statement writes, without the registers that its branches write."""
+def _written_registers(statement: Statement) -> frozenset[int]:
+    """Return a set of the register that a statement writes.  Registers that its branches write are not included."""
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))
     return frozenset()
 
 
-def _read(statement: Statement) -> frozenset[int]:
+def _read_registers(statement: Statement) -> frozenset[int]:
     """Return the registers that a statement reads.
 
     Registers that its branches read are not included.  The release of a register is not a read.
@@ -253,8 +259,11 @@ def _read(statement: Statement) -> frozenset[int]:
     return frozenset(operand.index for operand in operands if isinstance(operand, Register))
 
 
-def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:
-    """Return, for each statement, the number of registers that are held or needed.  what: "held" or "needed"."""
+def _counts_by_statement(lives: Iterable[RegisterLife], what: str, statements: int) -> list[int]:
+    """Return, for each statement, the number of registers that are held or needed there.
+
+    what: the attribute of RegisterLife to count: "held" or "needed".   statements: the number of statements.
+    """
     counts = [0] * statements
     for life in lives:
         for number in getattr(life, what):
@@ -262,8 +271,8 @@ def _counts(lives: Iterable[RegisterLife], what: str, statements: int) -> list[i
     return counts
 
 
-def _runs(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return the first and last number of each run of consecutive numbers."""
+def _consecutive_ranges(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Divide numbers, in increasing order, into ranges of consecutive numbers.  Return the ends of each range."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:
@@ -274,4 +283,4 @@ def _runs(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
 
 
 def _listed(numbers: tuple[int, ...]) -> str:
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in _runs(numbers)) or "never"
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in _consecutive_ranges(numbers)) or "never"

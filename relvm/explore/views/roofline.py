@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from relvm.errors import RelvmToolchainError
 from relvm.explore.draw.matplotlib_import import new_figure
 from relvm.explore.views.machine_peak import Peaks
-from relvm.explore.views.profile import Rates, expect_peaks, rates
+from relvm.explore.views.profile import Rates, expect_peaks, profile_rates
 from relvm.quoting import svg_id, svg_text
 from relvm.vm import Profile
 
@@ -58,8 +58,8 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
         raise RelvmToolchainError(
             "a roofline requires the peak of arithmetic operations; install a C compiler to measure it"
         )
-    kernels = [row for row in rates(profile, peaks, most) if row.kind in ("kernel", "packed")]
-    placed = [row for row in kernels if row.intensity]
+    kernels = [row for row in profile_rates(profile, peaks, most) if row.kind in ("kernel", "packed")]
+    with_point = [row for row in kernels if row.intensity]
     figure = new_figure(11, 6)
     axes, names = figure.subplots(1, 2, width_ratios=(3, 1.4))
     axes.set(
@@ -71,14 +71,14 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
             f"{profile.function}: roofline of {peaks.threads} {'thread' if peaks.threads == 1 else 'threads'}"
         ),
     )
-    _draw_roofs(axes, [row.intensity for row in placed if row.intensity], peaks.operations / 1e9, peaks.bytes / 1e9)
-    for number, row in enumerate(placed, 1):
+    _draw_roofs(axes, [row.intensity for row in with_point if row.intensity], peaks.operations / 1e9, peaks.bytes / 1e9)
+    for number, row in enumerate(with_point, 1):
         _draw_point(axes, number, row)
-    _number_points(figure, axes, placed)
+    _label_points(figure, axes, with_point)
     lines = [
-        f"{number:2} {row.name}: {row.share:.1%}, {row.of_roof:.0%} of roof" for number, row in enumerate(placed, 1)
+        f"{number:2} {row.name}: {row.share:.1%}, {row.of_roof:.0%} of roof" for number, row in enumerate(with_point, 1)
     ]
-    lines += [f" - {row.name}: {row.share:.1%}" for row in kernels if row not in placed]
+    lines += [f" - {row.name}: {row.share:.1%}" for row in kernels if row not in with_point]
     names.set_axis_off()
     names.text(
         0,
@@ -93,11 +93,13 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
 
 def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwidth: float) -> None:
-    """Draw the roofs, from a quarter of the smallest intensity to four times the largest.
+    """Draw the two limits of a roofline chart: memory bandwidth and arithmetic.
 
-    The ridge point, at which the slanted roof meets the horizontal one, is always visible.
+    They extend from a quarter of the smallest intensity to four times the largest.  The ridge point, at which the
+    slanted line meets the horizontal one, is always visible.
 
-    intensities: operations per byte.   operations, bandwidth: the peaks in 10^9 operations and bytes per second.
+    intensities: the operations per byte of the kernels.   operations, bandwidth: the peaks in 10^9 operations and bytes
+    per second.
     """
     ridge = operations / bandwidth
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4
@@ -120,18 +122,20 @@ def _draw_point(axes: Axes, number: int, row: Rates) -> None:
     drawn.set_gid(svg_id(row.name))
 
 
-def _number_points(figure: Figure, axes: Axes, rows: list[Rates]) -> None:
-    """Label the point of each row with the position of the row in `rows`, counted from 1.
+def _label_points(figure: Figure, axes: Axes, rows: list[Rates]) -> None:
+    """Label the point of each row with the number of the row in `rows`, counted from 1.
 
     A label is on its point, or above it if it would cover another label.
     """
     figure.draw_without_rendering()  # computes the positions of the axes
-    taken: list[tuple[float, float]] = []  # positions of the numbers so far, in pixels
+    label_positions: list[tuple[float, float]] = []  # positions of the numbers so far, in pixels
     for number, row in enumerate(rows, 1):
         x, y = axes.transData.transform(_place(row))
         step = _NUMBER_POINTS * figure.dpi / 72
-        moved = next(k for k in count() if all(abs(x - a) >= step or abs(y + k * step - b) >= step for a, b in taken))
-        taken.append((x, y + moved * step))
+        moved = next(
+            k for k in count() if all(abs(x - a) >= step or abs(y + k * step - b) >= step for a, b in label_positions)
+        )
+        label_positions.append((x, y + moved * step))
         axes.annotate(
             str(number),
             _place(row),

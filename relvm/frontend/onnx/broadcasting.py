@@ -19,16 +19,15 @@ ELEMENTWISE = {
 
 
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
-    """Return the size that two sizes broadcast to, or None if the caller must assume that they are equal.
+    """Return the size that two sizes broadcast to, or None if broadcasting is not supported for them.
 
-    The result is None in three cases:
+    If the result is None, the importer assumes that the sizes are equal, and checks this at run time.  This keeps the
+    loops of kernels simple.  The result is None in three cases:
 
     - The sizes differ by a known nonzero number, as `n` and `n + 1`.
     - One size is the other with an upper limit, as `n` and `min(512, n)`.  If one of them is 1, the other is 1, too,
       so they can only be equal.  An example is the length of a sentence and that of its position table.
     - A size is rounded down, like the side of an image that is halved and doubled.
-
-    A match_cast then checks at run time that the sizes are equal.  This keeps the loops of kernels simple.
     """
     if first == 1 or difference(first, second) == 0:
         return second
@@ -45,23 +44,26 @@ def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
 
 
 def _is_rounded(dim: AnyDim) -> bool:
-    """Return whether the dimension contains a quotient that is rounded down, or a remainder."""
+    """Return whether `dim` is computed with a rounded division or a remainder."""
     atoms = [atom for monomial, _ in dim.terms for atom in monomial] if isinstance(dim, Dim) else []
     operators = [atom for atom in atoms if isinstance(atom, DimOp)]
     return any(a.function in ("floordiv", "mod") or _is_rounded(a.left) or _is_rounded(a.right) for a in operators)
 
 
-def _is_capped(dim: AnyDim, whole: AnyDim) -> bool:
-    """Return whether `dim` is `min(c, whole)` with a constant c above 1."""
+def _is_capped(dim: AnyDim, uncapped: AnyDim) -> bool:
+    """Return whether `dim` is `min(c, uncapped)`, where c is a constant above 1."""
     match dim:
         case Dim(terms=(((DimOp("min", left, right),), 1),)):
             cap, other = (left, right) if isinstance(left, int) else (right, left)
-            return isinstance(cap, int) and cap > 1 and difference(other, whole) == 0
+            return isinstance(cap, int) and cap > 1 and difference(other, uncapped) == 0
     return False
 
 
 def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
-    """Broadcast shapes, aligned at their last axes.  Return None if two sizes must be assumed equal."""
+    """Return the shape that several shapes broadcast to.
+
+    Return None if `common_dim` returns None for an axis.
+    """
     rank = max(map(len, shapes))
     result: list[AnyDim] = [1] * rank
     for shape in shapes:
@@ -73,35 +75,38 @@ def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
     return result
 
 
-def require_broadcast(node: OnnxNode, dim: AnyDim, wanted: AnyDim) -> None:
-    """Check that size `dim` is 1 or `wanted`, at compile time if possible, otherwise at run time."""
-    if dim == 1 or difference(dim, wanted) == 0:
+def require_broadcast(node: OnnxNode, dim: AnyDim, target: AnyDim) -> None:
+    """Check that size `dim` can be broadcast to `target`: it must be 1 or equal.
+
+    The check is made at compile time if possible, otherwise at run time.
+    """
+    if dim == 1 or difference(dim, target) == 0:
         return
     is_long = dim_op("min", dim_op("max", dim - 1, 1 - dim), 1)  # 0 if the size is 1, otherwise 1
-    node.require_equal(dim, (wanted - 1) * is_long + 1, "size {} cannot be broadcast to {}")
+    node.require_equal(dim, (target - 1) * is_long + 1, "size {} cannot be broadcast to {}")
 
 
-def expanded(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
-    """Broadcast axes of `value`, a tensor of rank r, to the last r sizes in `dims`.
+def broadcast_input(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr:
+    """Expand the axes of `value` to the sizes in `dims`, aligned at the last axis.
 
-    Axes whose size is known to be 1 keep this size, because operators broadcast them.  If all other axes have the
-    wanted sizes, return `value` itself.
+    An axis of known size 1 is not expanded, because operators broadcast it.  If all other axes already have the
+    required sizes, return `value` itself.
     """
     shape = value.tensor_type.known_shape
     own = dims[len(dims) - len(shape) :]
     for have, want in zip(shape, own, strict=True):
         require_broadcast(node, have, want)
-    wanted = tuple(have if have == 1 else want for have, want in zip(shape, own, strict=True))
-    if all(difference(have, want) == 0 for have, want in zip(shape, wanted, strict=True)):
+    target = tuple(have if have == 1 else want for have, want in zip(shape, own, strict=True))
+    if all(difference(have, want) == 0 for have, want in zip(shape, target, strict=True)):
         return value
-    return node.emit(ops.expand(value, Shape(wanted)))
+    return node.emit(ops.expand(value, Shape(target)))
 
 
-def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
-    """Return a copy of the node with explicitly broadcast inputs, or None.
+def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
+    """Return a copy of the node whose inputs are expanded to their common shape.
 
-    The result is None if no input needs to be broadcast, or if the inputs cannot be broadcast.  It is also None unless
-    the operator is elementwise, PRelu, MatMul or Gemm, and the shapes of all inputs are known.
+    Return None if no input needs to be expanded, or if the inputs cannot be broadcast.  Only elementwise operators,
+    PRelu, MatMul and Gemm are supported, and the shapes of all inputs must be known.  Otherwise also return None.
     """
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
@@ -126,7 +131,7 @@ def with_common_sizes(node: OnnxNode) -> OnnxNode | None:
     for at, (tensor, shape, dims) in enumerate(zip(tensors, shapes, wanted, strict=True)):
         if dims is None or len(dims) < len(shape) or _is_impossible(shape, dims):
             return None
-        inputs[at] = expanded(node, tensor, dims)
+        inputs[at] = broadcast_input(node, tensor, dims)
     return None if inputs == list(node.inputs) else replace(node, inputs=inputs)
 
 

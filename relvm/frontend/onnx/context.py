@@ -21,7 +21,7 @@ from relvm.errors import (
     shortened,
 )
 from relvm.frontend.onnx.identifiers import identifier
-from relvm.frontend.onnx.model_checker import Key, most_nodes
+from relvm.frontend.onnx.model_checker import Key, max_imported_nodes
 from relvm.frontend.onnx.model_file import ModelFile
 from relvm.frontend.onnx.values import SIZE_LIMIT, Dequantized, HostValue, Value
 from relvm.frontend.weights import Weights, as_constant
@@ -39,31 +39,33 @@ UNIMPORTED: Any = object()  # the value of a node that could not be imported
 
 
 class Unimported(Exception):
-    """Raised if a value depends on a node that could not be imported.
+    """Raised when a value is used whose node could not be imported.
 
-    `ImportContext.problems` already contains the error of that node.
+    The error of that node is not lost: `ImportContext.problems` contains it.
     """
 
 
 @dataclass
-class Imported:
-    """Counter of imported nodes, with a limit.  The nodes of a function body count once per call.
+class NodeCounter:
+    """Counts imported nodes, so that inlining cannot make a small model arbitrarily large.
 
-    nodes: the number of nodes imported so far.   most: the limit.
+    The nodes of a function body count once for each call.
+
+    nodes: the number of nodes imported so far.   limit: the maximum of `nodes`.
     """
 
     nodes: int
-    most: int
+    limit: int
 
     def count(self, nodes: int, place: str) -> None:
         """Add `nodes` to the number of imported nodes.  Raise RelvmUnsupportedError if the total exceeds the limit.
 
-        nodes: how many nodes are imported or copied.   place: the beginning of the message.
+        nodes: the number of nodes that are imported now.   place: the beginning of the error message.
         """
         self.nodes += nodes
-        if self.nodes > self.most:
+        if self.nodes > self.limit:
             raise RelvmUnsupportedError(
-                f"{place}: inlined functions and copied branches exceed the limit of {self.most} nodes"
+                f"{place}: inlined functions and copied branches exceed the limit of {self.limit} nodes"
             )
 
 
@@ -90,27 +92,31 @@ class ImportContext(ABC):
         self.problems: dict[str, None] = outer.problems if outer else {}  # error messages, in order
         self.values: dict[str, Value | None] = {}  # None is a function input that the call omits
         self.bindings: list[Binding | MatchCast] = []
-        self.forks: int = outer.forks if outer else 0  # nesting depth of the Ifs that split the import by rank
-        self.own_dims: set[DimVar] = set()  # variables that this graph created (see `own`)
+        self.rank_splits: int = (
+            outer.rank_splits if outer else 0
+        )  # nesting depth of the Ifs that split the import by rank
+        self.own_dims: set[DimVar] = set()  # dimension variables that this graph created
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
         self.hints: set[str] = outer.hints if outer else set()  # names of dimensions that may differ between inputs
-        self.taken: set[str] = outer.taken if outer else set()  # the names of variables in dim_names
+        self.used_names: set[str] = outer.used_names if outer else set()  # the names of variables in dim_names
         self.functions: dict[Key, Any] = outer.functions if outer else {}
         self.calls: tuple[Key, ...] = outer.calls if outer else ()  # functions whose calls enclose this graph
         self.declared: dict[str, Any] = {}  # TypeProtos that the graph declares for node outputs
         self.items: dict[Expr, tuple[Expr, ...]] = outer.items if outer else {}  # lists whose items are known
-        self.imported: Imported = outer.imported if outer else Imported(0, most_nodes(file.proto))
+        self.node_counter: NodeCounter = outer.node_counter if outer else NodeCounter(0, max_imported_nodes(file.proto))
         self.folding: FoldingBudget = outer.folding if outer else FoldingBudget()
-        self.dequantised: dict[Expr, Dequantized] = outer.dequantised if outer else {}
+        self.dequantized: dict[Expr, Dequantized] = outer.dequantized if outer else {}
 
     @abstractmethod
-    def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import `nodes` as bindings, and return the values with the given `names`."""
+    def import_nodes(self, nodes: list[Any], names: list[str]) -> list[Value]:
+        """Import a list of nodes as bindings.  Return the values with the given names."""
 
     def lookup(self, name: str, here: str) -> Value | None:
-        """Return the value `name` of this graph or an enclosing graph.
+        """Return the value with the given name, from this graph or the nearest enclosing graph.
 
-        Return None for a function input that the call omits.   here: the beginning of error messages.
+        Return None if the name is that of a function input that the call omits.
+
+        here: the beginning of error messages.
         """
         graph: ImportContext | None = self
         while graph is not None:
@@ -125,7 +131,7 @@ class ImportContext(ABC):
         )
 
     def tensor(self, value: Value) -> Expr:
-        """Return the value as an expression.  A host value becomes a tensor."""
+        """Convert a value to an expression.  A host value becomes a tensor, and an expression is unchanged."""
         if not isinstance(value, HostValue):
             return value
         dims = tuple(value.array.reshape(-1))
@@ -135,8 +141,8 @@ class ImportContext(ABC):
         sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
         tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
         if sizes != dims:
-            rest = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
-            tensor = self.emit(ops.add(tensor, constant(np.array(rest, np.int64))), "shape")
+            negatives = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
+            tensor = self.emit(ops.add(tensor, constant(np.array(negatives, np.int64))), "shape")
         if value.dtype != I64:
             tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
         if value.array.ndim != 1:
@@ -144,9 +150,11 @@ class ImportContext(ABC):
         return tensor
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
-        """Return an array of the model as a Constant.  Read-only arrays, such as mapped weights, are not copied.
+        """Convert an array to a Constant.  Read-only arrays, such as weights, are not copied.
 
-        Raise RelvmUnsupportedError if relvm does not have the element type.
+        Raise RelvmUnsupportedError if relvm does not support the element type.
+
+        here: the beginning of the error message.
         """
         try:
             dtype_of(array.dtype)
@@ -155,9 +163,11 @@ class ImportContext(ABC):
         return constant(array) if array.flags.writeable else Constant(array)
 
     def element_type(self, number: int, what: str) -> DType:
-        """Return the dtype of an onnx.TensorProto.DataType number.
+        """Return the dtype for `number`, a value of the enum onnx.TensorProto.DataType.
 
-        Raise RelvmUnsupportedError if relvm does not have the dtype.   what: the name of the value in messages.
+        Raise RelvmUnsupportedError if relvm does not support this element type.
+
+        what: a description of the tensor for the error message.
         """
         from onnx import TensorProto, helper
 
@@ -179,18 +189,18 @@ class ImportContext(ABC):
             key = f"{name}_dim{axis}"
         if key not in self.dim_names:
             size = self.fixed_dims.get(key)
-            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.taken))
+            self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.used_names))
         return self.dim_names[key]
 
     def emit(self, expr: Expr, name: str) -> Expr:
-        """Bind `expr` to a new variable and return the variable.
+        """Bind `expr` to a new variable and return the variable.  `name` becomes part of the variable's name.
 
-        An atom is returned unchanged.  An expression of small constants is evaluated, so that its value can be used as
-        a shape.
+        If `expr` is an atom (a variable or a constant), return it unchanged.  If it is an operator on small constants,
+        return the constant result, which can then be used as a shape.
         """
         assert expr.type is not None, f"{name}: an untyped {type(expr).__name__}"
-        _expect_possible(expr.type)
-        expr = self._evaluated(expr)
+        _expect_supported_rank(expr.type)
+        expr = self._fold_small(expr)
         if is_atom(expr):
             return expr
         var = self.var(identifier(name, set()), expr.type)
@@ -198,36 +208,36 @@ class ImportContext(ABC):
         return var
 
     def var(self, name: str, type_: Type) -> Var:
-        """Return a new variable whose origin is the node being imported."""
+        """Return a new variable whose source location is the node being imported."""
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """Return `value` with known sizes, so that shapes can refer to them.
+        """Give each size of the tensor `value` a name, so that shapes can refer to it.
 
-        If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise `value` is returned
+        If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise return `value`
         unchanged.
         """
         type_ = value.type
         if not isinstance(type_, TensorType) or type_.shape is not None or type_.rank is None:
             return value
-        return self.named(value, (None,) * type_.rank)
+        return self.with_sizes(value, (None,) * type_.rank)
 
-    def named(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
-        """Return `value` with the sizes `dims`, which are checked at run time unless they are proven.
+    def with_sizes(self, value: Expr, dims: tuple[AnyDim | None, ...]) -> Expr:
+        """Return the tensor `value` with the shape `dims`, in which None stands for a new dimension variable.
 
-        A None in `dims` becomes a new dimension variable.
+        The sizes are checked at run time unless they can be proven.
         """
         stem = value.name if isinstance(value, Var) else "value"
         shape = tuple(dim_var(f"{stem}_dim{axis}") if dim is None else dim for axis, dim in enumerate(dims))
-        self.own(new for new, dim in zip(shape, dims, strict=True) if dim is None)
-        return self.checked(value, shape)
+        self.add_own_dims(new for new, dim in zip(shape, dims, strict=True) if dim is None)
+        return self.with_shape(value, shape)
 
-    def own(self, dims: Iterable[AnyDim]) -> None:
+    def add_own_dims(self, dims: Iterable[AnyDim]) -> None:
         """Record that this graph, and no enclosing graph, created the dimension variables in `dims`."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
 
-    def checked(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
-        """Return `value` as a tensor of the given shape, which is checked at run time unless it is proven."""
+    def with_shape(self, value: Expr, shape: tuple[AnyDim, ...]) -> Expr:
+        """Return the tensor `value` with the given shape.  The shape is checked at run time unless it can be proven."""
         type_ = TensorType(value.element_type, shape)
         if is_proven(type_, value.type):
             return value
@@ -238,7 +248,7 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Check a claim about sizes, at import time if they are known, otherwise at run time.
+        """Require that a claim about sizes is true.  Check it at import time if possible, otherwise at run time.
 
         Raises
         ------
@@ -248,9 +258,11 @@ class ImportContext(ABC):
         if claim.needs_check():
             self.bindings.append(make_claim_check(claim, claim.message, (self.origin,)))
 
-    def _evaluated(self, expr: Expr) -> Expr:
-        """Evaluate an operator on small constants with its NumPy implementation.  Return any other expression
-        unchanged."""
+    def _fold_small(self, expr: Expr) -> Expr:
+        """If `expr` is an operator on small constants, return its result, which NumPy computes.
+
+        Return any other expression unchanged.
+        """
         if not isinstance(expr, OpCall) or not expr.args or not isinstance(expr.type, TensorType):
             return expr
         dims = None if expr.type.shape is None else known_sizes(expr.type.shape)
@@ -269,41 +281,44 @@ class ImportContext(ABC):
             return expr
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 
-    def outside(self, type_: Type) -> Type:
-        """Return `type_` without the dimension variables that this graph created.
+    def without_own_dims(self, type_: Type) -> Type:
+        """Return a less precise type that does not mention the dimension variables that this graph created.
 
-        They are not defined outside the graph.
+        Values outside this graph need such a type, because the variables are not defined there.
         """
         return forget_vars(type_, lambda var: var not in self.own_dims)
 
     def initializers(
         self, graph: Any, overridden: Collection[str] = (), weights: Weights = MappingProxyType({})
     ) -> None:
-        """Record the initializers of a graph as constants.
+        """Define the initializers of a graph as constants.
 
-        overridden: the names of initializers to leave out.   weights: arrays that replace dense initializers, by name.
+        overridden: the names of initializers that are not defined, because they are parameters.   weights: arrays that
+        replace dense initializers, by name.
         """
         for tensor in graph.initializer:
             if tensor.name in overridden:
                 continue
             what = f"{self.place}: initializer {tensor.name}"
             if tensor.name in weights:
-                self.values[tensor.name] = self.replacement(tensor, weights[tensor.name], what)
+                self.values[tensor.name] = self.weight_constant(tensor, weights[tensor.name], what)
             else:
                 self.values[tensor.name] = self.constant(self.file.array(tensor, what), what)
         for sparse in graph.sparse_initializer:
             if sparse.values.name in overridden:
                 continue
             what = f"{self.place}: initializer {sparse.values.name}"
-            self.values[sparse.values.name] = self.constant(self.file.dense(sparse, what), what)
+            self.values[sparse.values.name] = self.constant(self.file.dense_array(sparse, what), what)
 
-    def replacement(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
-        """Return `array`, the weight that replaces the initializer `tensor`, as a constant.
+    def weight_constant(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
+        """Convert `array` to a constant.  It is a weight that replaces the initializer `tensor`.
+
+        here: the beginning of error messages.
 
         Raises
         ------
         RelvmTypeError, RelvmShapeError
-            The weight has another dtype or shape.
+            The weight does not have the dtype or the shape of the initializer.
         """
         value, dtype = as_constant(array, f"weights: {tensor.name}"), self.element_type(tensor.data_type, here)
         if value.type != (expected := TensorType(dtype, tuple(tensor.dims))):
@@ -311,47 +326,48 @@ class ImportContext(ABC):
             raise error(f"{here} is {expected}, but its weight is {value.type}")
         return value
 
-    def body(self, graph: Any) -> Block:
-        """Import a graph as a block.  The nodes become bindings, and the outputs become the result of the block."""
-        return self.block(self.outputs(graph))
+    def import_block(self, graph: Any) -> Block:
+        """Import a graph as a block.  Its nodes become bindings, and its outputs become the result of the block."""
+        return self.finish_block(self.import_outputs(graph))
 
-    def block(self, values: list[Value]) -> Block:
-        """Return a block of all bindings so far.  Its result is a tuple of `values`, or the value if there is only one.
+    def finish_block(self, values: list[Value]) -> Block:
+        """Return a block with all bindings so far.
 
-        The type of the block does not mention dimensions that this graph created.
+        The result of the block is a tuple of `values`, or the value itself if there is only one.  The type of the block
+        does not mention dimension variables that this graph created, because they are not defined outside the block.
         """
         outputs = [self.tensor(value) for value in values]
         result = outputs[0]
         if len(outputs) != 1:
             result = self.emit(Tuple(tuple(outputs), type=TupleType(tuple(o.type for o in outputs))), "outputs")
-        return Block(tuple(self.bindings), result, type=self.outside(result.type))
+        return Block(tuple(self.bindings), result, type=self.without_own_dims(result.type))
 
-    def outputs(self, graph: Any) -> list[Value]:
-        """Import the nodes as bindings, and return the values of the graph outputs."""
+    def import_outputs(self, graph: Any) -> list[Value]:
+        """Import the nodes of `graph` as bindings.  Return the values of the graph outputs."""
         if not graph.output:
             raise RelvmFormatError(f"{self.place}: the graph {graph.name!r} has no outputs")
-        return self.rest(list(graph.node), [info.name for info in graph.output])
+        return self.import_nodes(list(graph.node), [info.name for info in graph.output])
 
-    def inner(self, graph: Any) -> Self:
-        """Return a context for the subgraph `graph`, which has access to the values of this graph."""
-        inner = self.inner_block()
+    def subgraph_context(self, graph: Any) -> Self:
+        """Return a new context for importing the subgraph `graph`, which can use the values of this graph."""
+        inner = self.nested_context()
         inner.initializers(graph)
         return inner
 
-    def inner_block(self) -> Self:
-        """Return a context for a nested block, which has access to the values of this graph.
+    def nested_context(self) -> Self:
+        """Return a new context that collects the bindings of a nested block.
 
-        The context collects the bindings of the nested block.
+        Nodes in the block can use the values of this graph.
         """
         return type(self)(self.opsets, self.fixed_dims, self.file, self)
 
-    def scope(self, opsets: dict[str, int], place: str, key: Key) -> Self:
-        """Return a context for a function body, whose bindings are added to the block of this graph.
+    def function_context(self, opsets: dict[str, int], place: str, key: Key) -> Self:
+        """Return a new context for inlining the body of an ONNX function.
 
-        The body has no access to the values of this graph.
+        The bindings of the body are added to the block of this graph.  The body cannot use the values of this graph.
 
-        opsets: the opset of each domain in the body.   place: the beginning of messages.   key: the key of the function
-        (`key_of`).
+        opsets: the opset version of each domain in the body.   place: the beginning of error messages.   key: the
+        domain, name and overload of the function.
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
@@ -359,12 +375,12 @@ class ImportContext(ABC):
         scope.calls = (*self.calls, key)
         return scope
 
-    def subgraph(self, graph: Any) -> Block:
-        """Import a subgraph as a block, with a type that does not mention dimensions that the subgraph created."""
-        return self.inner(graph).body(graph)
+    def import_subgraph(self, graph: Any) -> Block:
+        """Import a subgraph as a block, which can use the values of this graph."""
+        return self.subgraph_context(graph).import_block(graph)
 
 
-def _expect_possible(type_: Type) -> None:
-    """Raise RelvmUnsupportedError if a tensor has more axes than the limit."""
+def _expect_supported_rank(type_: Type) -> None:
+    """Raise RelvmUnsupportedError if a tensor type has more axes than NumPy supports."""
     if isinstance(type_, TensorType) and type_.rank is not None and type_.rank > _MAX_AXES:
         raise RelvmUnsupportedError(f"a tensor of rank {type_.rank} exceeds the maximum rank of {_MAX_AXES}")

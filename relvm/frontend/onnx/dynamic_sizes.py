@@ -18,39 +18,47 @@ from relvm.ir.types import ShapeType
 
 
 def is_known(node: OnnxNode, index: int) -> bool:
-    """Return whether the elements of input `index` are known at import time, as integers or symbolic dimensions."""
+    """Return whether each element of input `index` is known at import time.
+
+    A known element is a number, or an expression of symbolic dimensions.
+    """
     return isinstance(node.inputs[index], Constant | HostValue)
 
 
 def is_symbolic(node: OnnxNode, index: int) -> bool:
-    """Return whether input `index` is known at import time and contains symbolic dimensions."""
+    """Return whether input `index` is known at import time and some elements are symbolic dimensions."""
     value = node.inputs[index]
     return isinstance(value, HostValue) and value.is_symbolic
 
 
 def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) -> list[AnyDim]:
-    """Return input `index` as a list of sizes, with a new variable for each size that is only known at run time.
+    """Return the elements of input `index` as a list of sizes.
 
-    what: the name of the input in messages.   count: the expected number of sizes, if it is known.
+    If the elements are only known at run time, each becomes a new dimension variable.
+
+    what: a description of the input for error messages.   count: the number of elements that the node requires, or
+    None if any number is valid.
 
     Raises
     ------
     RelvmUnsupportedError
-        The number of sizes is not known at import time, or exceeds SIZE_LIMIT.
+        The number of elements is not known at import time, or exceeds SIZE_LIMIT.
     """
     if is_known(node, index):
         return node.dims(index, what)
     tensor = TensorExpr(node, node.tensor(index))
     if count is not None:
-        tensor = TensorExpr(node, node.graph.checked(tensor.expr, (count,)))
-    count_of(tensor, what)
+        tensor = TensorExpr(node, node.graph.with_shape(tensor.expr, (count,)))
+    known_count(tensor, what)
     return list(run_time_sizes(tensor))
 
 
 def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
-    """Return input `index`, a single number, as a size.  A size that is only known at run time becomes a new variable.
+    """Return the only element of input `index` as a size.
 
-    what: the name of the input in messages.
+    If the element is only known at run time, the size is a new dimension variable.
+
+    what: a description of the input for error messages.
     """
     if not is_known(node, index):
         return run_time_sizes(scalar(node, index))[0]
@@ -61,9 +69,9 @@ def size_of(node: OnnxNode, index: int, what: str) -> AnyDim:
 
 
 def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
-    """Return a new dimension variable for each element of a tensor of rank 0 or 1.
+    """Use the elements of a tensor of rank 0 or 1 as sizes: return a new dimension variable for each element.
 
-    The elements of a constant are returned as integers.  Negative elements are rejected at run time.
+    For a constant, return the elements as integers instead.  A negative element raises an error at run time.
     """
     node, count = tensor.node, tensor.shape[0] if tensor.shape else 1
     assert isinstance(count, int)
@@ -71,46 +79,47 @@ def run_time_sizes(tensor: TensorExpr) -> tuple[AnyDim, ...]:
     if isinstance(shape.expr, Constant):
         return tuple(shape.expr.value.tolist())
     sizes = tuple(dim_var(f"size{i}") for i in range(count))
-    node.graph.own(sizes)
+    node.graph.add_own_dims(sizes)
     node.graph.bindings.append(MatchCast(node.graph.var("sizes", ShapeType(sizes)), shape.expr, node.here))
     return sizes
 
 
-def assert_none(wrong: TensorExpr, what: str) -> None:
-    """Check that every element of `wrong` is false, at import time if possible, otherwise at run time.
+def assert_all_false(is_wrong: TensorExpr, what: str) -> None:
+    """Check that every element of `is_wrong` is false, at import time if possible, otherwise at run time.
 
-    what: the meaning of a true element, in the plural for the message, such as "duplicate axes".
+    what: what a true element means, in the plural, for the error message: for example, "duplicate axes".
     """
-    (count,) = run_time_sizes(wrong.cast(I64).apply(ops.sum))
-    wrong.node.require_equal(count, 0, f"{what}: {{}} found, expected {{}}")
+    (count,) = run_time_sizes(is_wrong.cast(I64).apply(ops.sum))
+    is_wrong.node.require_equal(count, 0, f"{what}: {{}} found, expected {{}}")
 
 
-def count_of(numbers: TensorExpr, what: str) -> int:
+def known_count(tensor: TensorExpr, what: str) -> int:
     """Return the number of elements of a tensor of rank 0 or 1.
 
-    Raise RelvmUnsupportedError if the number is only known at run time or exceeds SIZE_LIMIT.   what: the name of the
-    tensor in messages.
+    Raise RelvmUnsupportedError if the number is only known at run time or exceeds SIZE_LIMIT.
+
+    what: a description of the tensor for the error message.
     """
-    dims = numbers.type.shape
+    dims = tensor.type.shape
     count = dims[0] if dims else 1
     if dims is None or len(dims) > 1 or not isinstance(count, int):
-        raise RelvmUnsupportedError(f"{what}: expected a known number of elements, got {numbers.type}")
+        raise RelvmUnsupportedError(f"{what}: expected a known number of elements, got {tensor.type}")
     if count > SIZE_LIMIT:
-        raise RelvmUnsupportedError(f"{what}: expected at most {SIZE_LIMIT} elements, got {numbers.type}")
+        raise RelvmUnsupportedError(f"{what}: expected at most {SIZE_LIMIT} elements, got {tensor.type}")
     return count
 
 
-def numbers_of(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
-    """Return dimensions as a tensor of type i64[len(dims)]."""
+def dims_as_tensor(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
+    """Return the values of dimensions, which can be symbolic, as a tensor of type i64[len(dims)]."""
     return TensorExpr(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
 
 
-def number_of(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
-    """Return a dimension as an operand: an integer if it is known, otherwise a tensor of rank 0.
+def dim_as_operand(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:
+    """Convert a dimension to an operand of elementwise operators.
 
-    Broadcasting with such an operand does not change the shape of the other operand.
+    A known dimension becomes an integer, and a symbolic one a tensor of rank 0.  Both broadcast to any shape.
     """
-    return dim if isinstance(dim, int) else numbers_of(node, [dim]).reshape()
+    return dim if isinstance(dim, int) else dims_as_tensor(node, [dim]).reshape()
 
 
 def iota(node: OnnxNode, *dims: AnyDim) -> TensorExpr:

@@ -13,7 +13,7 @@ from typing import Any
 from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
-from relvm.frontend.onnx.model_checker import Key, graphs_in, key_of, nodes_inside, opsets_of
+from relvm.frontend.onnx.model_checker import Key, attribute_graphs, function_key, nested_nodes, opset_versions
 from relvm.frontend.onnx.node_checker import schema_of
 from relvm.frontend.onnx.registry import Converter, OnnxNode, converter_for
 from relvm.frontend.onnx.values import HostValue
@@ -22,11 +22,11 @@ from relvm.ir.types import TensorType
 
 
 @record
-class _Call:
+class _InlinableFunction:
     """A function to inline.
 
-    key: the domain, name and overload of the function (`key_of`).   body: its FunctionProto.   defaults: the default
-    value of each attribute that has one, as an AttributeProto, by name.
+    key: the domain, name and overload of the function.   body: its FunctionProto.   defaults: the default values of its
+    attributes, as AttributeProtos, by name.
     """
 
     key: Key
@@ -35,28 +35,30 @@ class _Call:
 
 
 def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | None:
-    """Return the converter of a node, or None if its operator is not supported.
+    """Return a function that converts a node, or None if the operator of the node is not supported.
 
-    If the model has a function for the operator, the converter inlines it.  Otherwise it is the registered converter.
-    If there is none, the converter inlines the function by which ONNX defines the operator.
+    If the model defines the operator as a function, the converter inlines that function.  Otherwise return the
+    registered converter.  If there is none, the converter inlines the function by which ONNX defines the operator.
 
-    opset: the opset of the node's domain.
+    opset: the opset version of the node's domain.
     """
-    key = key_of(proto)
+    key = function_key(proto)
     if own := graph.functions.get(key):
-        return lambda node: _inlined(node, _Call(key, own, {a.name: a for a in own.attribute_proto}))
+        return lambda node: _inline(node, _InlinableFunction(key, own, {a.name: a for a in own.attribute_proto}))
     if convert := converter_for(*key[:2]):
         return convert
     schema = schema_of(*key[:2], opset)
     if schema is None or not (schema.has_function or schema.has_context_dependent_function):
         return None
-    return lambda node: _inlined(node, _of_onnx(node, key, schema))
+    return lambda node: _inline(node, _onnx_function(node, key, schema))
 
 
-def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
-    """Return the function that the onnx package defines for a node.  Its body can depend on the types of the inputs.
+def _onnx_function(node: OnnxNode, key: Key, schema: Any) -> _InlinableFunction:
+    """Return the function by which the onnx package defines the operator of a node.
 
-    key: the key of the function.   schema: the schema of the operator.
+    The body of the function can depend on the types of the node's inputs.
+
+    key: the domain, name and overload of the function.   schema: the schema of the operator.
     """
     from onnx import FunctionProto
 
@@ -76,16 +78,16 @@ def _of_onnx(node: OnnxNode, key: Key, schema: Any) -> _Call:
     if not found:
         raise RelvmUnsupportedError(f"function {node.proto.op_type} is not defined for these inputs and attributes")
     body = FunctionProto.FromString(found)
-    stated = opsets_of(body.opset_import, node.here)
+    stated = opset_versions(body.opset_import, node.here)
     for other, opset in node.graph.opsets.items():  # domains that the body does not import have the model's opsets
         if other not in stated:
             body.opset_import.add(domain=other, version=opset)
     attributes = schema.attributes.items()
-    return _Call(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
+    return _InlinableFunction(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
 
 
 def _type_of(value: Expr | HostValue | None) -> Any:
-    """Return the type of an input as a TypeProto, which is empty if the input is omitted."""
+    """Return the type of a node's input as a TypeProto.  If the input is omitted, the TypeProto is empty."""
     from onnx import TypeProto, helper
 
     if value is None:
@@ -99,8 +101,8 @@ def _type_of(value: Expr | HostValue | None) -> Any:
     return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(value.type.dtype.numpy), shape)
 
 
-def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
-    """Inline a call: add the body's nodes to the caller's block, and return the values of the outputs.
+def _inline(node: OnnxNode, call: _InlinableFunction) -> tuple[Any, ...]:
+    """Inline the function that `node` calls: add its nodes to the caller's block, and return the outputs.
 
     Raises
     ------
@@ -117,29 +119,30 @@ def _inlined(node: OnnxNode, call: _Call) -> tuple[Any, ...]:
         raise RelvmFormatError(
             f"got {counts}, but function {name} takes {len(body.input)} and returns {len(body.output)}"
         )
-    given = {attribute.name: attribute for attribute in node.proto.attribute}
+    attributes_given = {attribute.name: attribute for attribute in node.proto.attribute}
     for required in body.attribute:
-        if required not in given and call.key in graph.functions:
+        if required not in attributes_given and call.key in graph.functions:
             raise RelvmFormatError(f"missing attribute {required}, which function {name} requires")
 
-    scope = graph.scope(opsets_of(body.opset_import, node.here), node.here, call.key)
+    scope = graph.function_context(opset_versions(body.opset_import, node.here), node.here, call.key)
     scope.values.update(dict.fromkeys(body.input))
     scope.values.update(zip(body.input, node.inputs, strict=False))
-    attributes = {**call.defaults, **given}
+    attributes = {**call.defaults, **attributes_given}
     wanted = [inner for inner, outer in zip(body.output, node.proto.output, strict=False) if outer]
     nodes = []
     for inner in body.node:
-        nodes.append(_bound(inner, attributes))
-        graph.imported.count(sum(1 for _ in nodes_inside(nodes[-1])), graph.file.place)
+        nodes.append(_with_attributes(inner, attributes))
+        graph.node_counter.count(sum(1 for _ in nested_nodes(nodes[-1])), graph.file.place)
         graph.file.count(nodes[-1].ByteSize(), node.here)
-    values = dict(zip(wanted, scope.rest(nodes, wanted), strict=True))
+    values = dict(zip(wanted, scope.import_nodes(nodes, wanted), strict=True))
     return tuple(values.get(name) for name in body.output[: len(node.proto.output)])
 
 
-def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
-    """Return a copy of a node with attribute references replaced by the call's attributes, also in subgraphs.
+def _with_attributes(proto: Any, attributes: Mapping[str, Any]) -> Any:
+    """Return a copy of `proto`, a node in a function body, with the attributes of a call inserted.
 
-    A reference to an attribute that the call does not have is removed.
+    An attribute of the node can refer to an attribute of the function.  Replace such references by the values in
+    `attributes`, also in subgraphs.  Remove a reference to an attribute that the call does not have.
     """
     from onnx import NodeProto
 
@@ -155,8 +158,10 @@ def _bound(proto: Any, attributes: Mapping[str, Any]) -> Any:
         added = copy.attribute.add()
         added.CopyFrom(value)
         added.name = attribute.name
-        for graph in graphs_in(added):
-            inner = [_bound(node, attributes) for node in graph.node] if value is attribute else list(graph.node)
+        for graph in attribute_graphs(added):
+            inner = (
+                [_with_attributes(node, attributes) for node in graph.node] if value is attribute else list(graph.node)
+            )
             del graph.node[:]
             graph.node.extend(inner)
     return copy

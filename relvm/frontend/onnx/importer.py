@@ -33,10 +33,10 @@ from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.ops import if_, qdq_fusion
-from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported
-from relvm.frontend.onnx.topological_sort import in_order, needed_nodes, users_of_nodes
+from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported_operators
+from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
 from relvm.frontend.onnx.values import HostValue, Value
-from relvm.frontend.weights import Weights, bind_weights, weights_of
+from relvm.frontend.weights import Weights, as_mapping, bind_weights
 from relvm.ir.expr import (
     Attributes,
     Function,
@@ -120,19 +120,21 @@ def from_onnx(
     """
     file = read_model(model)
     expect_type("dims", dims or {}, Mapping, "a mapping of names to sizes")
-    dims = {name: _size(name, size) for name, size in (dims or {}).items()}
+    dims = {name: _check_size(name, size) for name, size in (dims or {}).items()}
     inputs = _names("inputs", inputs)
     outputs = None if outputs is None else _names("outputs", outputs)
-    weights = weights_of(weights)
+    weights = as_mapping(weights)
     if outputs is not None and len(set(outputs)) != max(1, len(outputs)):
         raise RelvmArgumentError(f"outputs: expected one or more different names, got {list(outputs)}")
     try:
         with resources(file.place):
-            file = replace(file, proto=in_order(file.proto))
+            file = replace(file, proto=sort_nodes(file.proto))
             model_checker.expect_model(file.proto, file.place)
-            importer = GraphImporter(model_checker.opsets_of(file.proto.opset_import, file.place), dims, file, None)
-            importer.functions.update(model_checker.functions_of(file.proto))
-            function = importer.main(file.proto.graph, inputs, outputs, weights)
+            importer = GraphImporter(
+                model_checker.opset_versions(file.proto.opset_import, file.place), dims, file, None
+            )
+            importer.functions.update(model_checker.functions_by_key(file.proto))
+            function = importer.import_main(file.proto.graph, inputs, outputs, weights)
     except RelvmError:
         raise
     except MALFORMED as error:
@@ -159,8 +161,11 @@ def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _size(name: str, size: Any) -> int | tuple[int, int] | None:
-    """Check a size or a range of sizes that the user gives for a dimension, and return it as Python integers."""
+def _check_size(name: str, size: Any) -> int | tuple[int, int] | None:
+    """Check the value that a user gives for the dimension `name`: a size, a (minimum, maximum) pair, or None.
+
+    Return it with its numbers converted to Python integers.
+    """
     if size is None:
         return None
     limits = size if isinstance(size, tuple | list) and len(size) == 2 else (size, size)
@@ -172,23 +177,23 @@ def _size(name: str, size: Any) -> int | tuple[int, int] | None:
 
 
 class GraphImporter(ImportContext):
-    """Imports one graph.  The importer of a subgraph has access to the values of the enclosing graph."""
+    """The importer of one graph.  The importer of a subgraph can use the values of the enclosing graph."""
 
-    def main(
+    def import_main(
         self,
         graph: Any,
         overridden: Collection[str] = (),
         selected: Collection[str] | None = None,
         weights: Weights = MappingProxyType({}),
     ) -> Function:
-        """Import the main graph as the function `main`.
+        """Import the main graph of a model as the function `main`.
 
         overridden: the names of inputs that become parameters although they have an initializer.   selected: the names
         of the outputs to compute, or None for all.   weights: arrays that replace initializers, by name.
         """
-        self.expect_known("initializer or input", weights, (*graph.initializer, *graph.input))
-        self.expect_known("input", overridden, graph.input)
-        self.expect_known("output", selected or (), graph.output)
+        self.expect_names("initializer or input", weights, (*graph.initializer, *graph.input))
+        self.expect_names("input", overridden, graph.input)
+        self.expect_names("output", selected or (), graph.output)
         self.initializers(graph, overridden, weights)
         self.declared = {info.name: info.type for info in (*graph.value_info, *graph.output)}
         params: list[Var] = []
@@ -201,15 +206,15 @@ class GraphImporter(ImportContext):
                 continue
             name = identifier(info.name, names)
             origins = (f"{self.place}: input {shortened(info.name)!r}",)
-            params.append(Var(name, type=types.graph_input(self, info), origins=origins))
+            params.append(Var(name, type=types.graph_input_type(self, info), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
         outputs = [info.name for info in graph.output] if selected is None else list(selected)
         try:
             if selected is None:
-                body = self.body(graph)
+                body = self.import_block(graph)
             else:
-                body = self.block(self.rest(needed_nodes(graph, outputs), outputs))
+                body = self.finish_block(self.import_nodes(needed_nodes(graph, outputs), outputs))
         except Unimported:
             body = None
         self.expect_no_problems()
@@ -219,12 +224,12 @@ class GraphImporter(ImportContext):
             ("output_names", tuple(outputs)),
             *self.map_outputs(graph, outputs),
             *self.output_groups(graph, outputs),
-            *self.bounds(),
+            *self.size_bounds(),
         )
         return Function("main", tuple(params), body, attributes=attributes)
 
     def expect_no_problems(self) -> None:
-        """Raise one RelvmUnsupportedError that lists every problem found."""
+        """If nodes could not be imported, raise one RelvmUnsupportedError that lists their errors."""
         if not self.problems:
             return
         first, *rest = self.problems
@@ -235,19 +240,19 @@ class GraphImporter(ImportContext):
             lines.append(f"\n  and {len(self.problems) - _MAX_PROBLEMS} more")
         raise RelvmUnsupportedError(f"{self.place}: {len(self.problems)} nodes cannot be imported:{''.join(lines)}")
 
-    def rest(self, nodes: list[Any], names: list[str]) -> list[Value]:
-        """Import `nodes` as bindings, and return the values with the given `names`.
+    def import_nodes(self, nodes: list[Any], names: list[str]) -> list[Value]:
+        """Import a list of nodes as bindings.  Return the values with the given names.
 
-        If a RankSplit occurs at a node, the nodes after it are imported into both branches of an If.
+        If the converter of a node raises RankSplit, import all later nodes into both branches of an If.
         """
         for at, proto in enumerate(nodes):
             try:
-                self.node(proto)
-            except RankSplit as fork:
-                return if_.parted(self, fork, list(proto.output), nodes[at + 1 :], names)
-        return [self.output(name) for name in names]
+                self.import_node(proto)
+            except RankSplit as split:
+                return if_.import_into_branches(self, split, list(proto.output), nodes[at + 1 :], names)
+        return [self.output_value(name) for name in names]
 
-    def output(self, name: str) -> Value:
+    def output_value(self, name: str) -> Value:
         """Return the value of the graph output `name`."""
         here = f"{self.place}: output {shortened(name)!r}"
         value = self.lookup(name, here)
@@ -255,8 +260,8 @@ class GraphImporter(ImportContext):
             raise RelvmFormatError(f"{here} is an input of this function that the calling node omits")
         return value
 
-    def bounds(self) -> Attributes:
-        """Return the size ranges of dimensions as attributes of the function."""
+    def size_bounds(self) -> Attributes:
+        """Return function attributes with the smallest and the largest size of each dimension that has bounds."""
         ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
         named = [(var.name, size) for key, size in ranges if (var := as_var(self.dim_names.get(key, 0))) is not None]
         if not named:
@@ -265,25 +270,27 @@ class GraphImporter(ImportContext):
         return tuple((kind, tuple(zip((n for n, _ in named), sizes, strict=True))) for kind, sizes in limits)
 
     def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return the function attribute map_outputs, or no attribute if it would be empty.
+        """Return the function attribute map_outputs, or no attributes if it would be empty.
 
-        The attribute lists the names of the `outputs` that are maps or sequences of maps.
+        It lists those names in `outputs` whose outputs are maps or sequences of maps.
         """
         names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()
 
     def output_groups(self, graph: Any, outputs: list[str]) -> Attributes:
-        """Return the function attribute output_groups, or no attribute if it would be empty.
+        """Return the function attribute output_groups, or no attributes if it would be empty.
 
-        The attribute lists each set of outputs to which some node contributes, except the set of all outputs.
+        For each node, consider the set of outputs that depend on it.  The attribute lists each such set once, as
+        indices in `outputs`, without the set of all outputs.
         """
-        groups = tuple(group for group in users_of_nodes(graph, outputs) if len(group) < len(outputs))
+        groups = tuple(group for group in find_output_sets(graph, outputs) if len(group) < len(outputs))
         return (("output_groups", groups),) if groups else ()
 
-    def expect_known(self, kind: str, names: Collection[str], infos: Any) -> None:
-        """Raise RelvmNameError if one of `names` is not the name of an element of `infos`.
+    def expect_names(self, kind: str, names: Collection[str], infos: Any) -> None:
+        """Raise RelvmNameError if one of `names` is not the name of a message in `infos`.
 
-        kind: what the names denote, such as "input", for the message.
+        kind: what the names denote, such as "input", for the error message.   infos: protobuf messages with a field
+        `name`, such as the inputs of a graph.
         """
         known = {info.name for info in infos}
         for name in names:
@@ -292,17 +299,17 @@ class GraphImporter(ImportContext):
                     f"{self.place}: the model has no {kind} {shortened(name)!r}{near_matches(name, known)}"
                 )
 
-    def node(self, proto: Any) -> None:
-        """Import one node: add its bindings, and record the values of its outputs."""
+    def import_node(self, proto: Any) -> None:
+        """Import one node: add its bindings to the block, and define the values of its outputs."""
         domain = model_checker.plain_domain(proto.domain)
         opset = self.opsets.get(domain, 0)
         name = proto.name or next(iter(proto.output), "")
         here = self.origin = f"{self.place}: node {shortened(name)!r} ({shortened(proto.op_type)}, opset {opset})"
-        self.imported.count(1, self.file.place)
+        self.node_counter.count(1, self.file.place)
         if domain not in self.opsets:
             raise RelvmFormatError(f"{here}: the model imports no opset for domain {shortened(domain) or 'ai.onnx'}")
         try:
-            outputs = self.converted(proto, opset, here)
+            outputs = self.convert_node(proto, opset, here)
             results = outputs if isinstance(outputs, tuple) else (outputs,)
             for name, value in zip(proto.output, results, strict=False):
                 if name:
@@ -330,21 +337,24 @@ class GraphImporter(ImportContext):
                 self.problems[f"{here}: output {name} is not supported"] = None
                 self.values[name] = UNIMPORTED
 
-    def converted(self, proto: Any, opset: int, here: str) -> Any:
-        """Convert a node and return the values of its outputs."""
+    def convert_node(self, proto: Any, opset: int, here: str) -> Any:
+        """Check a node, convert it, and return the values of its outputs.
+
+        opset: the opset version of the node's domain.   here: the beginning of error messages.
+        """
         convert = functions.converter_of(self, proto, opset)
         if convert is None:
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
-            raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported())}")
-        is_own = model_checker.key_of(proto) in self.functions
+            raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported_operators())}")
+        is_own = model_checker.function_key(proto) in self.functions
         schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)
         if schema:
-            node_checker.expect_form(proto, schema)
+            node_checker.expect_valid_node(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
         if schema:
             node_checker.expect_types(inputs, schema)
         node = OnnxNode(self, proto, opset, here, inputs)
         if is_own:
-            return shape_unification.converted(convert, node)
+            return shape_unification.convert_with_unified_sizes(convert, node)
         known = shape_folding.evaluate(node)
-        return known if known is not None else qdq_fusion.moved(node, convert)
+        return known if known is not None else qdq_fusion.convert_or_move_bytes(node, convert)

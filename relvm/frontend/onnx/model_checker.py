@@ -1,6 +1,6 @@
-"""Checks on the structure of an ONNX model, independent of its operators: versions, unique names, nesting depth.
+"""Checks of the structure of an ONNX model, independent of its operators: versions, unique names, nesting depth.
 
-Source: onnx/docs/IR.md: each name is assigned once.
+Source: onnx/docs/IR.md.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ Key = tuple[str, str, str]  # identifies a function: domain, name, overload
 
 
 def plain_domain(domain: str) -> str:
-    """Return the canonical name of a domain.  ONNX's own domain has two names, "ai.onnx" and ""."""
+    """Return the canonical name of an operator domain: "" for ONNX's own domain, also if it is named "ai.onnx"."""
     return "" if domain == "ai.onnx" else domain
 
 
-def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
-    """Return the opset version of each domain in a list of OperatorSetIdProtos.
+def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
+    """Return a dict from each imported domain to its opset version.
+
+    imports: OperatorSetIdProtos.   here: the beginning of error messages.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def opsets_of(imports: Iterable[Any], here: str) -> dict[str, int]:
 
 @cache
 def newest_versions() -> Mapping[str, int]:
-    """Return the newest opset versions of ONNX's own domains in the installed onnx package."""
+    """Return the newest opset version of each of ONNX's own domains in the installed onnx package."""
     from onnx import defs
     from onnx.helper import VERSION_TABLE
 
@@ -61,7 +63,9 @@ def newest_versions() -> Mapping[str, int]:
 
 
 def expect_model(model: Any, place: str) -> None:
-    """Check a ModelProto that topological_sort.py has sorted.  Nodes on a cycle are not sorted, and are rejected here.
+    """Check a ModelProto whose nodes have been sorted by `sort_nodes`.
+
+    place: the name of the model, with which error messages begin.
 
     Raises
     ------
@@ -88,18 +92,18 @@ def expect_model(model: Any, place: str) -> None:
     _expect_bounded_calls(model, place)
 
 
-def _expect_graph(graph: Any, place: str, around: ChainMap, depth: int) -> None:
-    """Check a graph.
+def _expect_graph(graph: Any, place: str, outer_values: ChainMap, depth: int) -> None:
+    """Check that the names in a graph are unique, and that its nodes are sorted.
 
-    place: the beginning of messages.   around: the values of the enclosing graphs that this graph may use, each mapped
-    to a description of its definition.   depth: the number of enclosing graphs.
+    place: the beginning of error messages.   outer_values: a dict from the names of the values of enclosing graphs to
+    descriptions of what defines them.   depth: the number of enclosing graphs.
     """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
     inputs = _expect_once((info.name for info in graph.input), "inputs", place)
     dense, sparse = (each.name for each in graph.initializer), (each.values.name for each in graph.sparse_initializer)
     initializers = _expect_once((*dense, *sparse), "initializers", place)
-    _expect_nodes(graph.node, dict.fromkeys((*inputs, *initializers), _GIVEN), place, around, depth)
+    _expect_nodes(graph.node, dict.fromkeys((*inputs, *initializers), _GIVEN), place, outer_values, depth)
 
 
 def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
@@ -112,15 +116,14 @@ def _expect_once(names: Iterable[str], what: str, here: str) -> list[str]:
     return names
 
 
-def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainMap, depth: int) -> None:
-    """Check the nodes of a graph or function.
+def _expect_nodes(nodes: Any, definitions: dict[str, str], place: str, outer_values: ChainMap, depth: int) -> None:
+    """Check that the names in the nodes of a graph or function are unique, and that the nodes are sorted.
 
-    makers: the values that the graph defines, each mapped to a description of its definition.  Initially these are the
-    inputs and the initializers.  This function adds the outputs of the nodes.   place, around, depth: as for
-    `_expect_graph`.
+    definitions: a dict from the names of the inputs and initializers to descriptions of what defines them.  This
+    function adds the outputs of the nodes.   place, outer_values, depth: as for `_expect_graph`.
     """
     later = {name: node for node in nodes for name in node.output}
-    inside = around.new_child(makers)
+    inside = outer_values.new_child(definitions)
     for node in nodes:
         here = f"{place}: {node_name(node)}"
         for name in (*node.input, *node.output, node.name, node.op_type, node.domain):
@@ -131,27 +134,32 @@ def _expect_nodes(nodes: Any, makers: dict[str, str], place: str, around: ChainM
                     f"{here} uses {shortened(name)!r} before {node_name(later[name])} computes it:"
                     " nodes must be topologically sorted and acyclic"
                 )
-        for graph in graphs_of(node):
+        for graph in node_graphs(node):
             _expect_graph(graph, place, inside, depth + 1)
         for name in node.output:
-            if name and name in makers:
-                raise RelvmFormatError(f"{here} redefines {shortened(name)!r}, which {makers[name]} already defines")
-            makers[name] = node_name(node)
+            if name and name in definitions:
+                raise RelvmFormatError(
+                    f"{here} redefines {shortened(name)!r}, which {definitions[name]} already defines"
+                )
+            definitions[name] = node_name(node)
 
 
-def graphs_in(attribute: Any) -> list[Any]:
-    """Return the graphs in an AttributeProto."""
+def attribute_graphs(attribute: Any) -> list[Any]:
+    """Return the graphs that an AttributeProto contains."""
     return [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]
 
 
-def graphs_of(node: Any) -> Iterator[Any]:
+def node_graphs(node: Any) -> Iterator[Any]:
     """Yield the graphs that are attributes of a node."""
     for attribute in node.attribute:
-        yield from graphs_in(attribute)
+        yield from attribute_graphs(attribute)
 
 
 def node_name(node: Any) -> str:
-    """Return a description of a node for messages: its name, or else that of its first output, and its operator."""
+    """Return a description of a node for messages: its name and its operator.
+
+    A node without a name is described by its first output.
+    """
     name = node.name or next(iter(node.output), "")
     return f"node {shortened(str(name))!r} ({shortened(str(node.op_type))})"
 
@@ -164,55 +172,58 @@ def _expect_text(name: Any, here: str) -> None:
 # ---- functions ----
 
 
-def key_of(node: Any) -> Key:
-    """Return the key of the model's function that `node` calls if there is one: domain, operator type, overload."""
+def function_key(node: Any) -> Key:
+    """Return the key by which to search for the function that `node` calls: domain, operator type, overload.
+
+    Such a function does not exist if the operator of the node is a built-in one.
+    """
     return plain_domain(node.domain), node.op_type, node.overload
 
 
-def functions_of(model: Any) -> dict[Key, Any]:
-    """Return the model's own functions, FunctionProtos, by key."""
+def functions_by_key(model: Any) -> dict[Key, Any]:
+    """Return the functions that the model defines, FunctionProtos, by key (see `function_key`)."""
     return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 
 def _expect_bounded_calls(model: Any, place: str) -> None:
-    """Check that inlining all function calls exceeds neither the limit on nodes nor the limit on nested calls."""
-    functions = functions_of(model)
+    """Check the limits on inlining: the number of nodes after all calls are inlined, and the depth of nested calls."""
+    functions = functions_by_key(model)
     if len(functions) != len(model.functions):
         raise RelvmFormatError(f"{place}: the model defines a function twice")
-    total, _ = _extent_of(model.graph.node, functions, {}, (), place)
-    if total > (most := most_nodes(model)):
+    total, _ = _inlined_size(model.graph.node, functions, {}, (), place)
+    if total > (most := max_imported_nodes(model)):
         raise RelvmUnsupportedError(
             f"{place}: the model has {total} nodes after inlining its functions; expected at most {most}"
         )
 
 
-def most_nodes(model: Any) -> int:
-    """Return the maximum number of nodes to import for `model`.
+def max_imported_nodes(model: Any) -> int:
+    """Return the limit on the number of nodes that are imported for `model`.
 
-    It exceeds the number of nodes in the model, because some nodes are imported several times: the nodes of graphs
-    passed to functions as attributes, and the nodes after an If whose branches have different ranks.
+    It is larger than the number of nodes in the model, because some nodes are imported several times: the nodes of
+    functions, and the nodes after an If whose branches have different ranks.
     """
     lists = (model.graph.node, *(function.node for function in model.functions))
     return _MAX_NODES + 4 * sum(1 for nodes in lists for _ in _all_nodes(nodes))
 
 
-def _extent_of(
+def _inlined_size(
     nodes: Any,
     functions: dict[Key, Any],
     known: dict[Key, tuple[int, int]],
     calls: tuple[Key, ...],
     place: str,
 ) -> tuple[int, int]:
-    """Return the number of nodes after all calls in `nodes` are inlined, and the nesting depth of these calls.
+    """Return the number of nodes that result from inlining all calls in `nodes`, and the nesting depth of these calls.
 
-    functions: the functions of the model, by key.   known: the results for function bodies visited so far, by key.
-    This function adds to it.   calls: the keys of the functions whose bodies contain `nodes`, outermost first.   place:
-    the beginning of messages.
+    functions: the functions of the model, by key.   known: a cache of the results for function bodies, by key, to which
+    this function adds.   calls: the keys of the functions whose bodies contain `nodes`, outermost first.   place: the
+    beginning of error messages.
     """
     total = deepest = 0
     for node in _all_nodes(nodes):
         total += 1
-        key = key_of(node)
+        key = function_key(node)
         function = functions.get(key)
         if function is None:
             continue
@@ -220,7 +231,7 @@ def _extent_of(
         if key in calls:
             raise RelvmFormatError(f"{here}: function {'.'.join(part for part in key if part)} calls itself")
         if key not in known and len(calls) < DEEPEST:
-            known[key] = _extent_of(function.node, functions, known, (*calls, key), place)
+            known[key] = _inlined_size(function.node, functions, known, (*calls, key), place)
         count, depth = known.get(key, (0, DEEPEST))
         total, deepest = total + count, max(deepest, depth + 1)
         if len(calls) + deepest > DEEPEST:
@@ -231,10 +242,10 @@ def _extent_of(
 def _all_nodes(nodes: Any) -> Iterator[Any]:
     for node in nodes:
         yield node
-        yield from nodes_inside(node)
+        yield from nested_nodes(node)
 
 
-def nodes_inside(node: Any) -> Iterator[Any]:
+def nested_nodes(node: Any) -> Iterator[Any]:
     """Yield the nodes of the graphs that are attributes of a node, recursively."""
-    for graph in graphs_of(node):
+    for graph in node_graphs(node):
         yield from _all_nodes(graph.node)

@@ -49,8 +49,8 @@ class ModelFile:
         The bytes of the model itself.  External data without a location refers to positions in them.
     files
         The bytes of the files with external data read so far.
-    made
-        The total size, in bytes, of the arrays and inlined nodes made from the model so far.  `count` limits it.
+    expanded
+        The total size, in bytes, of the arrays and inlined nodes created from the model so far.  `count` limits it.
     """
 
     proto: Any
@@ -59,25 +59,27 @@ class ModelFile:
     folder: Path | None
     content: memoryview
     files: dict[Path, memoryview] = field(default_factory=dict)
-    made: _Count = field(default_factory=_Count)
+    expanded: _Count = field(default_factory=_Count)
 
     def count(self, size_bytes: int, here: str) -> None:
-        """Add `size_bytes`, the size of an array or of inlined nodes, to the total `made`.
+        """Add the size of an array or of inlined nodes to the total `expanded`, and check the total.
+
+        here: the beginning of the error message.
 
         Raises
         ------
         RelvmUnsupportedError
-            The total size is too large compared with the stored bytes.  This happens if the model refers to the same
+            The total is too large compared with the size of the files.  This happens if the model refers to the same
             bytes many times, or has almost empty sparse tensors.
         """
-        self.made.bytes += size_bytes
-        if self.made.bytes <= _FREE_BYTES:
+        self.expanded.bytes += size_bytes
+        if self.expanded.bytes <= _FREE_BYTES:
             return
         stored = (len(self.content) or self.proto.ByteSize()) + sum(map(len, self.files.values()))
-        if self.made.bytes > _FREE_BYTES + _GROWTH * stored:
+        if self.expanded.bytes > _FREE_BYTES + _GROWTH * stored:
             raise RelvmUnsupportedError(
-                f"{here}: the tensors of the model expand to {self.made.bytes:,} bytes, but the limit for a model of"
-                f" {stored:,} bytes is {_FREE_BYTES + _GROWTH * stored:,}"
+                f"{here}: the tensors of the model expand to {self.expanded.bytes:,} bytes, but the limit for a model"
+                f" of {stored:,} bytes is {_FREE_BYTES + _GROWTH * stored:,}"
             )
 
     def array(self, tensor: Any, here: str) -> np.ndarray:
@@ -101,14 +103,14 @@ class ModelFile:
         except (KeyError, TypeError):
             raise RelvmFormatError(f"{here}: unknown element type {tensor.data_type}") from None
         if tensor.data_type == TensorProto.STRING:
-            return _of_fields(tensor, dims, here)
+            return _from_typed_field(tensor, dims, here)
         is_external = tensor.data_location == TensorProto.EXTERNAL
         if is_external:
-            data = self._external(tensor, here)
+            data = self._external_bytes(tensor, here)
         elif tensor.HasField("raw_data"):
             data = np.frombuffer(tensor.raw_data, np.uint8)
         else:
-            return _of_fields(tensor, dims, here)
+            return _from_typed_field(tensor, dims, here)
         bits = _PACKED_BITS.get(tensor.data_type, dtype.itemsize * 8)
         expected = -(-math.prod(dims) * bits // 8)
         if len(data) != expected:
@@ -121,18 +123,18 @@ class ModelFile:
         plain = TensorProto(data_type=tensor.data_type, dims=dims, raw_data=data.tobytes())
         return numpy_helper.to_array(plain)
 
-    def dense(self, sparse: Any, here: str) -> np.ndarray:
-        """Return an onnx.SparseTensorProto as a dense array.
+    def dense_array(self, sparse: Any, here: str) -> np.ndarray:
+        """Convert an onnx.SparseTensorProto to a dense array.  here: the beginning of error messages.
 
         Raises
         ------
         RelvmFormatError
-            The tensor is inconsistent.
+            The indices, values and dimensions of the tensor do not match.
         RelvmUnsupportedError
             The tensor has more than 2^31 elements, or the model would become too large (see `count`).
         """
         dims, values = tuple(sparse.dims), self.array(sparse.values, here)
-        places = self.array(sparse.indices, f"{here}: indices").astype(np.int64)
+        indices = self.array(sparse.indices, f"{here}: indices").astype(np.int64)
         if any(dim < 0 for dim in dims) or values.ndim != 1:
             raise RelvmFormatError(
                 f"{here}: a sparse tensor must have values of rank 1 and dimensions of at least 0, got values of shape"
@@ -143,18 +145,18 @@ class ModelFile:
                 f"{here}: a sparse tensor has {math.prod(dims)} elements, expected at most {2**31}"
             )
         self.count(math.prod(dims) * values.itemsize, here)
-        columns = places[:, None] if places.ndim == 1 else places
-        extents = np.array((math.prod(dims),) if places.ndim == 1 else dims, np.int64)
+        columns = indices[:, None] if indices.ndim == 1 else indices
+        extents = np.array((math.prod(dims),) if indices.ndim == 1 else dims, np.int64)
         if columns.shape != (len(values), len(extents)):
-            raise RelvmFormatError(f"{here}: indices of shape {places.shape} do not match {len(values)} values")
+            raise RelvmFormatError(f"{here}: indices of shape {indices.shape} do not match {len(values)} values")
         if ((columns < 0) | (columns >= extents)).any():
             raise RelvmFormatError(f"{here}: an index lies outside the dimensions {list(dims)}")
         whole = np.zeros(dims, values.dtype)
         whole.reshape(extents)[tuple(columns.T)] = values
         return whole
 
-    def _external(self, tensor: Any, here: str) -> np.ndarray:
-        """Return the bytes that a tensor's external_data refers to."""
+    def _external_bytes(self, tensor: Any, here: str) -> np.ndarray:
+        """Return the bytes of a tensor with external data, as a uint8 array."""
         entries = {entry.key: entry.value for entry in tensor.external_data}
         try:
             offset, length = int(entries.get("offset", 0)), int(entries["length"]) if "length" in entries else None
@@ -225,13 +227,16 @@ def read_model(model: Any) -> ModelFile:
     return ModelFile(proto, source.place, source.digest, source.folder, source.content, dict(source.files))
 
 
-def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
-    """Return the elements of a tensor that are stored in a typed field, such as float_data."""
+def _from_typed_field(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
+    """Return the elements of a tensor that stores them in a typed field, such as float_data.
+
+    here: the beginning of error messages.
+    """
     from onnx import numpy_helper
 
-    held = sum(len(getattr(tensor, name)) for name in _FIELDS)
-    if math.prod(dims) > 2 * held * _MAX_IN_A_FIELD:
-        raise RelvmFormatError(f"{here}: {held} elements are too few for dimensions {list(dims)}")
+    stored = sum(len(getattr(tensor, name)) for name in _FIELDS)
+    if math.prod(dims) > 2 * stored * _MAX_IN_A_FIELD:
+        raise RelvmFormatError(f"{here}: {stored} elements are too few for dimensions {list(dims)}")
     try:
         return numpy_helper.to_array(tensor)
     except (TypeError, ValueError, OverflowError) as error:

@@ -28,8 +28,8 @@ def schema_of(domain: str, name: str, opset: int) -> Any:
     return defs.get_schema(name, opset, domain) if defs.has(name, opset, domain) else None
 
 
-def expect_form(proto: Any, schema: Any) -> None:
-    """Check the attributes of the node `proto`, and how many inputs and outputs it has.
+def expect_valid_node(proto: Any, schema: Any) -> None:
+    """Check the attributes of the node `proto`, and the numbers of its inputs and outputs.
 
     Raises
     ------
@@ -117,7 +117,9 @@ def _expect_count(what: str, names: Sequence[str], least: int, most: int) -> Non
 
 
 def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None:
-    """Check the types of a node's inputs as far as they are known.  None is an omitted input.
+    """Check the types of a node's inputs, as far as they are known, against the schema of its operator.
+
+    values: the inputs, with None for an omitted one.
 
     Raises
     ------
@@ -126,12 +128,12 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
     RelvmTypeError
         The operator does not accept the type of an input, or two inputs that must have the same type differ.
     """
-    formal, single = _inputs_of(schema)
+    formal, required = _formal_inputs(schema)
     seen: dict[str, tuple[int, str]] = {}
     for i, value in enumerate(values):
-        name, variable, allowed, is_like = formal[min(i, len(formal) - 1)]
+        name, variable, allowed, is_homogeneous = formal[min(i, len(formal) - 1)]
         if value is None:
-            if i < single:
+            if i < required:
                 raise RelvmFormatError(f"input {i} ({name}) is missing")
             continue
         got = _text_of(value.dtype) if isinstance(value, HostValue) else _type_text(value.type)
@@ -139,7 +141,7 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
             continue
         if got not in allowed:
             raise RelvmTypeError(f"input {i} ({name}) is {got}, expected {_listed(allowed)}")
-        if not is_like:
+        if not is_homogeneous:
             continue
         first, other = seen.setdefault(variable, (i, got))
         if other != got:
@@ -149,8 +151,8 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
 
 
 @cache
-def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
-    """Return the formal inputs of an operator, and the number of required inputs at the start of the list.
+def _formal_inputs(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
+    """Return the formal inputs in a schema, and the number of them that are required.  Required inputs come first.
 
     A formal input is a tuple: its name, its type or type variable, the allowed types, and whether all values of a
     variadic input must have the same type.
@@ -160,7 +162,7 @@ def _inputs_of(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]]
 
 
 def _type_text(type_: Type | None) -> str | None:
-    """Return a type in the notation of schemas, or None if it is unknown or nullable."""
+    """Return a type in the notation of ONNX schemas, such as `tensor(float)`, or None if it is unknown or nullable."""
     match type_:
         case TensorType(dtype=DType() as dtype):
             return _text_of(dtype)

@@ -30,20 +30,22 @@ MAX_RANK_SPLITS = 5  # each split may double the size of the program
 class RankSplit(Exception):
     """Raised by a converter if the rank of the node's outputs depends on a condition known only at run time.
 
-    The rest of the graph is then imported once for each case.   cond: the condition, an expression.   ways: the
-    functions that import the node for a true and for a false condition.  Each takes the context to import into, and
-    returns the values of the outputs.
+    The importer then imports all later nodes twice: once for a true condition, and once for a false one.
+
+    cond: the condition, an expression.   branches: two functions that import the node, for a true and for a false
+    condition.  Each takes the context of its branch, and returns the values of the node's outputs.
     """
 
-    def __init__(self, cond: Expr, ways: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
+    def __init__(self, cond: Expr, branches: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
         self.cond = cond
-        self.ways = ways
+        self.branches = branches
 
 
 def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converter]:
-    """Register a function as the converter of ONNX operators.
+    """Return a decorator that registers a function as the converter of the given ONNX operators.
 
-    A converter returns an expression, a host value, or a tuple of these for several outputs.
+    A converter takes a node, and returns the value of its output, or a tuple if the node has several outputs.  A value
+    is an expression, or a host value.
     """
 
     def declare(function: Converter) -> Converter:
@@ -56,7 +58,7 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
 
 
 def import_converters() -> None:
-    """Import every module of relvm.frontend.onnx.ops, each of which declares converters."""
+    """Import every module of relvm.frontend.onnx.ops, so that all converters are registered."""
     for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
         importlib.import_module(module.name)
 
@@ -66,17 +68,18 @@ def converter_for(domain: str, op_type: str) -> Converter | None:
     return _converters.get((domain, op_type))
 
 
-def supported() -> list[str]:
+def supported_operators() -> list[str]:
     """Return the names of the supported operators."""
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
 
 
 @value_record
 class OnnxNode:
-    """An ONNX node with its attributes, the values of its inputs, and the graph to which it is added.
+    """An ONNX node that is being converted.
 
-    here: the beginning of error messages, which names the model, the node, the operator and the opset.   inputs: the
-    values, with None for an omitted input.
+    graph: the context of the graph, to which the converter adds bindings.   proto: the NodeProto.   opset: the opset
+    version of the node's domain.   here: the beginning of error messages, which names the model, the node, the operator
+    and the opset.   inputs: the values of the inputs, with None for an omitted input.
     """
 
     graph: ImportContext
@@ -105,21 +108,28 @@ class OnnxNode:
     def require_equal(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that two sizes are equal, at import time if possible, otherwise at run time.
 
-        message: the error message, with two {} in place of the sizes.
+        message: the error message, in which {} stands twice: first for `left`, then for `right`.
         """
         self.graph.require(SizeClaim("equal", left, right, f"{self.here}: {message}"))
 
     def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
-        """Check that `left <= right`, in the same way as `require_equal`."""
+        """Check that `left <= right`, at import time if possible, otherwise at run time.
+
+        message: as for `require_equal`.
+        """
         self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
 
     def exact_quotient(self, dim: AnyDim, divisor: int, what: str) -> AnyDim:
-        """Return `dim / divisor`, which must have no remainder.  what: the name of the dividend, such as "channels".
+        """Return `dim / divisor`, and check that the division has no remainder.
+
+        The check is made at import time if possible, otherwise at run time.
+
+        what: a description of `dim` for the error message, such as "channels".
 
         Raises
         ------
         RelvmShapeError
-            There is a remainder for every value of the dimension.
+            The division has a remainder for every value of the dimension.
         """
         exact = exact_quotient(dim, divisor)
         if exact is None:
@@ -128,10 +138,12 @@ class OnnxNode:
         return exact
 
     def axis(self, default: int, rank: int, name: str = "axis", end: int = 0) -> int:
-        """Return the attribute `name`, an axis of a tensor of rank `rank`, counted from 0.
+        """Return the attribute `name`, an axis of a tensor of rank `rank`, as a non-negative integer.
 
-        Raise RelvmShapeError if it is out of range.   default: the value of a missing attribute.   end: how many
-        positions behind the last axis are allowed.
+        Raise RelvmShapeError if the axis is out of range.
+
+        default: the value if the attribute is missing.   end: 1 if the attribute may also be `rank`, the position after
+        the last axis, otherwise 0.
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
@@ -139,7 +151,7 @@ class OnnxNode:
         return axis + rank if axis < 0 else axis
 
     def has(self, index: int) -> bool:
-        """Return whether the optional input `index` is given."""
+        """Return whether the node has the optional input `index`."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def value(self, index: int) -> Expr | HostValue:
@@ -150,31 +162,37 @@ class OnnxNode:
         return value
 
     def tensor(self, index: int) -> Expr:
-        """Return input `index` as a tensor expression.  Raise RelvmFormatError if it is missing."""
+        """Return input `index` as an expression.  A host value is converted.
+
+        Raise RelvmFormatError if the input is missing.
+        """
         return self.graph.tensor(self.value(index))
 
     def tensors(self) -> list[Expr]:
         return [self.tensor(i) for i in range(len(self.inputs))]
 
     def type(self, index: int) -> TensorType:
-        """Return the type of input `index`.  Raise RelvmUnsupportedError if its rank or dtype is not known."""
+        """Return the type of input `index`, a tensor.  Raise RelvmUnsupportedError if its rank or dtype is unknown."""
         found = self.tensor(index).type
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}, expected a known rank")
         return found
 
     def known_shape(self, index: int) -> Expr:
-        """Return input `index`, with a dimension variable for each size that is only known at run time.
+        """Return input `index` as a tensor expression whose sizes all have names.
 
-        Raise RelvmUnsupportedError if its rank is not known.
+        If its sizes are only known at run time, each gets a new dimension variable.  Raise RelvmUnsupportedError if the
+        rank is not known.
         """
         self.type(index)
         return self.graph.known_shape(self.tensor(index))
 
-    def known(self, index: int, what: str) -> np.ndarray:
-        """Return input `index` as an array of numbers.
+    def known_array(self, index: int, what: str) -> np.ndarray:
+        """Return the elements of input `index` as a NumPy array.
 
-        Raise RelvmUnsupportedError if they are not known at import time.   what: the name of the input in messages.
+        Raise RelvmUnsupportedError if they are not known at import time.
+
+        what: a description of the input for error messages.
         """
         value = self.inputs[index]
         match value:
@@ -185,9 +203,11 @@ class OnnxNode:
         raise RelvmUnsupportedError(f"{self.here}: {what} must be known when the model is imported")
 
     def dims(self, index: int, what: str) -> list[AnyDim]:
-        """Return input `index` as a list of dimensions, which can be symbolic.
+        """Return the elements of input `index`, a tensor of integers, as a list of dimensions, which can be symbolic.
 
-        Raise RelvmUnsupportedError if they are not known at import time.   what: the name of the input in messages.
+        Raise RelvmUnsupportedError if they are not known at import time.
+
+        what: a description of the input for error messages.
         """
         match self.inputs[index]:
             case HostValue(array=array) | Constant(value=array) if array.ndim > 1:
@@ -205,7 +225,7 @@ class OnnxNode:
         return self.graph.emit(expr, self.proto.output[0])
 
     def fields(self, value: Expr) -> list[Expr]:
-        """Bind each field of a tuple to a variable and return the variables."""
+        """Bind each field of the tuple `value` to a variable.  Return the variables."""
         assert isinstance(value.type, TupleType)
         return [self.emit(TupleItem(value, i, type=type_)) for i, type_ in enumerate(value.type.fields)]
 

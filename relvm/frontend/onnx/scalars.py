@@ -14,7 +14,7 @@ from relvm.ir.symbolic import AnyDim, Dim
 
 
 def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: Collection[DType] = (I32, I64)) -> Expr:
-    """Return the element of a tensor of one element as a scalar, bool or i64.
+    """Convert a tensor of one element to a scalar of type bool or i64.
 
     Raises
     ------

@@ -25,9 +25,9 @@ _rules: dict[str, Callable[..., Any]] = {}
 
 
 def evaluate(node: OnnxNode) -> HostValue | None:
-    """Evaluate a node at import time.  Return None if its inputs are not host values or its operator has no rule.
+    """Evaluate a node of shape arithmetic at import time.  Return None if that is not possible.
 
-    Only Shape and nodes with a host value as an input are evaluated here.  Other constants are folded later.
+    The node must be a Shape, or have a host value as an input.  Nodes with only constant inputs are folded later.
     """
     if plain_domain(node.proto.domain):
         return None
@@ -117,10 +117,10 @@ INT_MAX = (2**31 - 1, 2**63 - 1)  # ends of a Slice that mean "to the end"
 
 
 def slice_range(size: int, start: int, end: int, step: int) -> range:
-    """Return the positions along an axis of `size` elements that a Slice selects.
+    """Return the positions that a Slice selects along an axis of `size` elements.
 
-    Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  An end of
-    INT_MAX extends to the end in either direction, as in ONNX Runtime.
+    Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  If `end` is
+    in INT_MAX, the slice extends to the last element, or to the first if `step` is negative, as in ONNX Runtime.
     """
     if step == 0:
         raise RelvmShapeError("a step must not be 0")
@@ -216,9 +216,10 @@ def _extreme(function: str, xs: tuple[np.ndarray, ...]) -> np.ndarray:
 
 @_rule("Equal")
 def _equal(node: OnnxNode, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, DType] | None:
-    """Compare dimensions.  Return None if the result depends on the values of the dimension variables.
+    """Compare the elements of x and y, which can be symbolic dimensions.
 
-    A comparison with -1, for example, has a known result, because no dimension is negative.
+    Return None if a result is not known at import time, because it depends on the values of dimension variables.  A
+    comparison of a dimension with -1, for example, has a known result, because no dimension is negative.
     """
     x, y = np.broadcast_arrays(x, y)
     result = np.empty(x.shape, dtype=object)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from relvm.errors import RelvmShapeError
-from relvm.frontend.onnx.broadcasting import with_common_sizes
+from relvm.frontend.onnx.broadcasting import with_broadcast_inputs
 from relvm.frontend.onnx.registry import Converter, OnnxNode
 from relvm.ir.expr import Expr, MatchCast, Var
 from relvm.ir.symbolic import AnyDim
@@ -15,13 +15,13 @@ from relvm.ir.types import TensorType
 _ROUNDS = 8  # maximum number of pairs of sizes unified for one node
 
 
-def converted(convert: Converter, node: OnnxNode) -> Any:
-    """Convert a node, and unify sizes that must be equal.
+def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
+    """Convert a node whose operator may require two symbolic sizes to be equal that are not proven equal.
 
-    If an operator requires two symbolic sizes to be equal and they are not proven equal, the node is converted again
-    with modified inputs.  Inputs that broadcast are expanded, which costs nothing if the sizes are equal.  For other
-    inputs, a match_cast replaces one size by the other, and checks at run time that they are equal.  An example is an
-    image added to a copy whose sides were halved and then doubled.
+    If so, convert the node again with modified inputs.  If the operator broadcasts its inputs, expand them.  Expanding
+    costs nothing if the sizes turn out to be equal.  Otherwise, add a match_cast, which replaces one size by the other,
+    and checks at run time that they are equal.  An example is the addition of an image and a copy whose sides were
+    halved and then doubled.
 
     Raises
     ------
@@ -38,10 +38,10 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
             if error.unproven is None:
                 raise
             del bindings[before:]
-            if (broadcast := with_common_sizes(node)) is not None:
+            if (broadcast := with_broadcast_inputs(node)) is not None:
                 node = broadcast
                 continue
-            cast = _matched(node, *error.unproven)
+            cast = _cast_size(node, *error.unproven)
             if cast is None:
                 raise
             index, match = cast
@@ -51,13 +51,11 @@ def converted(convert: Converter, node: OnnxNode) -> Any:
     return convert(node)
 
 
-def _matched(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Find an input that has one of two sizes, and cast it to the other size.
+def _cast_size(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
+    """Find an input of the node that has one of the sizes `first` and `second`, and cast this size to the other.
 
     Return the index of the input, and the match_cast.  Only a symbolic size is replaced.  Return None if no input has
     such a size.
-
-    first, second: the sizes.
     """
     for old, new in ((second, first), (first, second)):
         for index, value in enumerate(node.inputs):

@@ -7,25 +7,28 @@ from typing import TypeVar
 
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
+from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes
 from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
 from relvm.ir.value_ranges import range_of
 
 Size = TypeVar("Size", int, AnyDim)
 
 
-def spans(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
-    """Return the extent of a dilated window along each axis."""
+def dilated_sizes(window: Sequence[Size], dilations: Sequence[int]) -> list[Size]:
+    """Return the number of positions that a dilated window spans along each axis.
+
+    window: the number of elements of the window along each axis.
+    """
     return [(size - 1) * dilation + 1 for size, dilation in zip(window, dilations, strict=True)]
 
 
-def pads_of(
+def padding_of(
     node: OnnxNode, window: Sequence[AnyDim], strides: tuple[int, ...], dilations: tuple[int, ...]
 ) -> tuple[AnyDim, ...]:
-    """Return the padding before each spatial axis of input 0, followed by the padding after each axis.
+    """Return the padding before each spatial axis of input 0, followed by the padding after each spatial axis.
 
-    The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER, an axis of size n has
-    ceil(n / stride) output positions.
+    The attributes auto_pad and pads determine the padding.  With SAME_UPPER and SAME_LOWER, an axis of size n gets
+    enough padding for ceil(n / stride) output positions.
 
     If n is symbolic and only the padding after the axis depends on n, that padding is replaced by a number: the largest
     padding that any n requires.  The number of output positions stays the same, because the additional padding lies
@@ -36,8 +39,8 @@ def pads_of(
         return tuple(node.attribute("pads", [0] * (2 * rank)))
     if mode == "VALID":
         return (0,) * (2 * rank)
-    extents = spans(window, dilations)
-    totals = [_total(node, axis, extents[axis], stride) for axis, stride in enumerate(strides)]
+    extents = dilated_sizes(window, dilations)
+    totals = [_same_padding(node, axis, extents[axis], stride) for axis, stride in enumerate(strides)]
     pads = split_pads(mode, totals)
     after = list(pads[rank:])
     for axis, before in enumerate(pads[:rank]):
@@ -46,10 +49,13 @@ def pads_of(
     return (*pads[:rank], *after)
 
 
-def _total(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
-    """Return the total padding with which a spatial axis of size n has ceil(n / stride) output positions.
+def _same_padding(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
+    """Return the total padding of a spatial axis for auto_pad SAME_UPPER or SAME_LOWER.
 
-    It is max(span - 1 - (n - 1) % stride, 0).
+    With this padding, an axis of size n has ceil(n / stride) output positions.  It is
+    max(span - 1 - (n - 1) % stride, 0).
+
+    axis: the axis, counted from the first spatial one.   span: the number of positions that a window spans.
     """
     if stride == 1:
         return span - 1
@@ -72,15 +78,16 @@ def split_pads(mode: str, totals: Sequence[Size]) -> tuple[Size, ...]:
     return tuple(small + large if mode == "SAME_UPPER" else large + small)
 
 
-def padded(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
-    """Pad the spatial axes of x with a value if the padding is symbolic.
+def pad_if_symbolic(x: TensorExpr, pads: tuple[AnyDim, ...], value: float) -> tuple[TensorExpr, tuple[int, ...]]:
+    """Pad the spatial axes of x with `value` if some of the padding is symbolic.
 
-    Return x and the remaining padding: `pads` if it is known, otherwise zeros.
+    Return the tensor, and the padding that the operator must still apply.  If all of `pads` is known, these are x
+    itself and `pads`, otherwise the padded tensor and zeros.
     """
     numbers = known_sizes(pads)
     if numbers is not None:
         return x, numbers
     rank = len(pads) // 2
     margin = TensorExpr(x.node, x.operand(value))
-    wide = with_margins(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)
+    wide = pad_axes(x, (0, 0, *pads[:rank]), (0, 0, *pads[rank:]), lambda x, axis, end: margin)
     return wide, (0,) * len(pads)

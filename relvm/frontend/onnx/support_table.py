@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import relvm.frontend.onnx.importer  # noqa: F401  declares all converters
 from relvm.errors import RelvmError
-from relvm.frontend.onnx.registry import converter_for, supported
+from relvm.frontend.onnx.registry import converter_for, supported_operators
 from relvm.ir.dtypes import dtype_of
 
 _OLDEST = 7
@@ -18,8 +18,9 @@ _OLDEST = 7
 class SupportRow:
     """A row of the table: one operator.
 
-    versions: the opsets, from 7 on, that change the definition of the operator.   types: the supported element types of
-    its first input.   notes: the docstring of its converter, or a remark that ONNX's function body is imported.
+    versions: the opsets that change the definition of the operator.  Versions that only models below opset 7 use are
+    omitted.   types: the supported element types of its first input.   notes: the docstring of its converter, or a
+    remark that ONNX's function body is imported.
     """
 
     domain: str
@@ -36,7 +37,7 @@ def rows() -> Iterator[SupportRow]:
     schemas: dict[tuple[str, str], list] = {}
     for schema in defs.get_all_schemas_with_history():
         schemas.setdefault((schema.domain, schema.name), []).append(schema)
-    converted = {tuple(name.rpartition(".")[::2]) for name in supported()}
+    converted = {tuple(name.rpartition(".")[::2]) for name in supported_operators()}
     functions = {
         key for key, found in schemas.items() if any(s.has_function or s.has_context_dependent_function for s in found)
     }
@@ -46,7 +47,10 @@ def rows() -> Iterator[SupportRow]:
 
 
 def _versions(schemas: list) -> tuple[int, ...]:
-    """Return the versions of the operator that models of opset 7 or newer use.  schemas: all versions of its schema."""
+    """Return the versions of an operator that models of opset 7 or newer use.
+
+    schemas: the schemas of all versions of the operator, oldest first.
+    """
     versions = [schema.since_version for schema in schemas]
     if not versions or schemas[0].domain:
         return tuple(versions)
@@ -55,9 +59,11 @@ def _versions(schemas: list) -> tuple[int, ...]:
 
 
 def _types(schemas: list) -> tuple[str, ...]:
-    """Return the element types of the first input that both the newest definition and relvm support.
+    """Return the element types of an operator's first input that both ONNX and relvm support.
 
     For operators without inputs, return those of the first output.
+
+    schemas: the schemas of all versions of the operator.  Only the newest one counts.
     """
     if not schemas:
         return ()
@@ -68,7 +74,10 @@ def _types(schemas: list) -> tuple[str, ...]:
 
 
 def _dtype(text: str) -> str:
-    """Return the dtype in a string such as `tensor(float)` or `seq(tensor(float))`, or "" if relvm lacks the dtype."""
+    """Return relvm's name of the element type in an ONNX type such as `seq(tensor(float))`.
+
+    Return "" if relvm does not support the element type.
+    """
     from onnx import TensorProto, helper
 
     names = {"float": "FLOAT", "double": "DOUBLE"}

@@ -20,10 +20,12 @@ from relvm.ir.types import TensorType
 
 @record
 class TensorExpr:
-    """A tensor that supports Python's operators.
+    """A tensor expression on which Python's operators, such as `+`, can be used.
 
-    If the other operand is a Python number, it becomes a constant of the tensor's dtype.  The result of each operation
-    is bound to a variable immediately.   node: the ONNX node that is being converted.
+    A Python number as the other operand becomes a constant of the tensor's dtype.  The result of each operation is
+    bound to a variable immediately.
+
+    node: the ONNX node that is being converted.   expr: the expression.
     """
 
     node: OnnxNode
@@ -48,9 +50,9 @@ class TensorExpr:
         return TensorExpr(self.node, self.node.emit(op(self.expr, *map(self.operand, others), **attributes)))
 
     def operand(self, value: Any) -> Expr:
-        """Return an operand as an expression.
+        """Convert an operand to an expression.
 
-        A number becomes a constant of this tensor's dtype.  Expressions, such as shapes, are returned unchanged.
+        A number becomes a constant of this tensor's dtype.  An expression, such as a shape, is returned unchanged.
         """
         match value:
             case TensorExpr(expr=expr):
@@ -66,32 +68,35 @@ class TensorExpr:
         return self if self.type.shape == dims else self.apply(ops.reshape, self.node.shape(list(dims)))
 
     def mean(self, axes: tuple[int, ...]) -> TensorExpr:
-        """Return the mean along axes.  The axes remain with size 1."""
+        """Return the mean along `axes`, which remain in the result with size 1."""
         return self.apply(ops.mean, axes=axes, keepdims=True)
 
     def sum(self, axes: tuple[int, ...]) -> TensorExpr:
-        """Return the sum along axes.  The axes remain with size 1."""
+        """Return the sum along `axes`, which remain in the result with size 1."""
         return self.apply(ops.sum, axes=axes, keepdims=True)
 
-    def at(self, index: int, axis: int) -> TensorExpr:
-        """Select the position `index` along an axis, and remove the axis."""
+    def select(self, index: int, axis: int) -> TensorExpr:
+        """Return the slice at position `index` along an axis, without that axis."""
         return self.apply(ops.slice, begin=(index,), end=(index + 1,), axes=(axis,)).apply(ops.squeeze, axes=(axis,))
 
-    def backwards(self, axis: int) -> TensorExpr:
-        """Reverse the order along an axis."""
+    def reverse(self, axis: int) -> TensorExpr:
+        """Return the tensor with the order of its elements along an axis reversed."""
         far = 2**63 - 1
         return self.apply(ops.slice, begin=(far,), end=(-far,), axes=(axis,), steps=(-1,))
 
     def where(self, then: Any, orelse: Any) -> TensorExpr:
-        """Select `then` where this bool tensor is true, otherwise `orelse`.
+        """Select elements by this bool tensor: those of `then` where it is true, otherwise those of `orelse`.
 
-        At least one of `then` and `orelse` must be a TensorExpr.
+        One of `then` and `orelse` can be a number.  The other must be a TensorExpr.
         """
         like = then if isinstance(then, TensorExpr) else orelse
         return TensorExpr(self.node, self.node.emit(ops.where(self.expr, like.operand(then), like.operand(orelse))))
 
-    def to_the_power(self, exponent: float) -> TensorExpr:
-        """Raise this tensor to a constant power.  Use a square root or products instead of a power where possible."""
+    def power(self, exponent: float) -> TensorExpr:
+        """Return the elements raised to a constant power.
+
+        For some exponents this uses square roots or products, which are faster than the operator `power`.
+        """
         match exponent:
             case 1:
                 return self
@@ -132,22 +137,25 @@ class TensorExpr:
         return self.apply(ops.greater, other)
 
 
-def term(node: OnnxNode, index: int) -> TensorExpr:
+def input_tensor(node: OnnxNode, index: int) -> TensorExpr:
     """Return input `index` of the node as a TensorExpr."""
     return TensorExpr(node, node.tensor(index))
 
 
 def per_channel(node: OnnxNode, index: int, rank: int) -> TensorExpr:
-    """Reshape input `index`, a vector, to broadcast along axis 1 of a tensor of rank `rank`."""
-    vector = term(node, index)
+    """Reshape input `index`, a vector with one element for each channel, to broadcast with a tensor of rank `rank`.
+
+    The channels of that tensor are its axis 1.
+    """
+    vector = input_tensor(node, index)
     return vector.apply(ops.expand_dims, axes=(0, *range(2, rank)))
 
 
-def operands(node: OnnxNode) -> list[Expr]:
-    """Return the inputs of an elementwise operator.
+def aligned_operands(node: OnnxNode) -> list[Expr]:
+    """Return the inputs of an elementwise operator, aligned at their last axes for broadcasting.
 
     Before opset 7, the attribute `axis` states which axis of the first input corresponds to the first axis of the
-    second input.  The second input then gets axes of size 1 at the end, so that both are aligned at their last axes.
+    second input.  In this case, append axes of size 1 to the second input.
     """
     inputs, axis, broadcast = node.tensors(), node.attribute("axis"), node.attribute("broadcast", 0)
     if axis is None or not broadcast:
@@ -163,17 +171,17 @@ def operands(node: OnnxNode) -> list[Expr]:
     return [inputs[0], node.emit(ops.expand_dims(inputs[1], axes=after)) if after else inputs[1]]
 
 
-def with_margins(
+def pad_axes(
     x: TensorExpr,
     before: Sequence[AnyDim],
     after: Sequence[AnyDim],
     margin: Callable[[TensorExpr, int, int], TensorExpr],
 ) -> TensorExpr:
-    """Pad x along each axis with copies of a slice that `margin` returns.
+    """Pad x along each axis with copies of slices.
 
-    before, after: how many copies are added before and after each axis.   margin: a function that is called as
-    margin(x, axis, end), and returns the slice to copy.  Its argument `end` is 0 for the padding before the axis, and 1
-    for the padding after it.
+    before, after: for each axis, the number of copies to add at its start and at its end.   margin: a function that is
+    called as margin(x, axis, end), and returns the slice to copy.  Its argument `end` is 0 for the padding at the start
+    of the axis, and 1 for the padding at the end.
     """
     for axis, counts in enumerate(zip(before, after, strict=True)):
         parts = [x]

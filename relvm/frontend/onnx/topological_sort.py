@@ -1,4 +1,4 @@
-"""Topological sort of a model's nodes, and the nodes that outputs need.
+"""Topological sort of a model's nodes, and the dependences of outputs on nodes.
 
 ONNX requires every node to follow the nodes that compute its inputs (onnx/docs/IR.md).  ONNX Runtime accepts any order,
 and its float16 converter writes models in other orders.
@@ -11,42 +11,42 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from relvm.frontend.onnx.model_checker import DEEPEST, graphs_of
+from relvm.frontend.onnx.model_checker import DEEPEST, node_graphs
 
 
-def in_order(model: Any) -> Any:
-    """Return a ModelProto with its nodes in topological order.  Values that subgraphs use count as inputs of a node.
+def sort_nodes(model: Any) -> Any:
+    """Return `model`, a ModelProto, with the nodes of each graph in topological order.
 
-    The sort is stable.  A model that is already sorted is returned unchanged.  Nodes in a cycle, and nodes that depend
-    on a cycle, come last.
+    A node also depends on the values that its subgraphs use.  The sort is stable, and a model that is already sorted is
+    returned unchanged.  Nodes in a cycle, and nodes that depend on a cycle, come last.
     """
-    if all(_is_sorted(nodes, given) for nodes, given in _lists(model)):
+    if all(_is_sorted(nodes, defined) for nodes, defined in _node_lists(model)):
         return model
     ordered = type(model)()
     ordered.CopyFrom(model)
-    for nodes, given in _lists(ordered):
-        kept = [nodes[at] for at in _order(nodes, given)]
+    for nodes, defined in _node_lists(ordered):
+        kept = [nodes[at] for at in _topological_order(nodes, defined)]
         del nodes[:]
         nodes.extend(kept)
     return ordered
 
 
 def needed_nodes(graph: Any, outputs: Collection[str]) -> list[Any]:
-    """Return the nodes of a sorted graph that compute some of its outputs, in order."""
+    """Return those nodes of a sorted graph on which the outputs with the given names depend, in order."""
     needed, nodes = set(outputs), []
     for node in reversed(graph.node):
         if not needed.isdisjoint(node.output):
-            needed |= _used(node, 0)
+            needed |= _used_values(node, 0)
             nodes.append(node)
     return nodes[::-1]
 
 
-def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
-    """Find the set of outputs to which each node of a sorted graph contributes, and return the distinct sets.
+def find_output_sets(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
+    """For each node of a sorted graph, find the set of outputs that depend on it.  Return the distinct sets.
 
-    A set is a tuple of indices in `outputs`, in increasing order.  If there is only one output, no sets are returned.
+    A set is a tuple of indices in `outputs`, in increasing order.  If there is only one output, return no sets.
 
-    outputs: the names of outputs.
+    outputs: the names of the outputs to consider.
     """
     users: defaultdict[str, frozenset[int]] = defaultdict(frozenset)
     users.update((name, frozenset({at})) for at, name in enumerate(outputs))
@@ -54,15 +54,15 @@ def users_of_nodes(graph: Any, outputs: Sequence[str]) -> list[tuple[int, ...]]:
     for node in reversed(graph.node) if len(outputs) > 1 else ():
         if contributes := frozenset().union(*(users[name] for name in node.output if name)):
             found.add(contributes)
-            for name in _used(node, 0):
+            for name in _used_values(node, 0):
                 users[name] |= contributes
     return sorted(map(tuple, map(sorted, found)))
 
 
-def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
-    """Yield the nodes of each graph and function, with the names of its inputs and initializers.
+def _node_lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
+    """For each graph and function, yield its list of nodes and the names of its inputs and initializers.
 
-    Inner graphs come before the graphs that contain them.
+    A subgraph comes before the graph that contains it.
     """
     yield from _lists_of_graph(model.graph, 0)
     for function in model.functions:
@@ -72,48 +72,53 @@ def _lists(model: Any) -> Iterator[tuple[Any, set[str]]]:
 
 def _lists_of_graph(graph: Any, depth: int) -> Iterator[tuple[Any, set[str]]]:
     yield from _lists_inside(graph.node, depth)
-    yield graph.node, _given(graph)
+    yield graph.node, _inputs_and_initializers(graph)
 
 
 def _lists_inside(nodes: Any, depth: int) -> Iterator[tuple[Any, set[str]]]:
     for node in nodes if depth < DEEPEST else ():
-        for graph in graphs_of(node):
+        for graph in node_graphs(node):
             yield from _lists_of_graph(graph, depth + 1)
 
 
-def _given(graph: Any) -> set[str]:
+def _inputs_and_initializers(graph: Any) -> set[str]:
     sparse = (each.values for each in graph.sparse_initializer)
     return {each.name for each in (*graph.input, *graph.initializer, *sparse)}
 
 
-def _is_sorted(nodes: Any, given: set[str]) -> bool:
-    """Return whether every node follows the nodes that compute its inputs.  nodes, given: as for `_order`."""
-    makers = _makers(nodes, given)
-    return all(makers[name] < at for at, node in enumerate(nodes) for name in _used(node, 0) if name in makers)
+def _is_sorted(nodes: Any, defined: set[str]) -> bool:
+    """Return whether every node comes after the nodes that compute its inputs.
 
-
-def _makers(nodes: Any, given: set[str]) -> dict[str, int]:
-    """Return the index of the node that computes each value, by the name of the value.
-
-    given: the names of the inputs and initializers.
+    defined: the names of the inputs and initializers of the graph.
     """
-    return {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in given}
+    producers = _producers(nodes, defined)
+    return all(
+        producers[name] < at for at, node in enumerate(nodes) for name in _used_values(node, 0) if name in producers
+    )
 
 
-def _order(nodes: Any, given: set[str]) -> list[int]:
+def _producers(nodes: Any, defined: set[str]) -> dict[str, int]:
+    """Return a dict from the name of each computed value to the index of the node that computes it.
+
+    defined: the names of the inputs and initializers of the graph.
+    """
+    return {name: at for at, node in enumerate(nodes) for name in node.output if name and name not in defined}
+
+
+def _topological_order(nodes: Any, defined: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    Among the nodes whose inputs are computed, the one with the smallest index comes next.  Nodes in a cycle, and nodes
-    that depend on a cycle, come last.
+    If several nodes can come next, the one with the smallest index does.  Nodes in a cycle, and nodes that depend on a
+    cycle, come last.
 
-    given: the names of the inputs and initializers of the graph.
+    defined: the names of the inputs and initializers of the graph.
     """
-    makers = _makers(nodes, given)
-    waits = [{makers[name] for name in _used(node, 0) if name in makers} for node in nodes]
+    producers = _producers(nodes, defined)
+    waits = [{producers[name] for name in _used_values(node, 0) if name in producers} for node in nodes]
     users: list[list[int]] = [[] for _ in nodes]
     for at, needed in enumerate(waits):
-        for maker in needed:
-            users[maker].append(at)
+        for producer in needed:
+            users[producer].append(at)
     left = [len(needed) for needed in waits]
     ready, order = [at for at, count in enumerate(left) if count == 0], []
     while ready:
@@ -126,10 +131,13 @@ def _order(nodes: Any, given: set[str]) -> list[int]:
     return order + [at for at, count in enumerate(left) if count > 0]
 
 
-def _used(node: Any, depth: int) -> set[str]:
-    """Return the names of the values that a node uses, including outer values that its subgraphs use."""
+def _used_values(node: Any, depth: int) -> set[str]:
+    """Return the names of the values that a node uses, including values of this graph that its subgraphs use.
+
+    depth: the number of nodes around this one, to limit the recursion.
+    """
     used = {name for name in node.input if name}
-    for graph in graphs_of(node) if depth < DEEPEST else ():
-        inside = {info.name for info in graph.output}.union(*(_used(inner, depth + 1) for inner in graph.node))
-        used |= inside - _given(graph) - {name for inner in graph.node for name in inner.output}
+    for graph in node_graphs(node) if depth < DEEPEST else ():
+        inside = {info.name for info in graph.output}.union(*(_used_values(inner, depth + 1) for inner in graph.node))
+        used |= inside - _inputs_and_initializers(graph) - {name for inner in graph.node for name in inner.output}
     return used

@@ -10,18 +10,20 @@ from relvm.frontend.onnx.values import HostValue
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
-def graph_input(graph: ImportContext, info: Any) -> Type:
-    """Return the type of a graph input (onnx.ValueInfoProto).
+def graph_input_type(graph: ImportContext, info: Any) -> Type:
+    """Return the type of a graph input.
 
     Each `dim_param` of a tensor becomes a dimension variable, which all inputs with the same `dim_param` share.
+
+    info: the onnx.ValueInfoProto of the input.
 
     Raises
     ------
     RelvmUnsupportedError
-        relvm does not have this kind of value or this element type.
+        relvm does not support this kind of value or this element type.
     """
     if not info.type.HasField("tensor_type"):
-        return type_of(graph, info.type, f"input {info.name}")
+        return declared_type(graph, info.type, f"input {info.name}")
     tensor = info.type.tensor_type
     dtype = graph.element_type(tensor.elem_type, f"input {info.name}")
     if not tensor.HasField("shape"):
@@ -30,15 +32,15 @@ def graph_input(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Check that a value can have the type that an onnx.TypeProto declares.  value: an expression or a host value.
+    """Check the type of a value, an expression or a host value, against a declaration, an onnx.TypeProto.
 
     Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
-    declare for node outputs are often wrong and are ignored.
+    declare for node outputs are often wrong, and are ignored.
 
     Raises
     ------
     RelvmTypeError
-        The value cannot have the type.  The message begins with `here`.
+        The value does not have the declared type.  The message begins with `here`.
     """
     from onnx import TensorProto, helper
 
@@ -58,25 +60,26 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
         raise RelvmTypeError(f"{here} is {got}, but the model declares the element type {names.get(number, number)}")
 
 
-def type_of(graph: ImportContext, proto: Any, what: str) -> Type:
-    """Return the type that an onnx.TypeProto declares.
+def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
+    """Convert an onnx.TypeProto to a type of relvm.
 
-    If a tensor has named sizes, only its rank is kept, because the items of a sequence can differ in size.
+    If the type contains a tensor with named sizes, only the rank of this tensor is kept.  The reason is that the items
+    of a sequence can differ in size.
 
     Raises
     ------
     RelvmUnsupportedError
-        relvm does not have this kind of value or this element type.  `what` names the value in the message.
+        relvm does not support this kind of value or this element type.  `what` describes the value in the message.
     """
     match proto.WhichOneof("value"):
         case "tensor_type":
             return _tensor(graph, proto.tensor_type, what)
         case "sequence_type":
-            return ListType(type_of(graph, proto.sequence_type.elem_type, what))
+            return ListType(declared_type(graph, proto.sequence_type.elem_type, what))
         case "optional_type":
-            return OptionalType(type_of(graph, proto.optional_type.elem_type, what))
+            return OptionalType(declared_type(graph, proto.optional_type.elem_type, what))
         case "map_type":
-            return _map(graph, proto.map_type, what)
+            return _map_type(graph, proto.map_type, what)
     raise RelvmUnsupportedError(
         f"{graph.place}: {what} is {proto.WhichOneof('value')}, expected a tensor, sequence, map or optional"
     )
@@ -86,17 +89,17 @@ def _tensor(graph: ImportContext, tensor: Any, what: str) -> TensorType:
     dtype = graph.element_type(tensor.elem_type, what)
     if not tensor.HasField("shape"):
         return TensorType(dtype)
-    sizes = [_size(graph, dim) for dim in tensor.shape.dim]
+    sizes = [_fixed_size(graph, dim) for dim in tensor.shape.dim]
     known = tuple(size for size in sizes if size is not None)
     return TensorType(dtype, known if len(known) == len(sizes) else None, len(sizes))
 
 
-def _map(graph: ImportContext, map_: Any, what: str) -> TupleType:
+def _map_type(graph: ImportContext, map_: Any, what: str) -> TupleType:
     """Return the type that represents a map: a tuple of two vectors, the keys and the values.
 
     See relvm/frontend/onnx/ops/ml/label_encoder.py.
     """
-    value = type_of(graph, map_.value_type, what)
+    value = declared_type(graph, map_.value_type, what)
     if not isinstance(value, TensorType):
         raise RelvmUnsupportedError(f"{graph.place}: {what} is a map with values of type {value}, expected tensors")
     return TupleType((TensorType(graph.element_type(map_.key_type, what), None, 1), TensorType(value.dtype, None, 1)))
@@ -108,8 +111,8 @@ def is_map(proto: Any) -> bool:
     return inner.HasField("map_type")
 
 
-def _size(graph: ImportContext, dim: Any) -> int | None:
-    """Return the size of a dimension if it is the same in every call, otherwise None."""
+def _fixed_size(graph: ImportContext, dim: Any) -> int | None:
+    """Return the size of an ONNX dimension if the model or the user fixes it, otherwise None."""
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return dim.dim_value
     size = graph.fixed_dims.get(dim.dim_param)

@@ -7,11 +7,12 @@
         x = f(x)
     ...
 
-The example shows a script on the left, and its translation on the right.  Each path ends with an open call.  The callee
-of an open call is a placeholder variable.  Its arguments are the values, at the end of the path, of the names that
-later code uses.  Which of these names every path sets, and to which values, is known only after all paths are
-translated.  The open calls are then replaced by calls of the continuation, or by tuples.  The code after the join point
-is thus translated only once.
+The example shows a script on the left, and its translation on the right.  The code after the join point is translated
+only once: to the function `rest`.
+
+At first, each path ends with an open call.  This is a call whose callee is a placeholder variable, and whose arguments
+are the values of the names that later code uses.  After all paths are translated, it is known which of these names need
+a parameter.  Each open call is then replaced by a call of the continuation, or by a tuple of values.
 """
 
 from __future__ import annotations
@@ -30,11 +31,10 @@ from relvm.ir.visitor import rewrite
 
 @value_record
 class ControlPath:
-    """The end of one path through statements.
+    """The state at the end of one path through statements.
 
-    values: for each name that is used later, its value at the end of the path.  types: the type of each value that the
-    IR can represent, by name, in the order of the open call's arguments.  reasons: why the IR cannot represent each of
-    the other values, by name.
+    values: the value of each name that later code uses.  types: the type of each value that the IR can represent, by
+    name, in the order of the open call's arguments.  reasons: error messages for the other values, by name.
     """
 
     values: dict[str, Value]
@@ -46,20 +46,20 @@ class ControlPath:
 class OpenPaths:
     """The paths that lead to one join point.
 
-    names: the names that are assigned on some of the paths and used after the join point.  taken: the paths translated
-    so far, by the placeholder variable that their open call calls.
+    names: the names that are assigned on some of the paths and used after the join point.  ended_paths: the paths that
+    have been translated so far, by the placeholder variable in their open call.
     """
 
     names: list[str]
-    taken: dict[Var, ControlPath] = field(default_factory=dict)
+    ended_paths: dict[Var, ControlPath] = field(default_factory=dict)
 
 
 @value_record
 class JoinPoint:
-    """A join point, at which paths meet.
+    """A point in a script at which several paths meet.
 
     params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
-    the other names that the paths assign.  If such a name has no usable value, its value is an Unbound.
+    the other names that the paths assign.  A name that later code cannot use has an Unbound as its value.
     """
 
     params: list[tuple[str, Type]]
@@ -67,7 +67,7 @@ class JoinPoint:
 
     @property
     def packed_type(self) -> Type:
-        """The type of one expression that contains the values of all `params` (see `packed`)."""
+        """The type of the expression into which `pack` packs the values of all `params`."""
         types = tuple(type_ for _, type_ in self.params)
         if not types:
             return OBJECT
@@ -75,7 +75,10 @@ class JoinPoint:
 
     @property
     def value_name(self) -> str | None:
-        """The name for a variable that contains the values of all `params`, or None if it needs no particular name."""
+        """The name for the variable that contains the values of all `params`.
+
+        It is the name of the only parameter, or "_" if there is none.  None means that any name can be used.
+        """
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
 
@@ -87,12 +90,12 @@ class ControlFlowTranslator(ExpressionTranslator):
 
     value_type: Type | None = None
 
-    def take(self, ways: OpenPaths) -> Expr:
-        """End a path at the current statement, and return its open call.
+    def end_path(self, paths: OpenPaths) -> Expr:
+        """End the current path, and return its open call.
 
-        ways: the paths to the next join point, to which the path is added.
+        paths: the paths that lead to the same join point, to which this path is added.
         """
-        values = {name: self.scope[name] for name in ways.names}
+        values = {name: self.scope[name] for name in paths.names}
         arguments: dict[str, Expr] = {}
         reasons: dict[str, str] = {}
         for name, value in values.items():
@@ -103,42 +106,42 @@ class ControlFlowTranslator(ExpressionTranslator):
             except RelvmTypeError as error:
                 reasons[name] = f"{name}: {error}"
         var = Var("way", type=FuncType((OBJECT,) * len(arguments), self.value_type or OBJECT))
-        ways.taken[var] = ControlPath(values, {name: value.type for name, value in arguments.items()}, reasons)
+        paths.ended_paths[var] = ControlPath(values, {name: value.type for name, value in arguments.items()}, reasons)
         return Call(var, tuple(arguments.values()))
 
-    def meeting(self, ways: OpenPaths, assigned: Iterable[str], unset: str, where: str) -> JoinPoint:
-        """Return the join point at which the paths `ways` meet.
+    def make_join_point(self, paths: OpenPaths, assigned: Iterable[str], unset_message: str, where: str) -> JoinPoint:
+        """Return the join point of the given paths.
 
         The current scope must be the one in which the paths begin.
 
-        assigned: the names that the paths assign.  unset: the error message for a name that some path does not assign.
-        where: a description of the statements that contain the paths, for messages.
+        assigned: the names that the paths assign.  unset_message: the error message, without the name, for using a name
+        that some path does not assign.  where: a description of the statements that contain the paths, for messages.
         """
         params: list[tuple[str, Type]] = []
-        scope: dict[str, Value] = {name: Unbound(f"{name} {unset}") for name in assigned}
-        taken = list(ways.taken.values())
-        for name in ways.names:
-            values = [way.values[name] for way in taken]
+        scope: dict[str, Value] = {name: Unbound(f"{name} {unset_message}") for name in assigned}
+        ended_paths = list(paths.ended_paths.values())
+        for name in paths.names:
+            values = [path.values[name] for path in ended_paths]
             missing = [value for value in values if isinstance(value, Unbound)]
             if missing:
                 scope.update((name, value) for value in missing if value.kind is RelvmTypeError)
-            elif self.agreed(name, values):
+            elif self.is_same_on_all_paths(name, values):
                 scope[name] = values[0]
-            elif isinstance(type_ := self.joined(name, taken, where), Unbound):
+            elif isinstance(type_ := self.join_types(name, ended_paths, where), Unbound):
                 scope[name] = type_
             else:
                 params.append((name, type_))
         return JoinPoint(params, scope)
 
-    def joined(self, name: str, ways: list[ControlPath], where: str) -> Type | Unbound:
-        """Return a type that covers the values of `name` on all paths, or an Unbound if there is none.
+    def join_types(self, name: str, paths: list[ControlPath], where: str) -> Type | Unbound:
+        """Return a type that covers the values of `name` on all paths, or an Unbound if there is no such type.
 
-        ways: the paths.  where: as for `meeting`.
+        where: as for `make_join_point`.
         """
-        for way in ways:
-            if name in way.reasons:
-                return Unbound(way.reasons[name], RelvmTypeError)
-        types = [self.visible(way.types[name]) for way in ways]
+        for path in paths:
+            if name in path.reasons:
+                return Unbound(path.reasons[name], RelvmTypeError)
+        types = [self.outer_type(path.types[name]) for path in paths]
         joined = types[0]
         for type_ in types[1:]:
             both = join(joined, type_)
@@ -148,61 +151,64 @@ class ControlFlowTranslator(ExpressionTranslator):
             joined = both
         return joined
 
-    def agreed(self, name: str, values: list[Value]) -> bool:
-        """Return whether `name` has the same value on all paths, and this value remains valid after them.
+    def is_same_on_all_paths(self, name: str, values: list[Value]) -> bool:
+        """Return whether `name` has the same value at the end of all paths, which later code can use directly.
 
-        values: the value at the end of each path.
+        values: the value of `name` at the end of each path.
         """
         first = values[0]
         if all(value is first for value in values) and self.scope[name] is first:
             return True
-        return self.outlasts(first) and all(_same(first, value) for value in values)
+        return self.is_valid_outside_block(first) and all(_same(first, value) for value in values)
 
-    def outlasts(self, value: Value) -> bool:
-        """Return whether a value remains valid outside the block that computed it."""
+    def is_valid_outside_block(self, value: Value) -> bool:
+        """Return whether code outside of the block that computed `value` can use the value."""
         match value:
             case DimValue():
                 return all(var in self.builder.known_dims() for var in type_vars(value.type))
             case Expr() | Template():
                 return False
             case tuple() | list():
-                return all(map(self.outlasts, value))
+                return all(map(self.is_valid_outside_block, value))
         return True
 
-    def visible(self, type_: Type) -> Type:
-        """Return `type_` without dimensions local to an inner block, and without the known value of a scalar.
+    def outer_type(self, type_: Type) -> Type:
+        """Return a less precise type that is valid after the paths have met.
 
-        The value of a scalar can differ between paths.
+        It does not mention dimension variables that an inner block defines, nor the known value of a scalar, which can
+        differ between paths.
         """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
 
-    def closed(self, block: Block, ways: OpenPaths, meeting: JoinPoint, end: Callable[[list[Expr]], Expr]) -> Block:
-        """Return `block` with each open call of the paths `ways` replaced by the result of `end`.
+    def close_paths(
+        self, block: Block, paths: OpenPaths, join_point: JoinPoint, end: Callable[[list[Expr]], Expr]
+    ) -> Block:
+        """Return `block` with the open call at the end of each path replaced by the result of `end`.
 
-        end: a function that translates the end of a path.  Its argument is the list of the values that the `params` of
-        the join point `meeting` have there.
+        end: a function that returns the expression with which a path ends.  Its argument is the list of the values of
+        the join point's `params` at the end of the path.
         """
 
         def close(expr: Expr) -> Expr | None:
-            if not isinstance(expr, Call) or expr.callee not in ways.taken:
+            if not isinstance(expr, Call) or expr.callee not in paths.ended_paths:
                 return None
-            arguments = dict(zip(ways.taken[expr.callee].types, expr.args, strict=True))
-            return end([arguments[name] for name, _ in meeting.params])
+            arguments = dict(zip(paths.ended_paths[expr.callee].types, expr.args, strict=True))
+            return end([arguments[name] for name, _ in join_point.params])
 
         return rewrite(close, block)
 
-    def unpack(self, meeting: JoinPoint, value: Expr) -> None:
-        """Set the names in the scope to their values after the join point `meeting`.
+    def assign_join_values(self, join_point: JoinPoint, value: Expr) -> None:
+        """Set the names in the scope to their values after the join point.
 
-        value: the values of its `params`, packed into one expression by `packed`.
+        value: an expression with the values of the join point's `params`, as `pack` returns it.
         """
-        self.scope.update(meeting.scope)
-        for i, (name, _) in enumerate(meeting.params):
-            self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(meeting.params) > 1 else value
+        self.scope.update(join_point.scope)
+        for i, (name, _) in enumerate(join_point.params):
+            self.scope[name] = self.builder.emit(TupleItem(value, i), name) if len(join_point.params) > 1 else value
 
 
-def packed(values: list[Expr]) -> Expr:
+def pack(values: list[Expr]) -> Expr:
     """Pack values into one expression: null, the single value, or a tuple."""
     if not values:
         return Null()
@@ -210,9 +216,9 @@ def packed(values: list[Expr]) -> Expr:
 
 
 def _same(first: Value, second: Value) -> bool:
-    """Return whether two values are known to be equal.  1, 1.0 and True are different values.
+    """Return whether two values, which must be valid outside of their blocks, are known to be equal.
 
-    Both must remain valid outside the block that computed them (see `ControlFlowTranslator.outlasts`).
+    1, 1.0 and True are different values.
     """
     if isinstance(first, DimValue) and isinstance(second, DimValue):
         return first.dim == second.dim

@@ -23,7 +23,7 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script.  Made by `script`.  Its source is a program, and never runs as Python."""
+    """A function decorated by @script.  Its source is a program of relvm, and never runs as Python."""
 
     @property
     def module(self) -> Module:
@@ -66,7 +66,7 @@ def script(target: Any) -> Script | Module:
     if inspect.isclass(target):
         return _module_of_class(target)
     if inspect.isfunction(target):
-        return Script(*_source_of(target), {})
+        return Script(*_read_source(target), {})
     raise RelvmTypeError(f"script: expected a function or a class, got {target!r}")
 
 
@@ -106,7 +106,7 @@ def kernel(target: Any) -> ScriptKernel:
     """
     if not inspect.isfunction(target):
         raise RelvmTypeError(f"kernel: expected a function, got {target!r}")
-    return ScriptKernel(*_source_of(target), {})
+    return ScriptKernel(*_read_source(target), {})
 
 
 def module_of(*functions: ScriptFunction) -> Module:
@@ -131,7 +131,7 @@ def _module_of_class(cls: type) -> Module:
     functions = []
     for name, value in list(members.items()):
         if inspect.isfunction(value):
-            functions.append(Script(*_source_of(value), members))
+            functions.append(Script(*_read_source(value), members))
             members[name] = functions[-1]
         elif isinstance(value, ScriptKernel):
             members[name] = replace(value, members=members)
@@ -153,10 +153,10 @@ _UNREADABLE = (
 )
 
 
-def _source_of(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
-    """Return the first three fields of a SourceFunction: `python`, its syntax tree, and the source of its file.
+def _read_source(python: Any) -> tuple[Any, ast.FunctionDef, Source]:
+    """Read the source of a Python function.  Return the function, its syntax tree, and the source of its file.
 
-    The positions in the tree are positions in the file.
+    These are the first three fields of a SourceFunction.  The positions in the tree are positions in the file.
     """
     file = python.__code__.co_filename
     try:
@@ -227,7 +227,7 @@ class _ModuleTranslator:
             private = tree.name.startswith("_")
             with self.builder.function(tree.name, params, result, private=private) as variables:
                 named = zip((name for name, _ in params), variables, strict=True)
-                self.builder.ret(translator.whole_body(tree, named, result))
+                self.builder.ret(translator.function_body(tree, named, result))
         except RecursionError:
             raise error_at_node(function.source, RelvmSyntaxError, f"{tree.name} is nested too deeply", tree) from None
         self.open.discard(tree.name)

@@ -32,12 +32,12 @@ from relvm.frontend.script.values import (
     Value,
     annotation_text,
     as_expr,
-    cells_of,
+    closure_variables,
     is_scalar,
     is_static,
-    most_size,
     number_as_scalar,
     number_as_tensor,
+    result_size_bound,
 )
 from relvm.frontend.text.parser import parse_expr, parse_type
 from relvm.ir.builder import Builder
@@ -118,7 +118,7 @@ class ExpressionTranslator(SourceReader):
         self.constants: dict[int, tuple[np.ndarray, Constant]] = {}  # one constant for each array, by id()
 
     def type(self, node: ast.expr) -> Type:
-        """Return the type of an annotation."""
+        """Parse the type in the annotation `node`."""
         written = annotation_text(node)
         try:
             return parse_type(written, self.dims)
@@ -126,21 +126,21 @@ class ExpressionTranslator(SourceReader):
             raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 
     def expression(self, node: ast.expr, name: str | None = None, expected: Type | None = None) -> Value:
-        """Return the value of an expression.
+        """Return the value of the expression `node`: an IR expression, or a Python object.
 
-        name: the name of the variable to which the value will be assigned.  expected: the required type.
+        name: the variable to which the value will be assigned, if any.  expected: the required type, if it is known.
         """
-        return self.located(node, lambda: self.unlocated(node, name, expected))
+        return self.at_node(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """Translate an expression to the IR.  Parameters are those of `expression`."""
+        """Translate the expression `node` to an IR expression.  expected, name: as for `expression`."""
         value = self.expression(node, name, expected)
-        return self.located(node, lambda: self.as_expr(value, expected))
+        return self.at_node(node, lambda: self.as_expr(value, expected))
 
     def as_expr(self, value: Value, expected: Type | None = None) -> Expr:
         match value:
             case Template(node) if isinstance(expected, FuncType) or not node.args.args:
-                return self.closure(value, expected.params if isinstance(expected, FuncType) else ())
+                return self.lambda_function(value, expected.params if isinstance(expected, FuncType) else ())
             case ScriptFunction():
                 return self.builder.function_ref(self.require(value))
             case ScriptKernel():
@@ -196,9 +196,9 @@ class ExpressionTranslator(SourceReader):
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return self.operation(op, [left, right], node, name)
             case ast.Compare():
-                return self.chain(node)
+                return self.chained_comparison(node)
             case ast.BoolOp(op=op, values=values):
-                return self.junction(isinstance(op, ast.And), values)
+                return self.logical_operation(isinstance(op, ast.And), values)
             case ast.IfExp(test=test, body=then, orelse=orelse):
                 return self.conditional(test, then, orelse, name, expected)
             case ast.Subscript(value=base, slice=index):
@@ -212,13 +212,18 @@ class ExpressionTranslator(SourceReader):
         raise self.unsupported(f"the syntax {type(node).__name__}", node)
 
     def lookup(self, name: str, node: Located) -> Value:
-        """Return the value of a name.
+        """Search for a name in the script, its dimensions, the class, the enclosing Python scopes, and then relvm.
 
-        The name is searched in the script, its dimensions, the class, the enclosing Python scopes, and relvm, in this
-        order.
+        Return the value of the name.  node: the expression or statement at which errors are reported.
         """
         python = self.function.python
-        for names in (self.scope, self.dim_values(), self.function.members, cells_of(python), python.__globals__):
+        for names in (
+            self.scope,
+            self.dim_values(),
+            self.function.members,
+            closure_variables(python),
+            python.__globals__,
+        ):
             if name in names:
                 value = names[name]
                 if isinstance(value, Unbound):
@@ -233,20 +238,20 @@ class ExpressionTranslator(SourceReader):
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
-        """Return, by name, the dimensions whose values are available in the current block, as scalars."""
+        """Return the dimension variables whose values the current block can use, as scalars by name."""
         known = self.builder.known_dims()
         return {name: DimValue(dim) for name, dim in self.dims.items() if as_var(dim) in known}
 
     def operation(self, op: ast.AST, operands: list[ast.expr], node: Located, name: str | None) -> Value:
-        return self.applied(op, [self.expression(operand) for operand in operands], node, name)
+        return self.apply_operator(op, [self.expression(operand) for operand in operands], node, name)
 
-    def applied(self, op: ast.AST, values: list[Value], node: Located, name: str | None) -> Value:
-        """Translate the Python operator `op`, applied to values."""
+    def apply_operator(self, op: ast.AST, values: list[Value], node: Located, name: str | None) -> Value:
+        """Apply the Python operator `op` to values.  node: the expression at which errors are reported."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         operator_name, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
-            if most_size(op, values) > LARGEST_STATIC:
+            if result_size_bound(op, values) > LARGEST_STATIC:
                 raise self.unsupported(f"a Python value of more than {LARGEST_STATIC} bits or items", node)
             try:
                 return on_numbers(*values)
@@ -259,7 +264,7 @@ class ExpressionTranslator(SourceReader):
         return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
 
     def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
-        """Translate arithmetic on scalars.  If one operand is an f64, an i64 operand is converted, as in Python."""
+        """Translate an operation on scalars.  If one operand is an f64, an i64 operand is converted, as in Python."""
         if isinstance(op, ast.Not):
             return self.builder.prim("not", self.as_bool(values[0]), name=name)
         if type(op) not in _PRIM_FUNCTIONS:
@@ -267,19 +272,19 @@ class ExpressionTranslator(SourceReader):
             raise RelvmTypeError(f"operator {type(op).__name__} is not supported on scalars; expected one of {signs}")
         if len(values) == 2 and (dim := _dim_operation(_PRIM_FUNCTIONS[type(op)], *values)) is not None:
             return DimValue(dim)
-        return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.scalars(values), name=name)
+        return self.builder.prim(_PRIM_FUNCTIONS[type(op)], *self.promote_scalars(values), name=name)
 
-    def scalars(self, values: list[Value]) -> list[Expr]:
-        """Return scalars as operands of one type: if one is an f64, each i64 is converted to f64."""
+    def promote_scalars(self, values: list[Value]) -> list[Expr]:
+        """Convert scalars to a common dtype: if one is an f64, each i64 becomes an f64."""
         exprs = [as_expr(value) for value in values]
         if all(expr.element_type != F64 for expr in exprs):
             return exprs
         return [
-            as_expr(self.converted(v, F64)) if e.element_type == I64 else e for v, e in zip(values, exprs, strict=True)
+            as_expr(self.convert(v, F64)) if e.element_type == I64 else e for v, e in zip(values, exprs, strict=True)
         ]
 
-    def converted(self, value: Value, dtype: DType, name: str | None = None) -> Value:
-        """Convert a value to `dtype`.
+    def convert(self, value: Value, dtype: DType, name: str | None = None) -> Value:
+        """Convert a value to `dtype`, as for a call such as `f32(x)`.
 
         A tensor remains a tensor, with one exception: if `dtype` is bool, i64 or f64, a tensor of rank 0 becomes a
         scalar.
@@ -298,7 +303,7 @@ class ExpressionTranslator(SourceReader):
             return value
         return self.builder.prim(dtype.name, value, name=name)
 
-    def integer(self, value: Value) -> Expr:
+    def as_integer(self, value: Value) -> Expr:
         """Convert an integer, or a tensor of rank 0 with an integer dtype, to an i64 scalar."""
         value = self.as_expr(value)
         match value.type:
@@ -309,35 +314,35 @@ class ExpressionTranslator(SourceReader):
         raise RelvmTypeError(f"expected an integer, got {value.type}")
 
     def as_bool(self, value: Value) -> Value:
-        """Convert a condition to bool."""
+        """Convert a condition to bool.  Raise RelvmTypeError if it is a tensor with axes."""
         if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
             raise RelvmTypeError(f"{value.type} cannot be a condition; use & | ~ on tensors")
-        return self.converted(value, BOOL)
+        return self.convert(value, BOOL)
 
-    def truth(self, node: ast.expr) -> Value:
-        """Translate an operand of `and` or `or`.  Values of the program become bools.  Python values are unchanged."""
+    def logical_operand(self, node: ast.expr) -> Value:
+        """Translate an operand of `and` or `or`.  A value of the program becomes bool.  A Python value is unchanged."""
         value = self.expression(node)
-        return value if is_static(value) else self.located(node, lambda: self.as_bool(value))
+        return value if is_static(value) else self.at_node(node, lambda: self.as_bool(value))
 
-    def junction(self, is_and: bool, values: list[ast.expr]) -> Value:
-        """Return `and` or `or` of the values as a balanced tree, which limits the nesting depth."""
+    def logical_operation(self, is_and: bool, values: list[ast.expr]) -> Value:
+        """Translate `and` or `or` with the given operands as a balanced tree, which limits the nesting depth."""
         if len(values) == 1:
-            return self.truth(values[0])
+            return self.logical_operand(values[0])
         middle = len(values) // 2
         halves = (values[:middle], values[middle:])
-        return self.shortcut(is_and, [partial(self.junction, is_and, half) for half in halves])
+        return self.short_circuit(is_and, [partial(self.logical_operation, is_and, half) for half in halves])
 
-    def shortcut(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
+    def short_circuit(self, is_and: bool, parts: list[Callable[[], Value]]) -> Value:
         """Translate `and` or `or` with short-circuit evaluation.  parts: functions that translate the operands."""
         first, *rest = parts
         value = first()
         if is_static(value):
-            return self.shortcut(is_and, rest) if rest and bool(value) == is_and else value
+            return self.short_circuit(is_and, rest) if rest and bool(value) == is_and else value
         if not rest:
             return value
 
         def others() -> Expr:
-            return as_expr(self.as_bool(self.shortcut(is_and, rest)))
+            return as_expr(self.as_bool(self.short_circuit(is_and, rest)))
 
         return (
             self.builder.if_(value, others, lambda: prim(False))
@@ -345,17 +350,17 @@ class ExpressionTranslator(SourceReader):
             else self.builder.if_(value, lambda: prim(True), others)
         )
 
-    def chain(self, node: ast.Compare) -> Value:
-        """Translate `a < b < c`.  Each operand is evaluated at most once, and with short-circuit evaluation."""
+    def chained_comparison(self, node: ast.Compare) -> Value:
+        """Translate `a < b < c`.  As in Python, each operand is evaluated at most once, and only if it is needed."""
         values = [self.expression(node.left)]
 
         def part(op: ast.cmpop, right: ast.expr) -> Value:
             values.append(self.expression(right))
-            compared = self.applied(op, values[-2:], node, None)
+            compared = self.apply_operator(op, values[-2:], node, None)
             return compared if is_static(compared) else self.as_bool(compared)
 
         pairs = zip(node.ops, node.comparators, strict=True)
-        return self.shortcut(True, [partial(part, op, right) for op, right in pairs])
+        return self.short_circuit(True, [partial(part, op, right) for op, right in pairs])
 
     def conditional(
         self, test: ast.expr, then: ast.expr, orelse: ast.expr, name: str | None, expected: Type | None
@@ -366,7 +371,7 @@ class ExpressionTranslator(SourceReader):
         return self.builder.if_(cond, lambda: self.expr(then, expected), lambda: self.expr(orelse, expected), name)
 
     def condition(self, test: ast.expr) -> bool | Expr:
-        """Translate the test of an if.  The result is a Python bool if it is known at translation time."""
+        """Translate the condition of an if.  Return a Python bool if it is known at translation time."""
         value = self.expression(test)
         return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
 
@@ -412,7 +417,7 @@ class ExpressionTranslator(SourceReader):
             case Operator():
                 return self.operator_call(callee, node, name)
             case DType() if len(node.args) == 1 and not node.keywords:
-                return self.converted(self.expression(node.args[0]), callee, name)
+                return self.convert(self.expression(node.args[0]), callee, name)
             case ScriptKernel():
                 return self.kernel_call(callee, node.args, node.keywords, node, name)
             case ScriptFunctionName():
@@ -423,7 +428,7 @@ class ExpressionTranslator(SourceReader):
             raise self.error(RelvmArgumentError, "expected positional arguments, got a keyword", node.keywords[0].value)
         match callee:
             case Template():
-                return self.expand(callee, node, name)
+                return self.inline_lambda(callee, node, name)
             case ScriptFunction():
                 callee = self.builder.function_ref(self.require(callee))
             case Expr():
@@ -438,12 +443,12 @@ class ExpressionTranslator(SourceReader):
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
         values = [self.expression(arg) for arg in node.args]
         if called.name in ("min", "max") and len(values) > 1 and not node.keywords and all(map(is_scalar, values)):
-            return reduce(lambda a, b: self.builder.prim(called.name, a, b, name=name), self.scalars(values))
+            return reduce(lambda a, b: self.builder.prim(called.name, a, b, name=name), self.promote_scalars(values))
         args = self.operator_arguments(values)
-        return self.builder.op(called.name, *args, name=name, **self.keywords(node))
+        return self.builder.op(called.name, *args, name=name, **self.static_keywords(node))
 
-    def keywords(self, node: ast.Call) -> dict[str, Any]:
-        """Return the keyword arguments, which must be known at translation time."""
+    def static_keywords(self, node: ast.Call) -> dict[str, Any]:
+        """Return the keyword arguments of a call, whose values must be known at translation time."""
         values = {}
         for keyword in node.keywords:
             if keyword.arg is None:
@@ -453,9 +458,9 @@ class ExpressionTranslator(SourceReader):
                 raise self.error(RelvmTypeError, f"{keyword.arg} must be known at translation time", keyword.value)
         return values
 
-    def expand(self, template: Template, node: ast.Call, name: str | None) -> Value:
-        """Inline the lambda `template` at the call `node`."""
-        params = [param.arg for param in plain_parameters(self, template.node)]
+    def inline_lambda(self, template: Template, node: ast.Call, name: str | None) -> Value:
+        """Translate `node`, a call of a lambda, by inlining the body of the lambda."""
+        params = [param.arg for param in positional_parameters(self, template.node)]
         if len(params) != len(node.args):
             raise RelvmArgumentError(f"the lambda takes {len(params)} arguments, got {len(node.args)}")
         args = [self.expression(arg) for arg in node.args]
@@ -468,9 +473,9 @@ class ExpressionTranslator(SourceReader):
         finally:
             self.scope = outer
 
-    def closure(self, template: Template, types: tuple[Type, ...]) -> Expr:
-        """Translate the lambda `template` to a local function of the program.  types: the parameter types."""
-        params = [param.arg for param in plain_parameters(self, template.node)]
+    def lambda_function(self, template: Template, types: tuple[Type, ...]) -> Expr:
+        """Translate a lambda to a local function of the program.  types: the types of its parameters."""
+        params = [param.arg for param in positional_parameters(self, template.node)]
         if len(params) != len(types):
             raise RelvmArgumentError(f"expected a function of {len(types)} parameters, got a lambda of {len(params)}")
 
@@ -567,7 +572,7 @@ class ExpressionTranslator(SourceReader):
 
 
 def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
-    """Return the result of an operation on dimensions and integers as a dimension.
+    """Apply an operation, such as "add", to dimensions and integers.  Return the result as a dimension.
 
     Return None if an operand has another type, dimensions do not support the operation, or the result is too large.
     """
@@ -584,8 +589,8 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
     return result if fits else None
 
 
-def plain_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
-    """Return the parameters of a function.  Raise RelvmSyntaxError if a parameter is not a plain positional one."""
+def positional_parameters(translator: ExpressionTranslator, node: ast.Lambda | ast.FunctionDef) -> list[ast.arg]:
+    """Return the parameters of a function.  Raise RelvmSyntaxError if one has a default, is keyword-only or starred."""
     args = node.args
     if args.defaults or args.vararg or args.kwonlyargs or args.kwarg:
         raise translator.unsupported("a parameter that has a default, is keyword-only or is starred", node)

@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.values import Located, SourceFunction, SourceReader, annotation_text, cells_of
-from relvm.frontend.text.kernel_parser import call_by_name, checked_kernel, loop_bounds
+from relvm.frontend.script.values import Located, SourceFunction, SourceReader, annotation_text, closure_variables
+from relvm.frontend.text.kernel_parser import call_or_cast, finish_kernel, loop_bounds
 from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import ALL_DTYPES
@@ -37,10 +37,10 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A function decorated by @kernel.  Made by `kernel`.
+    """A function decorated by @kernel.
 
-    The parameters to which the function writes are the outputs.  Only scripts can call the kernel.  `python` is the
-    Python function, which computes the same on NumPy arrays, but slowly.
+    The parameters to whose elements the function assigns are the outputs.  Only scripts can call the kernel.  `python`
+    is the Python function, which computes the same on NumPy arrays, but slowly.
     """
 
     @cached_property
@@ -85,45 +85,45 @@ class _KernelTranslator(SourceReader):
         if tree.returns is not None and not (isinstance(tree.returns, ast.Constant) and tree.returns.value is None):
             raise self.error(RelvmSyntaxError, "a kernel returns nothing; it writes its last parameters", tree.returns)
         params = [*args.posonlyargs, *args.args]
-        written = _written(tree.body)
+        assigned = _assigned_parameters(tree.body)
         for position, param in enumerate(params):
             if param.annotation is None:
                 raise self.error(RelvmTypeError, f"parameter {param.arg} needs a type", param)
-            is_output = param.arg in written
-            if not is_output and any(earlier.arg in written for earlier in params[:position]):
+            is_output = param.arg in assigned
+            if not is_output and any(earlier.arg in assigned for earlier in params[:position]):
                 raise self.error(RelvmTypeError, f"input {param.arg} follows an output; outputs come last", param)
             type_ = self.type(param.annotation)
-            self.located(param, partial(self.build.param, param.arg, type_, is_output=is_output))
-        self.located(tree, self.build.check_dims)
-        self.statements(tree.body)
-        return self.located(tree, lambda: checked_kernel(self.build, self.function.source))
+            self.at_node(param, partial(self.build.param, param.arg, type_, is_output=is_output))
+        self.at_node(tree, self.build.check_dims)
+        self.translate_statements(tree.body)
+        return self.at_node(tree, lambda: finish_kernel(self.build, self.function.source))
 
     def type(self, node: ast.expr) -> Type:
-        """Return the type of an annotation.  A scalar of any dtype is a tensor of rank 0."""
-        written = annotation_text(node)
-        if written in ALL_DTYPES:
-            return TensorType(ALL_DTYPES[written], ())
+        """Parse the type in the annotation `node`.  A dtype alone, such as `f32`, means a tensor of rank 0."""
+        assigned = annotation_text(node)
+        if assigned in ALL_DTYPES:
+            return TensorType(ALL_DTYPES[assigned], ())
         try:
-            return parse_type(written, self.dims)
+            return parse_type(assigned, self.dims)
         except RelvmError as error:
-            raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
+            raise self.error(type(error), f"invalid type {assigned}: {error.reason}", node) from None
 
     # ---- statements ----
 
-    def statements(self, body: list[ast.stmt]) -> None:
+    def translate_statements(self, body: list[ast.stmt]) -> None:
         for statement in body:
-            self.statement(statement)
+            self.translate_statement(statement)
 
-    def statement(self, statement: ast.stmt) -> None:
+    def translate_statement(self, statement: ast.stmt) -> None:
         match statement:
             case ast.For():
                 self.loop(statement)
             case ast.If(test, then, orelse):
-                cond = self.located(test, partial(kd.as_condition, self.expression(test)))
+                cond = self.at_node(test, partial(kd.as_condition, self.expression(test)))
                 with self.build.block() as first:
-                    self.statements(then)
+                    self.translate_statements(then)
                 with self.build.block() as second:
-                    self.statements(orelse)
+                    self.translate_statements(orelse)
                 self.build.add(kd.Branch(cond, tuple(first), tuple(second), self.origin(statement)))
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.expression(value), statement)
@@ -132,7 +132,7 @@ class _KernelTranslator(SourceReader):
             case ast.Assign([ast.Subscript() as target], value):
                 self.put(target, self.expression(value), statement)
             case ast.AugAssign(target, op, value):
-                self.change(target, op, self.expression(value), statement)
+                self.augmented_assignment(target, op, self.expression(value), statement)
             case ast.Pass() | ast.Expr(ast.Constant(str())):
                 pass
             case ast.Return(None) | ast.Return(ast.Constant(None)) if statement is self.tree.body[-1]:
@@ -149,60 +149,60 @@ class _KernelTranslator(SourceReader):
             raise self.unsupported("a loop target other than names", loop.target)
         kind = ""
         if isinstance(loop.iter, ast.Call):
-            kind = self.located(loop.iter, partial(self.function_name, loop.iter.func))
+            kind = self.at_node(loop.iter, partial(self.function_name, loop.iter.func))
         if not isinstance(loop.iter, ast.Call) or kind not in _LOOPS or loop.iter.keywords:
             raise self.error(RelvmSyntaxError, f"expected a loop over one of {', '.join(_LOOPS)}", loop.iter)
         bounds = [self.expression(arg) for arg in loop.iter.args]
-        loops = self.located(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
+        loops = self.at_node(loop.iter, lambda: loop_bounds(kind, len(counters), bounds))
         with ExitStack() as open_loops:
             for counter, target, (start, stop) in zip(counters, targets, loops, strict=True):
                 origin = self.origin(loop)
                 opened = self.build.loop(counter, start, stop, "range" if kind == "grid" else kind, origin)
-                self.located(target, partial(open_loops.enter_context, opened))
-            self.statements(loop.body)
+                self.at_node(target, partial(open_loops.enter_context, opened))
+            self.translate_statements(loop.body)
 
     def assign(self, name: str, value: kd.Operand, node: ast.stmt) -> None:
-        """Assign a variable, and define it at its first assignment."""
+        """Translate the assignment `name = value`.  The first assignment of a name defines the variable."""
         if isinstance(self.build.find(name), kd.Variable):
-            self.located(node, lambda: self.build.assign(name, value, self.origin(node)))
+            self.at_node(node, lambda: self.build.assign(name, value, self.origin(node)))
         else:
-            self.located(node, lambda: self.build.let(name, value))
+            self.at_node(node, lambda: self.build.let(name, value))
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
-        """Define the variable `name` with the dtype that `annotation` names."""
+        """Translate `name: annotation = value`, which defines a variable with the annotated dtype."""
         type_ = self.type(annotation)
         if not isinstance(type_, TensorType) or type_.shape != ():
             raise self.error(
                 RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
             )
-        scalar = self.located(node, lambda: kd.as_scalar(value, type_.known_dtype))
+        scalar = self.at_node(node, lambda: kd.as_scalar(value, type_.known_dtype))
         if scalar.dtype != type_.dtype:
             raise self.error(RelvmTypeError, f"{name} has dtype {type_.dtype}, got {scalar.dtype}", node)
-        self.located(node, lambda: self.build.let(name, scalar))
+        self.at_node(node, lambda: self.build.let(name, scalar))
 
     def put(self, target: ast.Subscript, value: kd.Operand, node: ast.stmt) -> None:
-        name, indices = self.place(target)
-        self.located(target, lambda: self.build.put(name, indices, value, self.origin(node)))
+        name, indices = self.element_access(target)
+        self.at_node(target, lambda: self.build.put(name, indices, value, self.origin(node)))
 
-    def change(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
-        """Translate an augmented assignment, such as `x[i] += value`."""
+    def augmented_assignment(self, target: ast.expr, op: ast.operator, value: kd.Operand, node: ast.stmt) -> None:
+        """Translate an augmented assignment, such as `x[i] += value`.  op: its operator."""
         if type(op) not in _FUNCTIONS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
         match target:
             case ast.Name(name):
-                before: kd.Operand = self.located(node, lambda: self.build.value(name, self.origin(node)))
-                result = self.located(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], before, value))
-                self.located(node, lambda: self.build.assign(name, result, self.origin(node)))
+                before: kd.Operand = self.at_node(node, lambda: self.build.value(name, self.origin(node)))
+                result = self.at_node(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], before, value))
+                self.at_node(node, lambda: self.build.assign(name, result, self.origin(node)))
             case ast.Subscript():
-                name, indices = self.place(target)
-                element = self.located(target, lambda: self.build.element(name, indices, self.origin(node)))
-                result = self.located(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], element, value))
-                self.located(target, lambda: self.build.put(name, indices, result, self.origin(node)))
+                name, indices = self.element_access(target)
+                element = self.at_node(target, lambda: self.build.element(name, indices, self.origin(node)))
+                result = self.at_node(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], element, value))
+                self.at_node(target, lambda: self.build.put(name, indices, result, self.origin(node)))
             case _:
                 raise self.unsupported("this target of an assignment", target)
 
-    def place(self, node: ast.Subscript) -> tuple[str, tuple[kd.Operand, ...]]:
-        """Return the name of the parameter and the indices of an element `x[i, j]`."""
+    def element_access(self, node: ast.Subscript) -> tuple[str, tuple[kd.Operand, ...]]:
+        """Return the name of the parameter and the indices in an expression such as `x[i, j]`."""
         if not isinstance(node.value, ast.Name):
             raise self.unsupported("indexing a value that is not a parameter", node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -211,14 +211,14 @@ class _KernelTranslator(SourceReader):
     # ---- expressions ----
 
     def expression(self, node: ast.expr) -> kd.Operand:
-        return self.located(node, lambda: self.unlocated(node))
+        return self.at_node(node, lambda: self.unlocated(node))
 
     def unlocated(self, node: ast.expr) -> kd.Operand:
         match node:
             case ast.Constant(value=bool() | int() | float() as value):
                 return value
             case ast.Name(id=name):
-                return self.name(name, node)
+                return self.value_of_name(name, node)
             case ast.BinOp(left, ast.Pow(), right):
                 return kd.call("power", (self.expression(left), self.expression(right)))
             case ast.BinOp(left, op, right) if type(op) in _FUNCTIONS:
@@ -240,10 +240,10 @@ class _KernelTranslator(SourceReader):
             case ast.IfExp(test, then, orelse):
                 return kd.where(self.expression(test), self.expression(then), self.expression(orelse))
             case ast.Subscript():
-                name, indices = self.place(node)
+                name, indices = self.element_access(node)
                 return self.build.element(name, indices, self.origin(node))
             case ast.Call(func, args, []):
-                return call_by_name(self.function_name(func), tuple(map(self.expression, args)))
+                return call_or_cast(self.function_name(func), tuple(map(self.expression, args)))
         raise self.unsupported(f"the syntax {type(node).__name__}", node)
 
     def comparison(
@@ -260,10 +260,10 @@ class _KernelTranslator(SourceReader):
         assert result is not None
         return result
 
-    def name(self, name: str, node: ast.Name) -> kd.Operand:
-        """Return what a name refers to: a value of the kernel, or a number.
+    def value_of_name(self, name: str, node: ast.Name) -> kd.Operand:
+        """Return the value of a name: a value of the kernel, or a number that Python code around the kernel defines.
 
-        A number can be defined in the class, the enclosing functions or the file.
+        The number can be defined in the class, the enclosing functions or the file.
         """
         if self.build.find(name) is not None:
             return self.build.value(name, self.origin(node))
@@ -276,12 +276,15 @@ class _KernelTranslator(SourceReader):
         raise self.build.unknown(name)
 
     def python_names(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the names that the class, the enclosing functions and the file define."""
+        """Return the Python values that the kernel can use, by name.
+
+        There is one mapping each for the names of the class, the enclosing functions and the file.
+        """
         python = self.function.python
-        return self.function.members, cells_of(python), python.__globals__
+        return self.function.members, closure_variables(python), python.__globals__
 
     def function_name(self, node: ast.expr) -> str:
-        """Return the name f of a called function, written as `f` or as `package.f` with an imported package."""
+        """Return the name of a called function, which is written as `f`, or as `package.f` with an imported package."""
         match node:
             case ast.Name(id=name):
                 return name
@@ -292,8 +295,8 @@ class _KernelTranslator(SourceReader):
         raise RelvmNameError(f"no function {ast.unparse(node)}")
 
 
-def _written(body: list[ast.stmt]) -> set[str]:
-    """Return the names of the parameters to whose elements the statements assign."""
+def _assigned_parameters(body: list[ast.stmt]) -> set[str]:
+    """Return the names of the parameters to whose elements statements assign, as in `x[i] = 1`."""
     found = set()
     for item in ast.walk(ast.Module(body, [])):
         if isinstance(item, ast.Subscript) and isinstance(item.ctx, ast.Store) and isinstance(item.value, ast.Name):

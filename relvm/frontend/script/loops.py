@@ -18,8 +18,8 @@ from functools import partial
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmTypeError
-from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, packed
-from relvm.frontend.script.name_analysis import loads, returns, stores
+from relvm.frontend.script.control_flow import ControlFlowTranslator, JoinPoint, OpenPaths, pack
+from relvm.frontend.script.name_analysis import contains_return, loaded_names, stored_names
 from relvm.frontend.script.values import Unbound
 from relvm.ir.builder import OpenFunction
 from relvm.ir.dtypes import I64
@@ -29,7 +29,7 @@ from relvm.ir.types import PrimType, Type, is_proven, join
 
 @value_record
 class Continuation:
-    """The code that follows statements if they do not return.
+    """The code that runs after statements if they do not return.
 
     value: a function that translates this code and returns its result.  live: the names that this code uses.
     """
@@ -40,10 +40,11 @@ class Continuation:
 
 @value_record
 class LoopExits:
-    """The two ways to leave the body of a loop.
+    """The translations of `continue` and `break` in the body of a loop.
 
-    Each is a function that returns the expression with which the current path through the body ends.   next: continue
-    with the next iteration.   leave: end the loop.
+    Each is a function that returns the expression with which the current path through the body ends.
+
+    next: continue with the next iteration.   leave: end the loop.
     """
 
     next: Callable[[], Expr]
@@ -63,8 +64,10 @@ class _Counter:
     step: int
 
 
-class _WiderError(Exception):
-    """Raised if an iteration computes values of wider types than those for which the loop was translated.
+class _WidenedTypesError(Exception):
+    """Raised if an iteration computes values whose types are wider than those for which the loop was translated.
+
+    The loop is then translated again, for wider types.
 
     types: the types of the loop-carried values after the iteration.
     """
@@ -85,96 +88,102 @@ class LoopTranslator(ControlFlowTranslator):
     end: Continuation | None = None
 
     @abstractmethod
-    def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
+    def translate_path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
         """Translate the statements `body` in a copy of the scope.
 
-        Return their result, or the result of `end` if they do not return.   node: the statement to which an error
-        refers if they must return but do not.
+        Return their result, or the result of the continuation `end` if they do not return.  If `end` is None, they must
+        return.
+
+        node: the statement at which an error is reported if they must return but do not.
         """
 
     def loop_statement(
-        self, statement: ast.While | ast.For, rest: list[ast.stmt], live: frozenset[str]
+        self, statement: ast.While | ast.For, following: list[ast.stmt], live: frozenset[str]
     ) -> tuple[Expr | None, bool]:
-        """Translate a loop.  rest: the statements after the loop.  live: the names used after `rest`.
+        """Translate a loop.
+
+        following: the statements after the loop.  live: the names used after these statements.
 
         Returns
         -------
         Expr | None
-            The result of the loop followed by `rest` if the loop contains a return, otherwise None.
+            If the loop contains a return, the result of the loop and the statements after it, otherwise None.
         bool
             Whether the loop contains a return.
         """
         if statement.orelse:
             raise self.unsupported("the else clause of a loop", statement)
         counter = self.counter(statement) if isinstance(statement, ast.For) else None
-        whole = returns(statement)
-        if whole and self.result_type is None:
+        has_return = contains_return(statement)
+        if has_return and self.result_type is None:
             reason = "a return inside a loop requires an annotated result type"
             raise self.error(RelvmTypeError, reason, statement)
-        assigned = list(dict.fromkeys(stores([statement])))
-        later = loads(rest) | live
-        used = loads([statement]) | later
+        assigned = list(dict.fromkeys(stored_names([statement])))
+        used_later = loaded_names(following) | live
+        used = loaded_names([statement]) | used_later
         carried = [name for name in assigned if name in used and not isinstance(self.scope[name], Unbound)]
-        given = [self.as_expr(self.scope[name]) for name in carried]
-        types = [_plain(value.type) for value in given]
+        initial_values = [self.as_expr(self.scope[name]) for name in carried]
+        types = [_without_known_value(value.type) for value in initial_values]
         while True:
             names = self.builder.names()
-            exits = OpenPaths([name for name in assigned if name in later])
+            exits = OpenPaths([name for name in assigned if name in used_later])
             try:
-                function = self.open_loop(statement, counter, carried, types, exits, whole)
+                function = self.open_loop(statement, counter, carried, types, exits, has_return)
                 break
-            except _WiderError as wider:
+            except _WidenedTypesError as widened:
                 self.builder.restore_names(names)
-                types = self.widened(statement, carried, types, wider.types)
+                types = self.widen_types(statement, carried, types, widened.types)
 
-        meeting = self.exit(statement, exits, carried, types)
-        end = self.rest_function(statement, rest, meeting) if whole and exits.taken else packed
-        body = self.closed(function.body, exits, meeting, end)
-        loop = self.builder.close_function(function, body, self.value_type if whole else meeting.packed_type)
+        join_point = self.exit_join_point(statement, exits, carried, types)
+        end = self.continuation_function(statement, following, join_point) if has_return and exits.ended_paths else pack
+        body = self.close_paths(function.body, exits, join_point, end)
+        loop = self.builder.close_function(function, body, self.value_type if has_return else join_point.packed_type)
         start = [counter.start] if counter else []
-        value = self.builder.call(loop, *start, *given, name="result" if whole else meeting.value_name)
-        if whole:
+        value = self.builder.call(loop, *start, *initial_values, name="result" if has_return else join_point.value_name)
+        if has_return:
             return value, True
-        self.unpack(meeting, value)
+        self.assign_join_values(join_point, value)
         return None, False
 
-    def exit(
+    def exit_join_point(
         self, statement: ast.While | ast.For, exits: OpenPaths, carried: list[str], types: list[Type]
     ) -> JoinPoint:
-        """Return the join point of the paths `exits`, which leave the loop.
+        """Return the join point of the paths that leave a loop.
 
         If no path leaves the loop, the `params` of the join point are the loop-carried names that are used after the
         loop.
 
-        carried: the loop-carried names.   types: the types of their values.
+        exits: the paths.   carried: the loop-carried names.   types: the types of their values.
         """
-        if not exits.taken:
+        if not exits.ended_paths:
             return JoinPoint(
                 [(name, type_) for name, type_ in zip(carried, types, strict=True) if name in exits.names], {}
             )
         where = f"the loop at line {statement.lineno}"
-        unset = f"is assigned only in {where}, which may run zero iterations"
+        unset_message = f"is assigned only in {where}, which may run zero iterations"
         if _never_ends_by_itself(statement):
-            unset = f"is assigned only on some paths out of {where}"
-        return self.meeting(exits, stores([statement]), unset, where)
+            unset_message = f"is assigned only on some paths out of {where}"
+        return self.make_join_point(exits, stored_names([statement]), unset_message, where)
 
-    def rest_function(
-        self, statement: ast.stmt, rest: list[ast.stmt], meeting: JoinPoint
+    def continuation_function(
+        self, statement: ast.stmt, following: list[ast.stmt], join_point: JoinPoint
     ) -> Callable[[list[Expr]], Expr]:
-        """Translate the statements `rest` after `statement`, from the join point `meeting` on, to a local function.
+        """Translate the code from a join point on to a local function.
 
-        Return a Python function that builds a call of the local function.
+        Return a Python function that builds a call of the local function from the values of the join point's `params`.
+
+        statement: the statement before the join point.   following: the statements after it.
         """
 
         def body(*values: Expr) -> Expr:
             outer = self.scope
-            self.scope = {**outer, **meeting.scope, **dict(zip(dict(meeting.params), values, strict=True))}
+            self.scope = {**outer, **join_point.scope, **dict(zip(dict(join_point.params), values, strict=True))}
             try:
-                return self.path(rest, statement, self.end)
+                return self.translate_path(following, statement, self.end)
             finally:
                 self.scope = outer
 
-        function = self.builder.local_function(meeting.params, body, self.value_type, name="rest")
+        function = self.builder.local_function(join_point.params, body, self.value_type, name="rest")
         return lambda values: Call(function, tuple(values))
 
     def counter(self, statement: ast.For) -> _Counter:
@@ -188,7 +197,7 @@ class LoopTranslator(ControlFlowTranslator):
             raise self.unsupported("a for loop over anything but range(...) or a Python tuple or list", call)
         if not isinstance(statement.target, ast.Name):
             raise self.unsupported("a loop variable that is not a name", statement.target)
-        bounds = [self.located(arg, partial(self.bound, arg)) for arg in args[:2]]
+        bounds = [self.at_node(arg, partial(self.bound, arg)) for arg in args[:2]]
         step = self.expression(args[2]) if len(args) == 3 else 1
         if type(step) is not int or step == 0 or not -(1 << 63) <= step < 1 << 63:
             raise self.error(
@@ -198,7 +207,7 @@ class LoopTranslator(ControlFlowTranslator):
         return _Counter(statement.target.id, start, stop, step)
 
     def bound(self, node: ast.expr) -> Expr:
-        return self.integer(self.expression(node))
+        return self.as_integer(self.expression(node))
 
     def open_loop(
         self,
@@ -207,14 +216,16 @@ class LoopTranslator(ControlFlowTranslator):
         carried: list[str],
         types: list[Type],
         exits: OpenPaths,
-        whole: bool,
+        has_return: bool,
     ) -> OpenFunction:
-        """Translate a loop to a local function.  Raise _WiderError if an iteration computes values that do not fit
-        `types`.
+        """Translate a loop to a local function.
+
+        Raise _WidenedTypesError if an iteration computes values that do not have the types in `types`.
 
         carried: the loop-carried names, which become parameters.   types: the types of these parameters.   exits: a
-        collection to which the paths that leave the loop are added.   whole: whether the local function returns the
-        result of the enclosing function, because it includes the statements after the loop.
+        collection to which the paths that leave the loop are added.   has_return: whether the loop contains a return.
+        The local function then includes the statements after the loop, and returns the result of the enclosing
+        function.
         """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)
@@ -224,15 +235,15 @@ class LoopTranslator(ControlFlowTranslator):
             scope = dict(self.scope)
             scope.update(zip(carried, variables[1:] if counter else variables, strict=True))
             outer = self.scope, self.value_type
-            self.scope, self.value_type = scope, self.value_type if whole else None
+            self.scope, self.value_type = scope, self.value_type if has_return else None
             try:
-                return self.round(statement, counter, count, carried, types, function, exits)
+                return self.translate_iteration(statement, counter, count, carried, types, function, exits)
             finally:
                 self.scope, self.value_type = outer
 
-        return self.builder.open_function("loop", params, body, self.value_type if whole else None)
+        return self.builder.open_function("loop", params, body, self.value_type if has_return else None)
 
-    def round(
+    def translate_iteration(
         self,
         statement: ast.While | ast.For,
         counter: _Counter | None,
@@ -242,32 +253,32 @@ class LoopTranslator(ControlFlowTranslator):
         function: Expr,
         exits: OpenPaths,
     ) -> Expr:
-        """Translate the body of the local function: one iteration followed by a recursive call, or the exit.
+        """Translate the body of the local function: one iteration followed by a recursive call, or the end of the loop.
 
-        count: the current value of the counter of a `for`, otherwise None.   function: the variable of the local
-        function.   carried, types, exits: as for `open_loop`.
+        counter, count: the counter of a `for` and its current value, or None for a `while`.   function: the variable of
+        the local function.   carried, types, exits: as for `open_loop`.
         """
 
-        def following() -> Expr:
+        def next_iteration() -> Expr:
             values = [
                 self.as_expr(self.lookup(name, statement), type_) for name, type_ in zip(carried, types, strict=True)
             ]
-            found = [value.type for value in values]
-            if not all(map(is_proven, types, found)):
-                raise _WiderError(found)
-            ahead = [self.next_count(counter, count)] if counter and count else []
-            return self.builder.call(function, *ahead, *values)
+            new_types = [value.type for value in values]
+            if not all(map(is_proven, types, new_types)):
+                raise _WidenedTypesError(new_types)
+            next_count = [self.next_count(counter, count)] if counter and count else []
+            return self.builder.call(function, *next_count, *values)
 
         def leave() -> Expr:
-            return self.take(exits)
+            return self.end_path(exits)
 
         def inside() -> Expr:
             if counter and count:
                 self.scope[counter.name] = count
-            outer, self.loop = self.loop, LoopExits(following, leave)
+            outer, self.loop = self.loop, LoopExits(next_iteration, leave)
             try:
-                return self.path(
-                    statement.body, statement, Continuation(following, frozenset((*carried, *exits.names)))
+                return self.translate_path(
+                    statement.body, statement, Continuation(next_iteration, frozenset((*carried, *exits.names)))
                 )
             finally:
                 self.loop = outer
@@ -279,10 +290,12 @@ class LoopTranslator(ControlFlowTranslator):
             test = self.condition(statement.test)
         if test is True:
             return inside()
-        return self.builder.if_(self.as_expr(test), lambda: self.copied(inside), lambda: self.copied(leave))
+        return self.builder.if_(
+            self.as_expr(test), lambda: self.in_scope_copy(inside), lambda: self.in_scope_copy(leave)
+        )
 
-    def copied(self, action: Callable[[], Expr]) -> Expr:
-        """Return the result of `action`, run in a copy of the scope."""
+    def in_scope_copy(self, action: Callable[[], Expr]) -> Expr:
+        """Call `action` with a copy of the scope, so that its assignments are undone.  Return its result."""
         outer, self.scope = self.scope, dict(self.scope)
         try:
             return action()
@@ -290,21 +303,27 @@ class LoopTranslator(ControlFlowTranslator):
             self.scope = outer
 
     def next_count(self, counter: _Counter, count: Expr) -> Expr:
-        """Return the counter of the next iteration, or the stop of the range if the counter would overflow i64."""
-        ahead = self.builder.prim("add", count, prim(counter.step))
+        """Return the counter of the next iteration, or the stop of the range if the counter would overflow i64.
+
+        count: the current value of the counter.
+        """
+        next_count = self.builder.prim("add", count, prim(counter.step))
         if abs(counter.step) == 1:
-            return ahead
-        fits = self.builder.prim("gt" if counter.step > 0 else "lt", ahead, count)
-        return self.builder.if_(fits, lambda: ahead, lambda: counter.stop)
+            return next_count
+        fits = self.builder.prim("gt" if counter.step > 0 else "lt", next_count, count)
+        return self.builder.if_(fits, lambda: next_count, lambda: counter.stop)
 
-    def widened(self, statement: ast.stmt, carried: list[str], types: list[Type], found: list[Type]) -> list[Type]:
-        """Return types that cover the values of the names `carried` both before the loop and after an iteration.
+    def widen_types(
+        self, statement: ast.stmt, carried: list[str], types: list[Type], new_types: list[Type]
+    ) -> list[Type]:
+        """Return types that cover the values of the loop-carried names before the loop and after an iteration.
 
-        types: the types before the loop.   found: the types after an iteration.
+        carried: the loop-carried names.   types: their types before the loop.   new_types: their types after an
+        iteration.
         """
         joined = []
-        for name, before, after in zip(carried, types, found, strict=True):
-            both = join(before, self.visible(after))
+        for name, before, after in zip(carried, types, new_types, strict=True):
+            both = join(before, self.outer_type(after))
             if both is None:
                 raise self.error(
                     RelvmTypeError, f"{name} is {before} before the loop but {after} after an iteration", statement
@@ -317,6 +336,6 @@ def _never_ends_by_itself(statement: ast.While | ast.For) -> bool:
     return isinstance(statement, ast.While) and isinstance(statement.test, ast.Constant) and bool(statement.test.value)
 
 
-def _plain(type_: Type) -> Type:
-    """Return the type without the known value of a scalar, because each iteration can change the value."""
+def _without_known_value(type_: Type) -> Type:
+    """Return `type_` without the known value of a scalar, because each iteration can change the value."""
     return PrimType(type_.dtype) if isinstance(type_, PrimType) else type_

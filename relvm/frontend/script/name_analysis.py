@@ -8,50 +8,53 @@ from collections.abc import Iterable, Iterator
 LOOPS = (ast.While, ast.For)
 
 
-def loads(body: Iterable[ast.AST]) -> set[str]:
-    """Return the names that statements use, including those in nested functions."""
+def loaded_names(body: Iterable[ast.AST]) -> set[str]:
+    """Return the names whose values statements use, also in nested functions."""
     used = [item for statement in body for item in ast.walk(statement)]
     names = {item.id for item in used if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Load)}
     return names | {i.target.id for i in used if isinstance(i, ast.AugAssign) and isinstance(i.target, ast.Name)}
 
 
-def stores(body: Iterable[ast.stmt]) -> Iterator[str]:
-    """Yield the names that statements assign, in order.  Assignments in nested functions are not included."""
+def stored_names(body: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that statements assign, in order, without those that nested functions assign."""
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name):
                 yield name
             case ast.If(body=then, orelse=orelse):
-                yield from stores(then)
-                yield from stores(orelse)
+                yield from stored_names(then)
+                yield from stored_names(orelse)
             case ast.While(body=inner):
-                yield from stores(inner)
+                yield from stored_names(inner)
             case ast.For(target=target, body=inner):
-                yield from stores([ast.Expr(target)])
-                yield from stores(inner)
+                yield from stored_names([ast.Expr(target)])
+                yield from stored_names(inner)
             case _:
                 for item in ast.walk(statement):
                     if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store):
                         yield item.id
 
 
-def returns(statement: ast.stmt) -> bool:
-    """Return whether a statement contains a return.  Nested functions are not included."""
-    return _has(statement, (ast.Return,), ())
+def contains_return(statement: ast.stmt) -> bool:
+    """Return whether a statement contains a return, other than in a nested function."""
+    return _contains(statement, (ast.Return,), ())
 
 
-def ends_round(statement: ast.stmt) -> bool:
-    """Return whether a statement contains a break or continue of the enclosing loop."""
-    return _has(statement, (ast.Break, ast.Continue), LOOPS)
+def contains_loop_jump(statement: ast.stmt) -> bool:
+    """Return whether a statement contains a break or continue of the loop around it."""
+    return _contains(statement, (ast.Break, ast.Continue), LOOPS)
 
 
-def jumps(statement: ast.stmt) -> bool:
-    """Return whether a statement contains a return, or a break or continue of the enclosing loop."""
-    return returns(statement) or ends_round(statement)
+def contains_jump(statement: ast.stmt) -> bool:
+    """Return whether a statement contains a return, or a break or continue of the loop around it."""
+    return contains_return(statement) or contains_loop_jump(statement)
 
 
-def falls_through(body: Iterable[ast.stmt]) -> bool:
-    """Return whether control can reach the end of the statements, because no statement jumps on every path."""
+def can_fall_through(body: Iterable[ast.stmt]) -> bool:
+    """Return whether control can reach the end of the statements.
+
+    It cannot if one of the statements ends every path with a return, break or continue.
+    """
     return not any(map(_always_jumps, body))
 
 
@@ -60,14 +63,14 @@ def _always_jumps(statement: ast.stmt) -> bool:
         case ast.Return() | ast.Break() | ast.Continue():
             return True
         case ast.If(body=then, orelse=orelse):
-            return not falls_through(then) and not falls_through(orelse)
+            return not can_fall_through(then) and not can_fall_through(orelse)
     return False
 
 
-def _has(statement: ast.stmt, wanted: tuple[type, ...], outside: tuple[type, ...]) -> bool:
-    if isinstance(statement, wanted):
+def _contains(statement: ast.stmt, kinds: tuple[type, ...], skipped: tuple[type, ...]) -> bool:
+    if isinstance(statement, kinds):
         return True
-    if isinstance(statement, (ast.FunctionDef, *outside)):
+    if isinstance(statement, (ast.FunctionDef, *skipped)):
         return False
     children = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt))
-    return any(_has(child, wanted, outside) for child in children)
+    return any(_contains(child, kinds, skipped) for child in children)

@@ -13,20 +13,26 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from relvm.errors import RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, packed
-from relvm.frontend.script.expressions import plain_parameters
+from relvm.frontend.script.control_flow import JoinPoint, OpenPaths, pack
+from relvm.frontend.script.expressions import positional_parameters
 from relvm.frontend.script.loops import Continuation, LoopTranslator
-from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps, loads, stores
+from relvm.frontend.script.name_analysis import (
+    can_fall_through,
+    contains_jump,
+    contains_loop_jump,
+    loaded_names,
+    stored_names,
+)
 from relvm.frontend.script.values import Located, Unbound, Value
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
 from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch_reason, type_vars
 
-_MAX_REPEATED = 20_000
+_MAX_UNROLLED = 20_000
 
 
-class _Assigned(ast.stmt):
-    """An assignment of a Python value, `target = item`, created when a loop is unrolled."""
+class _ItemAssignment(ast.stmt):
+    """The assignment of a Python value to the target of a `for`, which is created when the loop is unrolled."""
 
     _fields = ("target",)
     target: ast.expr
@@ -40,29 +46,36 @@ class _Assigned(ast.stmt):
 class StatementTranslator(LoopTranslator):
     """Translates the body of a function, and of the functions nested in it."""
 
-    def whole_body(self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None) -> Expr:
-        """Translate the body of `function` in its own scope, and return the result.
+    def function_body(
+        self, function: ast.FunctionDef, params: Iterable[tuple[str, Value]], result: Type | None
+    ) -> Expr:
+        """Translate the body of `function` in its own scope.  Return the result of the function.
 
         As in Python, a name that the body assigns is local throughout the body.
+
+        params: the names and values of the parameters.   result: the declared result type, or None.
         """
         outer = self.scope, self.result_type, self.value_type, self.loop
         reason = "has no value here; it is assigned later or on other paths"
-        unset = {name: Unbound(f"{name} {reason}") for name in stores(function.body)}
+        unset = {name: Unbound(f"{name} {reason}") for name in stored_names(function.body)}
         self.scope, self.result_type, self.loop = {**self.scope, **unset, **dict(params)}, result, None
         self.value_type = result and forget_vars(result, self.builder.known_dims().__contains__)
         try:
             self.check_dims(function, result)
-            return self.path(function.body, function, None)
+            return self.translate_path(function.body, function, None)
         finally:
             self.scope, self.result_type, self.value_type, self.loop = outer
 
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
-        """Raise RelvmNameError if a dimension variable in the function's types has no value.
+        """Raise RelvmNameError if no parameter determines the value of a dimension variable in the function's types.
 
-        A variable has a value if it is itself a size of a parameter or of the result, not only part of an expression.
+        A variable gets its value from an axis of a parameter or of the result whose size is the variable itself, not
+        an expression such as n + 1.
+
+        result: the declared result type, or None.
         """
         stated: list[tuple[Type, Located]] = [
-            (self.scope[param.arg].type, param.annotation or param) for param in plain_parameters(self, function)
+            (self.scope[param.arg].type, param.annotation or param) for param in positional_parameters(self, function)
         ]
         known = set(self.builder.known_dims())
         if result is not None:
@@ -76,11 +89,11 @@ class StatementTranslator(LoopTranslator):
                     reason = f"dimension {var.name} is not defined here; no parameter's shape determines it"
                     raise self.error(RelvmNameError, reason, annotation)
 
-    def path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
+    def translate_path(self, body: list[ast.stmt], node: ast.stmt, end: Continuation | None) -> Expr:
         outer, self.scope = self.scope, dict(self.scope)
         outer_end, self.end = self.end, end
         try:
-            result = self.statements(body, end.live if end else frozenset())
+            result = self.translate_statements(body, end.live if end else frozenset())
             if result is None and end is not None:
                 result = end.value()
         finally:
@@ -89,49 +102,51 @@ class StatementTranslator(LoopTranslator):
             raise self.error(RelvmSyntaxError, "a path through the function ends without a return", node)
         return result
 
-    repeated = 0  # statements repeated by unrolling for loops so far
+    unrolled_count = 0  # statements repeated by unrolling for loops so far
 
-    def statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate statements in order.  Return their result if they return, otherwise None.
+    def translate_statements(self, body: list[ast.stmt], live: frozenset[str]) -> Expr | None:
+        """Translate the statements `body`.  Return their result if they return, otherwise None.
 
-        live: the names used after the statements.
+        live: the names that code after these statements uses.
         """
         for position, statement in enumerate(body):
-            rest = body[position + 1 :]
+            following = body[position + 1 :]
             self.builder.place = f"{self.function.source.name}:{statement.lineno}:{statement.col_offset + 1}"
             match statement:
                 case ast.Return():
-                    return self.result(statement)
+                    return self.return_value(statement)
                 case ast.If(test=test):
                     cond = self.condition(test)
                     if isinstance(cond, bool):
-                        return self.statements((statement.body if cond else statement.orelse) + rest, live)
-                    result = self.if_statement(cond, statement, rest, frozenset(loads(rest)) | live)
+                        return self.translate_statements(
+                            (statement.body if cond else statement.orelse) + following, live
+                        )
+                    result = self.if_statement(cond, statement, following, frozenset(loaded_names(following)) | live)
                     if result is not None:
                         return result
-                case ast.For() if (values := self.python_sequence(statement)) is not None:
-                    return self.statements([*self.unrolled(statement, values), *rest], live)
+                case ast.For() if (values := self.static_items(statement)) is not None:
+                    return self.translate_statements([*self.unroll(statement, values), *following], live)
                 case ast.While() | ast.For():
-                    result, took_rest = self.loop_statement(statement, rest, live)
-                    if took_rest:
+                    result, has_return = self.loop_statement(statement, following, live)
+                    if has_return:
                         return result
                 case ast.Continue() | ast.Break():
                     if self.loop is None:
                         raise self.unsupported("a break or continue outside a loop of the program", statement)
                     return self.loop.next() if isinstance(statement, ast.Continue) else self.loop.leave()
                 case ast.FunctionDef():
-                    run = _function_run(body[position:])
-                    if _calls_ahead(run):
-                        self.located(statement, partial(self.local_functions, run))
+                    functions = _leading_functions(body[position:])
+                    if _has_forward_reference(functions):
+                        self.at_node(statement, partial(self.local_functions, functions))
                     else:
-                        for function in run:
-                            self.located(function, partial(self.statement, function))
-                    return self.statements(body[position + len(run) :], live)
+                        for function in functions:
+                            self.at_node(function, partial(self.translate_statement, function))
+                    return self.translate_statements(body[position + len(functions) :], live)
                 case _:
-                    self.located(statement, partial(self.statement, statement))
+                    self.at_node(statement, partial(self.translate_statement, statement))
         return None
 
-    def statement(self, statement: ast.stmt) -> None:
+    def translate_statement(self, statement: ast.stmt) -> None:
         match statement:
             case ast.Assign(targets=targets, value=value):
                 name = targets[0].id if isinstance(targets[0], ast.Name) else None
@@ -142,10 +157,10 @@ class StatementTranslator(LoopTranslator):
                 left = ast.copy_location(ast.Name(name, ast.Load()), target)
                 self.scope[name] = self.operation(op, [left, value], statement, name)
             case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value) if value is not None:
-                self.scope[name] = self.annotated(name, self.type(annotation), value)
+                self.scope[name] = self.annotated_assignment(name, self.type(annotation), value)
             case ast.FunctionDef(name=name):
                 self.scope[name] = self.local_function(statement)
-            case _Assigned():
+            case _ItemAssignment():
                 self.assign(statement.target, statement.item)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                 pass
@@ -169,7 +184,7 @@ class StatementTranslator(LoopTranslator):
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of the tuple `value`, one for each of `targets`.
 
-        target: the whole left-hand side of the assignment, to which errors refer.
+        target: the left-hand side of the assignment, which consists of `targets`.  Errors have its position.
         """
         match value:
             case Expr(type=TupleType(fields=fields)):
@@ -187,16 +202,19 @@ class StatementTranslator(LoopTranslator):
         names = [part.id if isinstance(part, ast.Name) else None for part in targets]
         return [self.builder.emit(TupleItem(value, i), name) for i, name in enumerate(names)]
 
-    def annotated(self, name: str, type_: Type, node: ast.expr) -> Expr:
-        """Translate `name: type = value`.  The type is checked at run time unless it is proven."""
-        value = self.typed(name, type_, node, name)
+    def annotated_assignment(self, name: str, type_: Type, node: ast.expr) -> Expr:
+        """Translate the assignment `name: type = value`.  The type is checked at run time unless it is proven.
+
+        node: the expression for the value.
+        """
+        value = self.typed_expression(name, type_, node, name)
         return value if is_proven(type_, value.type) else self.builder.match_cast(value, type_, name)
 
-    def typed(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
-        """Translate the expression `node`, and check that its value has the type `type_`.
+    def typed_expression(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
+        """Translate the expression `node`, and check that its value can have the type `type_`.
 
-        what: a name for the value in the message, such as "result".   type_: the declared type, or None for any type.
-        name: the name of the variable to which the value will be assigned.
+        what: a name for the value in error messages, such as "result".   type_: the declared type, or None for any
+        type.   name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch_reason(type_, value.type)
@@ -206,41 +224,44 @@ class StatementTranslator(LoopTranslator):
             raise self.error(RelvmTypeError, f"{what}: {reason}", node)
         return value
 
-    def result(self, statement: ast.Return) -> Expr:
-        """Return the result of a return statement, checked against the result type of the function.
+    def return_value(self, statement: ast.Return) -> Expr:
+        """Translate the value of a return statement, and check that it has the result type of the function.
 
         The check must be made here, because the result of a tail call is returned unchanged.
         """
         node = statement.value or ast.copy_location(ast.Constant(None), statement)
-        value, expected = self.typed("result", self.result_type, node), self.value_type
+        value, expected = self.typed_expression("result", self.result_type, node), self.value_type
         if expected is None or is_proven(expected, value.type):
             return value
-        return self.located(statement, lambda: self.builder.match_cast(value, expected, "result"))
+        return self.at_node(statement, lambda: self.builder.match_cast(value, expected, "result"))
 
     def local_function(self, function: ast.FunctionDef) -> Expr:
-        """Translate a nested def to a closure over the current variables."""
+        """Translate a nested def to a local function, which can use the current variables."""
         if function.decorator_list:
             raise self.unsupported("a decorator on a nested function", function)
         params, result = self.signature(function)
-        recursive = function.name in loads(function.body)
+        recursive = function.name in loaded_names(function.body)
         names = [*([function.name] if recursive else []), *(name for name, _ in params)]
         if recursive and result is None:
             raise self.error(
                 RelvmTypeError, f"{function.name} is recursive and needs a result type; annotate it", function
             )
 
-        body = self.body_of(function, names, result)
+        body = self.body_translator(function, names, result)
         return self.builder.local_function(params, body, result, name=function.name, recursive=recursive)
 
-    def body_of(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
-        """Return a Python function that translates the body of `function`, given the values of `names`."""
-        return lambda *variables: self.whole_body(function, zip(names, variables, strict=True), result)
+    def body_translator(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
+        """Return a Python function that translates the body of `function`.
 
-    def local_functions(self, run: list[ast.FunctionDef]) -> None:
-        """Translate the adjacent defs in `run`, which can call each other."""
-        names = [function.name for function in run]
+        It takes the values of `names`, which include the parameters.   result: the declared result type, or None.
+        """
+        return lambda *variables: self.function_body(function, zip(names, variables, strict=True), result)
+
+    def local_functions(self, functions: list[ast.FunctionDef]) -> None:
+        """Translate adjacent nested defs, which can call each other, to local functions."""
+        names = [function.name for function in functions]
         described = []
-        for function in run:
+        for function in functions:
             if function.decorator_list:
                 raise self.unsupported("a decorator on a nested function", function)
             params, result = self.signature(function)
@@ -250,103 +271,123 @@ class StatementTranslator(LoopTranslator):
                 )
                 raise self.error(RelvmTypeError, reason, function)
 
-            described.append((function.name, params, result, self.body_of(function, [*names, *dict(params)], result)))
+            described.append(
+                (function.name, params, result, self.body_translator(function, [*names, *dict(params)], result))
+            )
         self.scope.update(zip(names, self.builder.local_functions(described), strict=True))
 
-    def python_sequence(self, statement: ast.For) -> list[Value] | None:
-        """Return the items of a for loop over a Python tuple or list, or None for another loop."""
+    def static_items(self, statement: ast.For) -> list[Value] | None:
+        """Return the items over which a for loop iterates if they are a Python tuple or list, otherwise None."""
         match statement.iter:
             case ast.Call(func=ast.Name("range")):
                 return None
         value = self.expression(statement.iter)
         if not isinstance(value, tuple | list):
             return None
-        if statement.orelse or any(map(ends_round, statement.body)):
+        if statement.orelse or any(map(contains_loop_jump, statement.body)):
             raise self.unsupported("a break, continue or else in a for loop over a Python tuple or list", statement)
         return list(value)
 
-    def unrolled(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
-        """Unroll a for loop over items known at translation time."""
-        self.repeated += len(values) * (1 + len(statement.body))
-        if self.repeated > _MAX_REPEATED:
-            reason = f"unrolling for loops over Python tuples and lists to more than {_MAX_REPEATED} statements"
+    def unroll(self, statement: ast.For, values: list[Value]) -> list[ast.stmt]:
+        """Unroll a for loop over items known at translation time.  values: the items."""
+        self.unrolled_count += len(values) * (1 + len(statement.body))
+        if self.unrolled_count > _MAX_UNROLLED:
+            reason = f"unrolling for loops over Python tuples and lists to more than {_MAX_UNROLLED} statements"
             raise self.unsupported(f"{reason} (loop over range(...))", statement)
-        rounds = ([ast.copy_location(_Assigned(statement.target, item), statement), *statement.body] for item in values)
+        rounds = (
+            [ast.copy_location(_ItemAssignment(statement.target, item), statement), *statement.body] for item in values
+        )
         return [each for statements in rounds for each in statements]
 
     def signature(self, function: ast.FunctionDef) -> tuple[list[tuple[str, Type]], Type | None]:
         """Return the parameters with their types, and the result type if it is annotated."""
         params = []
-        for param in plain_parameters(self, function):
+        for param in positional_parameters(self, function):
             if param.annotation is None:
                 reason = f'parameter {param.arg} needs a type, such as {param.arg}: "f32[n]"'
                 raise self.error(RelvmSyntaxError, reason, param)
             params.append((param.arg, self.type(param.annotation)))
         return params, self.type(function.returns) if function.returns is not None else None
 
-    def if_statement(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr | None:
-        """Translate an if statement.  rest: the statements after it.  live: the names used after it.
+    def if_statement(
+        self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]
+    ) -> Expr | None:
+        """Translate an if statement.
+
+        cond: its condition.  following: the statements after it.  live: the names that later code uses.
 
         Returns
         -------
         Expr | None
-            The result of the if statement followed by `rest`, if it contains a return, break or continue.  Otherwise
-            None.
+            If it contains a return, break or continue, the result of the if statement and the statements after it.
+            Otherwise None.
         """
-        if jumps(statement):
-            return self.located(statement, lambda: self.jumping_if(cond, statement, rest, live))
-        self.located(statement, lambda: self.merging_if(cond, statement, live))
+        if contains_jump(statement):
+            return self.at_node(statement, lambda: self.if_with_jump(cond, statement, following, live))
+        self.at_node(statement, lambda: self.if_without_jump(cond, statement, live))
         return None
 
-    def jumping_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if that contains a return, break or continue, together with the statements `rest` after it."""
-        branches = (statement.body, statement.orelse)
-        if rest and all(map(falls_through, branches)):
-            return self.meeting_if(cond, statement, rest, live)
+    def if_with_jump(self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]) -> Expr:
+        """Translate an if that contains a return, break or continue, together with the statements after it.
 
-        def whole(branch: list[ast.stmt]) -> Expr:
-            return self.path(branch + rest if falls_through(branch) else branch, statement, self.end)
-
-        return self.builder.if_(cond, lambda: whole(statement.body), lambda: whole(statement.orelse), "result")
-
-    def meeting_if(self, cond: Expr, statement: ast.If, rest: list[ast.stmt], live: frozenset[str]) -> Expr:
-        """Translate an if with a jump whose branches can both reach the statements `rest` after it.
-
-        A jump is a return, break or continue.  The statements `rest` become a local function.  Each path through the
-        branches ends with a call of this function, or with a jump.
+        cond, following, live: as for `if_statement`.
         """
-        ways, then, orelse = self.branches(statement, live)
-        if ways.taken:
-            meeting = self.if_meeting(statement, ways)
-            end = self.rest_function(statement, rest, meeting)
-            then, orelse = (self.closed(branch, ways, meeting, end) for branch in (then, orelse))
+        branches = (statement.body, statement.orelse)
+        if following and all(map(can_fall_through, branches)):
+            return self.if_with_shared_code(cond, statement, following, live)
+
+        def translate_branch(branch: list[ast.stmt]) -> Expr:
+            return self.translate_path(branch + following if can_fall_through(branch) else branch, statement, self.end)
+
+        return self.builder.if_(
+            cond, lambda: translate_branch(statement.body), lambda: translate_branch(statement.orelse), "result"
+        )
+
+    def if_with_shared_code(
+        self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]
+    ) -> Expr:
+        """Translate an if with a return, break or continue, whose branches can both reach the statements after it.
+
+        These statements become a local function.  Each path through the branches that reaches them ends with a call of
+        this function.
+
+        cond, following, live: as for `if_statement`.
+        """
+        paths, then, orelse = self.translate_branches(statement, live)
+        if paths.ended_paths:
+            join_point = self.if_join_point(statement, paths)
+            end = self.continuation_function(statement, following, join_point)
+            then, orelse = (self.close_paths(branch, paths, join_point, end) for branch in (then, orelse))
         return self.builder.emit(If(cond, then, orelse), "result")
 
-    def merging_if(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
-        """Translate an if without a return, break or continue.
+    def if_without_jump(self, cond: Expr, statement: ast.If, live: frozenset[str]) -> None:
+        """Translate an if without a return, break or continue, and update the variables that it assigns.
 
-        Update the variables that it assigns and that are in `live`, the names used after the if.
+        cond: its condition.  live: the names that later code uses.
         """
-        ways, then, orelse = self.branches(statement, live)
-        meeting = self.if_meeting(statement, ways)
-        then, orelse = (self.closed(branch, ways, meeting, packed) for branch in (then, orelse))
-        self.unpack(meeting, self.builder.emit(If(cond, then, orelse), meeting.value_name))
+        paths, then, orelse = self.translate_branches(statement, live)
+        join_point = self.if_join_point(statement, paths)
+        then, orelse = (self.close_paths(branch, paths, join_point, pack) for branch in (then, orelse))
+        self.assign_join_values(join_point, self.builder.emit(If(cond, then, orelse), join_point.value_name))
 
-    def branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
+    def translate_branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
         """Translate the branches of an if.  Return the paths that reach its end, and the blocks of both branches.
 
-        live: the names used after the if.
+        live: the names that later code uses.
         """
-        ways = OpenPaths([name for name in dict.fromkeys(stores([statement])) if name in live])
-        end = Continuation(lambda: self.take(ways), live)
+        paths = OpenPaths([name for name in dict.fromkeys(stored_names([statement])) if name in live])
+        end = Continuation(lambda: self.end_path(paths), live)
         then, orelse = (
-            self.builder.block(partial(self.path, body, statement, end)) for body in (statement.body, statement.orelse)
+            self.builder.block(partial(self.translate_path, body, statement, end))
+            for body in (statement.body, statement.orelse)
         )
-        return ways, then, orelse
+        return paths, then, orelse
 
-    def if_meeting(self, statement: ast.If, ways: OpenPaths) -> JoinPoint:
+    def if_join_point(self, statement: ast.If, paths: OpenPaths) -> JoinPoint:
         where = f"the if at line {statement.lineno}"
-        return self.meeting(ways, stores([statement]), f"is assigned only on some paths of {where}", where)
+        return self.make_join_point(
+            paths, stored_names([statement]), f"is assigned only on some paths of {where}", where
+        )
 
 
 _STATEMENTS = {
@@ -355,21 +396,21 @@ _STATEMENTS = {
 }
 
 
-def _function_run(body: list[ast.stmt]) -> list[ast.FunctionDef]:
-    """Return the adjacent functions at the beginning of `body`."""
-    run = []
+def _leading_functions(body: list[ast.stmt]) -> list[ast.FunctionDef]:
+    """Return the function definitions with which the statements `body` begin."""
+    functions = []
     for statement in body:
         if not isinstance(statement, ast.FunctionDef):
             break
-        run.append(statement)
-    return run
+        functions.append(statement)
+    return functions
 
 
-def _calls_ahead(run: list[ast.FunctionDef]) -> bool:
-    """Return whether one of the functions refers to a later one."""
+def _has_forward_reference(functions: list[ast.FunctionDef]) -> bool:
+    """Return whether one of `functions` uses the name of a later one."""
     ahead: set[str] = set()
-    for function in reversed(run):
-        if ahead & loads(function.body):
+    for function in reversed(functions):
+        if ahead & loaded_names(function.body):
             return True
         ahead.add(function.name)
     return False

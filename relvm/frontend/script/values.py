@@ -33,14 +33,17 @@ SCRIPT_FUNCTIONS = (
 
 @value_record
 class ScriptFunctionName:
-    """The value of a name in SCRIPT_FUNCTIONS, such as `packed`.  Scripts translate calls of it in a special way."""
+    """The value of a name in SCRIPT_FUNCTIONS, such as `packed`, whose calls have a special translation."""
 
     name: str
 
 
 @record
 class Template:
-    """The lambda `node`, which is inlined at each call.  scope: the variables at its definition."""
+    """A lambda, which is inlined at each call.
+
+    node: its syntax tree.   scope: the values of the variables where the lambda is defined.
+    """
 
     node: ast.Lambda
     scope: dict[str, Value]
@@ -48,10 +51,11 @@ class Template:
 
 @value_record
 class Unbound:
-    """The value of a variable that cannot be used.
+    """The value of a variable that code must not use.
 
-    Some path does not assign the variable, or different paths assign different kinds of values.   reason, kind: the
-    message and the class of the error that is raised when the variable is used.
+    The reason is that some path does not assign the variable, or that different paths assign different kinds of values.
+
+    reason, kind: the message and the class of the error that is raised when the variable is used.
     """
 
     reason: str
@@ -67,7 +71,9 @@ class SourceFunction:
     python
         The function itself, which provides the names of the enclosing scopes.
     tree
-        The syntax tree of the function, with line numbers in `source`.
+        The syntax tree of the function.  Its line numbers refer to `source`.
+    source
+        The source of the file that contains the function.
     members
         The members of the decorated class that contains the function, by name.  Empty outside a class.
     """
@@ -91,15 +97,18 @@ class ScriptFunction(SourceFunction):
 
 
 def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Located) -> RelvmError:
-    """Return an error of class `kind` at the position of `node`.  Columns of syntax trees are counted in bytes."""
+    """Return an error of class `kind` whose message has the position of `node`, a syntax tree.
+
+    Columns in syntax trees are counted in bytes.
+    """
     line = source.text.split("\n")[node.lineno - 1]
     return source.error_at(kind, reason, node.lineno, len(line.encode()[: node.col_offset].decode()))
 
 
 class SourceReader:
-    """Base class of translators of a function's source.  It creates errors with a position in the source.
+    """Base class of the translators of a function's source, which creates errors with a position in the source.
 
-    where: the kind of source, for messages.
+    function: the function.  where: the kind of source, for messages.
     """
 
     function: SourceFunction
@@ -111,8 +120,8 @@ class SourceReader:
     def unsupported(self, what: str, node: Located) -> RelvmError:
         return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}", node)
 
-    def located(self, node: Located, action: Callable[[], Any]) -> Any:
-        """Return the result of `action`.  An error that it raises without a position gets the position of `node`."""
+    def at_node(self, node: Located, action: Callable[[], Any]) -> Any:
+        """Call `action` and return its result.  If it raises an error without a position, add that of `node`."""
         try:
             return action()
         except RelvmError as error:
@@ -122,13 +131,16 @@ class SourceReader:
 
 
 def annotation_text(node: ast.expr) -> str:
-    """Convert a type annotation to the text form of types.  The annotation is a string or uses Python's syntax."""
+    """Convert a type annotation, such as `"f32[n]"` or `f32[n]` without quotes, to a type in the text form."""
     written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
     return written.replace("[()]", "[]")
 
 
-def cells_of(python: Any) -> dict[str, Value]:
-    """Return the nonlocal variables of a Python function that have values."""
+def closure_variables(python: Any) -> dict[str, Value]:
+    """Return the values of the variables of enclosing functions that a Python function uses, by name.
+
+    Variables that have not been assigned yet are omitted.
+    """
     found = {}
     for name, cell in zip(python.__code__.co_freevars, python.__closure__ or (), strict=True):
         try:
@@ -139,9 +151,9 @@ def cells_of(python: Any) -> dict[str, Value]:
 
 
 def is_static(value: Value) -> bool:
-    """Return whether Python evaluates operations on `value` during translation.
+    """Return whether operations on `value` are evaluated by Python during translation.
 
-    The result is False for arrays and for values of the program.
+    This is true for numbers, strings, None, dtypes and tuples of these, but not for arrays and values of the program.
     """
     if isinstance(value, tuple):
         return all(map(is_static, value))
@@ -174,7 +186,7 @@ def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
 
 
 def number_as_tensor(value: Value, dtype: DType) -> Constant:
-    """Convert a number to a 0-d constant of `dtype`.
+    """Convert a number to a constant of rank 0 and dtype `dtype`.
 
     Raises
     ------
@@ -225,10 +237,12 @@ def as_expr(value: Value, expected: Type | None = None) -> Expr:
     raise RelvmTypeError(f"a Python {type(value).__name__} cannot be a value of the program")
 
 
-def most_size(op: ast.AST, values: list[Value]) -> int:
-    """Return an upper bound on the bits, items or characters of the result of an operation on Python values.
+def result_size_bound(op: ast.AST, values: list[Value]) -> int:
+    """Return an upper bound on the size of the result of a Python operation: its bits, items or characters.
 
-    Return 0 if the result cannot be larger than the operands.
+    Return 0 if the result cannot be larger than the operands.  This bound prevents operations such as 10**10**10.
+
+    op: the operator.   values: the operands.
     """
     sizes = [value.bit_length() if isinstance(value, int) else _length(value) for value in values]
     match op, values:

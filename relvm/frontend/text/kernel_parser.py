@@ -24,12 +24,12 @@ _CHANGES = ("+", "-", "*", "/")  # followed by =
 
 
 class KernelReader(LiteralReader):
-    """The part of the module parser that parses kernels.  build: the builder of the kernel being parsed."""
+    """Base class of the module parser, which parses kernels.  build: the builder of the kernel being parsed."""
 
     build: KernelDefBuilder
 
     def kernel_definition(self, name: str) -> kd.KernelDef:
-        """Parse `(x: f32[n]) -> (out: f32[n]) { ... }`."""
+        """Parse the definition of the kernel `name`, after the name: `(x: f32[n]) -> (out: f32[n]) { ... }`."""
         self.build = KernelDefBuilder(name, self.dims, self.source.origin(self.token.offset))
         start = self.token
         self.kernel_params(is_output=False)
@@ -37,10 +37,10 @@ class KernelReader(LiteralReader):
         self.kernel_params(is_output=True)
         self.at_token(start, self.build.check_dims)
         self.kernel_block()
-        return self.at_token(start, lambda: checked_kernel(self.build, self.source))
+        return self.at_token(start, lambda: finish_kernel(self.build, self.source))
 
     def at_token(self, token: Token, action: Callable[[], _Result]) -> _Result:
-        """Return the result of `action`.  An error that it raises without a position gets the position of `token`."""
+        """Call `action` and return its result.  If it raises an error without a position, add that of `token`."""
         try:
             return action()
         except RelvmError as error:
@@ -57,10 +57,10 @@ class KernelReader(LiteralReader):
             type_ = self.kernel_type()
             self.at_token(token, lambda: self.build.param(token.text, type_, is_output=is_output))
 
-        self.listed(")", param)
+        self.comma_separated(")", param)
 
     def kernel_type(self) -> Type:
-        """Parse a type.  A scalar of any dtype is a tensor of rank 0."""
+        """Parse the type of a kernel's parameter.  A dtype alone, such as `f32`, means a tensor of rank 0."""
         dtype = ALL_DTYPES.get(self.token.text)
         if dtype is not None and self.following.text != "[":
             self.take()
@@ -75,12 +75,12 @@ class KernelReader(LiteralReader):
     # ---- statements ----
 
     def kernel_block(self) -> None:
-        """Parse `{ ... }`."""
-        self.deeper()
+        """Parse the statements of a kernel in braces."""
+        self.enter_level()
         self.expect("{")
         first = True
         while not self.at("}"):
-            if not (first or self.accept(";") or self.token.first):
+            if not (first or self.accept(";") or self.token.is_first_in_line):
                 raise self.unexpected("a new line or ; after the statement")
             first = False
             if not self.at("}"):
@@ -104,7 +104,7 @@ class KernelReader(LiteralReader):
             self.kernel_assignment(origin)
 
     def kernel_loop(self, origin: str) -> None:
-        """Parse `i, j in grid(n, m) { ... }`."""
+        """Parse the rest of a loop after `for`: `i, j in grid(n, m) { ... }`.  origin: the location of the loop."""
         counters = [self.kernel_name("a loop counter")]
         while self.accept(","):
             counters.append(self.kernel_name("a loop counter"))
@@ -115,7 +115,7 @@ class KernelReader(LiteralReader):
             reason = f"expected one of {', '.join(kinds)}, got {token}{near_matches(token.text, kinds)}"
             raise self.error(RelvmSyntaxError, reason, token)
         self.expect("(")
-        bounds, _ = self.listed(")", self.kernel_expression)
+        bounds, _ = self.comma_separated(")", self.kernel_expression)
         loops = self.at_token(token, lambda: loop_bounds(token.text, len(counters), bounds))
         kind = "range" if token.text == "grid" else token.text
         with ExitStack() as open_loops:
@@ -125,7 +125,7 @@ class KernelReader(LiteralReader):
             self.kernel_block()
 
     def kernel_branch(self, start: Token) -> None:
-        """Parse `cond { ... } else { ... }`."""
+        """Parse the rest of a branch after `if`: `cond { ... } else { ... }`.  start: the token `if`."""
         cond = self.kernel_condition()
         with self.build.block() as then:
             self.kernel_block()
@@ -133,7 +133,7 @@ class KernelReader(LiteralReader):
             if self.accept("else"):
                 again = self.token
                 if self.accept("if"):
-                    self.deeper()
+                    self.enter_level()
                     self.kernel_branch(again)
                     self.depth -= 1
                 else:
@@ -141,11 +141,14 @@ class KernelReader(LiteralReader):
         self.build.add(kd.Branch(cond, tuple(then), tuple(orelse), self.source.origin(start.offset)))
 
     def kernel_assignment(self, origin: str) -> None:
-        """Parse `x = value`, `x += value`, `out[i] = value` or `out[i] += value`."""
+        """Parse `x = value`, `x += value`, `out[i] = value` or `out[i] += value`.
+
+        origin: the source location of the statement.
+        """
         token = self.kernel_name("a statement")
         indices = None
         if self.accept("["):
-            listed, _ = self.listed("]", self.kernel_expression)
+            listed, _ = self.comma_separated("]", self.kernel_expression)
             indices = tuple(listed)
         changed = None
         if self.token.text in _CHANGES and self.following.text == "=":
@@ -175,7 +178,7 @@ class KernelReader(LiteralReader):
         return self.at_token(token, lambda: kd.as_condition(value))
 
     def kernel_expression(self) -> kd.Operand:
-        self.deeper()
+        self.enter_level()
         token = self.token
         value: kd.Operand
         if self.accept("if"):
@@ -191,11 +194,11 @@ class KernelReader(LiteralReader):
         return value
 
     def kernel_infix(self, lowest: int) -> kd.Operand:
-        """Parse binary operators of precedence `lowest` and higher."""
+        """Parse an expression of binary operators whose precedence is `lowest` or higher."""
         outer = self.depth
         left = self.kernel_prefix()
         while lowest <= (level := LEVEL_OF.get(self.token.text, -1)) and self.following.text != "=":
-            self.deeper()  # the left operand becomes nested in the operator
+            self.enter_level()  # the left operand becomes nested in the operator
             sign, before = self.take(), left
             right = self.kernel_infix(level + 1)
             left = self.at_token(sign, partial(kd.binary_operation, _FUNCTION_OF[sign.text], before, right))
@@ -205,10 +208,10 @@ class KernelReader(LiteralReader):
         return left
 
     def kernel_prefix(self) -> kd.Operand:
-        """Parse an operand of binary operators."""
+        """Parse an operand of a binary operator, including its prefix operators `-` and `not`."""
         if not (self.at("-") or self.at("not")):
             return self.kernel_primary()
-        self.deeper()
+        self.enter_level()
         sign = self.take()
         operand = self.kernel_prefix() if sign.text == "-" else self.kernel_infix(COMPARISON)
         self.depth -= 1
@@ -226,29 +229,33 @@ class KernelReader(LiteralReader):
             return self.take().text == "true"
         self.kernel_name("an expression")
         if self.accept("["):
-            indices, _ = self.listed("]", self.kernel_expression)
+            indices, _ = self.comma_separated("]", self.kernel_expression)
             origin = self.source.origin(token.offset)
             return self.at_token(token, lambda: self.build.element(token.text, tuple(indices), origin))
         if self.accept("("):
-            operands, _ = self.listed(")", self.kernel_expression)
-            return self.at_token(token, lambda: call_by_name(token.text, tuple(operands)))
+            operands, _ = self.comma_separated(")", self.kernel_expression)
+            return self.at_token(token, lambda: call_or_cast(token.text, tuple(operands)))
         return self.at_token(token, lambda: self.build.value(token.text, self.source.origin(token.offset)))
 
 
-def checked_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
-    """Finish the kernel in `build`, check that it can be lowered, and return it.  Errors have positions in `source`."""
+def finish_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
+    """Return the kernel that `build` has built, after checking that it can be lowered.
+
+    Errors have positions in `source`.
+    """
     kernel = build.finish()
     try:
         lower_kernel_def(kernel, {}, kernel.name)
     except RelvmError as error:
-        raise source.placed(error) from None
+        raise source.add_source_line(error) from None
     return kernel
 
 
-def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
-    """Return the scalar that `name(operands)` denotes in a kernel.
+def call_or_cast(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
+    """Return the expression for `name(operands)` in a kernel.
 
-    If `name` is a dtype, this is a conversion of the only operand.  Otherwise it is a call of a function in FUNCTIONS.
+    If `name` is a dtype, this is a conversion of the only operand.  Otherwise it is a call of one of the functions in
+    `kernel_def.FUNCTIONS`.
     """
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:
@@ -260,7 +267,9 @@ def call_by_name(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
 
 
 def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tuple[kd.Operand, kd.Operand]]:
-    """Return the start and the stop of each loop in `for i, j in kind(bounds)`.
+    """Return the start and the stop of each loop of the statement `for i, j in kind(bounds)`.
+
+    kind: "grid", or a kind of a single loop, such as "range".   counters: the number of loop counters.
 
     Raises
     ------

@@ -30,14 +30,14 @@ TOKEN = re.compile(
 class Token(NamedTuple):
     """A token.
 
-    kind: the name of the group of the regular expression TOKEN that matches the token.  offset: its position in the
-    source, in characters.  first: whether it is the first token of its line.
+    kind: the name of the group in the regular expression TOKEN that matches the token, such as "name" or "int".
+    offset: its position in the source, in characters.  is_first_in_line: whether it is the first token of its line.
     """
 
     kind: str
     text: str
     offset: int
-    first: bool
+    is_first_in_line: bool
 
     def __str__(self) -> str:
         if self.kind == "end":
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A source text and its name.  Computes the positions in error messages."""
+    """A source text with a name, which creates error messages with positions in the text."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -54,28 +54,28 @@ class Source:
         self.line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def error(self, kind: type[RelvmError], reason: str, offset: int) -> RelvmError:
-        """Return an error of class `kind` at `offset`, in characters, in the source."""
-        line, column = self.place(offset)
+        """Return an error of class `kind` whose message has the position of the character at `offset`."""
+        line, column = self.line_and_column(offset)
         return self.error_at(kind, reason, line, column)
 
-    def place(self, offset: int) -> tuple[int, int]:
+    def line_and_column(self, offset: int) -> tuple[int, int]:
         """Return the line, counted from 1, and the column, counted from 0, of the character at `offset`."""
         line = bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1]
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a position in a message.  line, column: counted from 1."""
+        """Return the offset, in characters, of a line and a column, both counted from 1."""
         return self.line_starts[line - 1] + column - 1
 
     def origin(self, offset: int) -> str:
-        """Return the position of the character at `offset` as `name:line:column`, counted from 1 as in messages."""
-        line, column = self.place(offset)
+        """Return the position of the character at `offset` as `name:line:column`, both counted from 1."""
+        line, column = self.line_and_column(offset)
         return f"{self.name}:{line}:{column + 1}"
 
-    def placed(self, error: RelvmError) -> RelvmError:
-        """Add the line and a caret to an error whose origin is a position in this source.
+    def add_source_line(self, error: RelvmError) -> RelvmError:
+        """Return `error` with the source line and a caret added to its message, if it has a position in this source.
 
-        Return other errors unchanged.
+        Otherwise return it unchanged.
         """
         match = re.fullmatch(re.escape(self.name) + r":(\d+):(\d+)", error.origin)
         if match is None:
@@ -92,6 +92,10 @@ class Source:
 
         Parameters
         ----------
+        kind
+            Class of the error.
+        reason
+            The message without the position.
         line
             Number of the line, counted from 1.
         column
@@ -136,7 +140,11 @@ def tokenize(source: Source) -> list[Token]:
 
 
 class TokenReader:
-    """A cursor over the tokens of a source.  Base class of all parts of the parser."""
+    """Base class of all parsers, with a cursor over the tokens of a source.
+
+    position: the index of the current token.  depth: the number of nested constructs around the current token, which is
+    limited so that Python's stack does not overflow.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -150,14 +158,14 @@ class TokenReader:
 
     @property
     def following(self) -> Token:
-        """The token after the current one.  The last token is its own successor."""
+        """The token after the current one, or the current one if it is the last."""
         return self.tokens[min(self.position + 1, len(self.tokens) - 1)]
 
     def error(self, kind: type[RelvmError], reason: str, token: Token) -> RelvmError:
         return self.source.error(kind, reason, token.offset)
 
     def unexpected(self, expected: str) -> RelvmError:
-        """Return an error that names the current token and the expected one."""
+        """Return an error "expected A, got B", where A is `expected` and B is the current token."""
         return self.error(RelvmSyntaxError, f"expected {expected}, got {self.token}", self.token)
 
     def take(self) -> Token:
@@ -169,7 +177,7 @@ class TokenReader:
         return self.token.text == text
 
     def accept(self, text: str) -> bool:
-        """Consume the current token if it is `text`.  Return whether it is."""
+        """Consume the current token if its text is `text`.  Return whether it was consumed."""
         found = self.token.text == text
         self.position += found
         return found
@@ -188,11 +196,11 @@ class TokenReader:
         if self.token.kind != "end":
             raise self.unexpected("the end of the text")
 
-    def listed(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
-        """Parse a comma-separated list up to and including `closing`.  Call `read` for each item.
+    def comma_separated(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
+        """Parse a comma-separated list and the bracket `closing` after it.  `read` parses an item.
 
-        Return the items, and whether parentheses around them would make a tuple.  This is false only for a single item
-        without a trailing comma, as in `(a)`.
+        Return the items, and whether the list in parentheses is a tuple.  Only a single item without a trailing comma,
+        as in `(a)`, is not a tuple.
         """
         items, comma = [], True
         while comma and not self.at(closing):
@@ -201,13 +209,13 @@ class TokenReader:
         self.expect(closing, f", or {closing}")
         return items, comma or len(items) != 1
 
-    def deeper(self) -> None:
-        """Enter one more level of nesting.  The caller must decrement `depth` when it leaves the level.
+    def enter_level(self) -> None:
+        """Increment `depth`.  The caller must decrement it at the end of the nested construct.
 
         Raises
         ------
         RelvmSyntaxError
-            There are more than DEEPEST_NESTING levels.
+            `depth` exceeds DEEPEST_NESTING.
         """
         self.depth += 1
         if self.depth > DEEPEST_NESTING:
@@ -218,7 +226,10 @@ class TokenReader:
             )
 
     def string(self) -> str:
-        """Parse a string literal with the escapes of JSON, and return its value.  Unpaired surrogates are errors."""
+        """Parse a string literal with JSON escapes, and return the string.
+
+        Raise RelvmSyntaxError if it is not valid, or contains an unpaired surrogate.
+        """
         token = self.expect_kind("string", "a string")
         try:
             value = json.loads(token.text)
@@ -231,7 +242,7 @@ class TokenReader:
         return value
 
     def integer(self) -> int:
-        """Parse an integer literal, and return its value.  Raise RelvmSyntaxError if it is outside of int64."""
+        """Parse an integer literal, and return its value.  Raise RelvmSyntaxError if it does not fit int64."""
         token = self.expect_kind("int", "an integer")
         return self.in_range(token, int(token.text) if len(token.text) < 32 else 1 << 64)
 

@@ -18,7 +18,7 @@ from relvm.ir.symbolic import known_sizes
 from relvm.ir.types import TensorType
 from relvm.numpy_dtypes import unpack_strings
 
-_NAMED = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}
+_NAMED_VALUES = {"true": True, "false": False, "null": None, "inf": math.inf, "nan": math.nan}
 
 
 class LiteralReader(TypeReader):
@@ -40,14 +40,14 @@ class LiteralReader(TypeReader):
         return -value if negative else value
 
     def attributes(self) -> Attributes:
-        """Parse `(name=value, ...)`."""
+        """Parse attributes in parentheses: `(name=value, ...)`."""
         self.expect("(")
         values: dict[str, Any] = {}
-        self.listed(")", lambda: self.attribute(values))
+        self.comma_separated(")", lambda: self.attribute(values))
         return tuple(values.items())
 
     def attribute(self, values: dict[str, Any]) -> None:
-        """Parse one `name=value`, and add it to `values`."""
+        """Parse an attribute `name=value`, and add it to `values`."""
         token = self.token
         name = self.string() if token.kind == "string" else self.expect_kind("name", "the name of an attribute").text
         if name in values:
@@ -62,8 +62,8 @@ class LiteralReader(TypeReader):
             return self.string()
         if self.at("(") or self.at("["):
             return self.literal_tuple()
-        if token.text in _NAMED:
-            return _NAMED[self.take().text]
+        if token.text in _NAMED_VALUES:
+            return _NAMED_VALUES[self.take().text]
         if token.text in ALL_DTYPES:
             return ALL_DTYPES[self.take().text]
         if token.kind in ("int", "float") or self.at("-"):
@@ -72,14 +72,14 @@ class LiteralReader(TypeReader):
 
     def literal_tuple(self) -> Any:
         """Parse `(a, b)`, `(a,)`, `()` or `[a, b]` as a tuple, and `(a)` as `a`."""
-        self.deeper()
+        self.enter_level()
         brackets = self.take().text == "["
-        parts, is_tuple = self.listed("]" if brackets else ")", self.literal)
+        parts, is_tuple = self.comma_separated("]" if brackets else ")", self.literal)
         self.depth -= 1
         return tuple(parts) if brackets or is_tuple else parts[0]
 
     def constant(self) -> Constant:
-        """Parse `(type, elements)`.
+        """Parse a tensor constant after the keyword `const`: `(type, elements)`.
 
         The elements are nested lists, or a string with the base64 encoding of their little-endian bytes.
         """
@@ -128,7 +128,7 @@ class LiteralReader(TypeReader):
         return stored.astype(type_.known_dtype.numpy).reshape(shape)
 
     def elements(self, dtype: DType, shape: tuple[int, ...], out: list[Any]) -> None:
-        """Parse a nested list of the given shape, and append its elements to `out`."""
+        """Parse a nested list of shape `shape` with elements of dtype `dtype`, and append the elements to `out`."""
         if not shape:
             out.append(self.element(dtype))
             return

@@ -94,10 +94,10 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """Parse an expression.
+    """Parse an expression.  A reference such as `@f` may name any function.  The errors are those of `parse_module`.
 
     variables, dims: the variables and the dimension variables that `text` may use, by name.  New dimension variables
-    are added to `dims`.  A reference such as `@f` may name any function.  The errors are those of `parse_module`.
+    are added to `dims`.
     """
     parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
     parser.scopes.append(dict(variables or {}))
@@ -106,36 +106,36 @@ def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict
     return expr
 
 
-class _Run(NamedTuple):
-    """A run of adjacent local functions, which may call each other.
+class _FunctionGroup(NamedTuple):
+    """Adjacent local functions, which may call each other.
 
-    missing: the names that are used before a function of that name is defined.  Each has a placeholder variable, and
-    the error to raise if no such function follows.  found: for each placeholder, the variable of the function that was
+    undefined: the names that have been used, but not yet defined.  Each has a placeholder variable, and the error to
+    raise if no function of that name follows.  definitions: for each placeholder, the variable of the function that was
     defined later.
     """
 
-    missing: dict[str, tuple[Var, RelvmError]]
-    found: dict[Var, Expr]
+    undefined: dict[str, tuple[Var, RelvmError]]
+    definitions: dict[Var, Expr]
 
 
 class _Parser(KernelReader):
     """The parser of a module.
 
     scopes: the variables of each scope by name, innermost scope last.  The outermost scope has the module's constants.
-    own_names: the variables of the enclosing local functions, by the functions' own names, which follow `fn`.
-    runs: the runs of adjacent local functions being parsed, innermost last.
+    enclosing_functions: the variables of the local functions being parsed, by the names after their keyword `fn`.
+    groups: the groups of adjacent local functions being parsed, innermost last.
     references: the names of functions of the module that the text refers to, each with its token.
-    without_type: the last call without a result type.  If a binding that declares a type has this call as its value,
-    the call gets the declared type.
+    untyped_call: the last call without a result type.  If it is the value of a binding that declares a type, the call
+    gets the declared type.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
         super().__init__(source, dims)
         self.scopes: list[dict[str, Expr]] = []
-        self.own_names: dict[str, Var] = {}
-        self.runs: list[_Run] = []
+        self.enclosing_functions: dict[str, Var] = {}
+        self.groups: list[_FunctionGroup] = []
         self.references: list[tuple[str, Token]] = []
-        self.without_type: PackedCall | BuiltinCall | KernelCall | None = None
+        self.untyped_call: PackedCall | BuiltinCall | KernelCall | None = None
 
     def module(self) -> Module:
         attributes: Attributes = ()
@@ -163,7 +163,7 @@ class _Parser(KernelReader):
             name = self.symbol("the name of a function")
             if name in functions or name in kernels:
                 raise self.error(RelvmSyntaxError, f"function {name} is defined twice", start)
-            self.dims, self.own_names = {}, {}
+            self.dims, self.enclosing_functions = {}, {}
             functions[name] = replace(self.function(name), private=private)
         for name, token in self.references:
             if name not in functions:
@@ -171,7 +171,7 @@ class _Parser(KernelReader):
         return Module(tuple(functions.values()), tuple(kernels.items()), attributes)
 
     def module_constant(self) -> None:
-        """Parse a module constant `name = const(...)`.  The functions that follow can use it."""
+        """Parse a module constant `name = const(...)`, after the keyword `const`.  Later functions can use it."""
         token = self.identifier("the name of a constant")
         if token.text in self.scopes[0]:
             raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
@@ -189,7 +189,7 @@ class _Parser(KernelReader):
         return self.expect_kind("name", expected)
 
     def function(self, name: str) -> Function:
-        """Parse a function from its parameters to the end of its body."""
+        """Parse the parameters, the result type and the body of a function.  name: the name of the function."""
         origin = self.source.origin(self.token.offset)
         self.scopes.append({})
         params = self.parameters()
@@ -210,7 +210,7 @@ class _Parser(KernelReader):
 
     def parameters(self) -> tuple[Var, ...]:
         self.expect("(")
-        params, _ = self.listed(")", self.parameter)
+        params, _ = self.comma_separated(")", self.parameter)
         return tuple(params)
 
     def parameter(self) -> Var:
@@ -227,23 +227,23 @@ class _Parser(KernelReader):
             self.scopes[-1][var.name] = var
 
     def block(self) -> Block:
-        self.deeper()
+        self.enter_level()
         self.expect("{")
         self.scopes.append({})
         bindings: list[Binding | MatchCast] = []
-        run_start = None
+        group_start = None
         while True:
-            is_function = self.at_function()
-            if run_start is not None and not is_function:
-                self.end_run(bindings, run_start)
-                run_start = None
+            is_function = self.at_local_function()
+            if group_start is not None and not is_function:
+                self.end_group(bindings, group_start)
+                group_start = None
             if self.accept("return"):
                 break
-            if is_function and run_start is None:
-                self.runs.append(_Run({}, {}))
-                run_start = len(bindings)
+            if is_function and group_start is None:
+                self.groups.append(_FunctionGroup({}, {}))
+                group_start = len(bindings)
             bindings.append(self.local_function() if is_function else self.binding())
-            if not (self.accept(";") or self.token.first or self.at("}")):
+            if not (self.accept(";") or self.token.is_first_in_line or self.at("}")):
                 raise self.unexpected("a new line or ; after the binding")
         origin = self.source.origin(self.token.offset)
         result = self.expression()
@@ -255,26 +255,29 @@ class _Parser(KernelReader):
 
     def binding(self) -> Binding | MatchCast:
         token = self.identifier("a binding or return")
-        stated = self.type() if self.accept(":") else None
+        declared = self.type() if self.accept(":") else None
         self.expect("=")
         if self.at("match_cast"):
-            return self.match_cast(token, stated)
+            return self.match_cast(token, declared)
         value = self.expression()
-        if stated is None and token.text == "_" and is_void_call(value):
-            stated = VOID
-        if stated is not None and self.without_type is not None and value is self.without_type:
-            value = replace(self.without_type, type=stated)
-        var = self.variable(token, stated)
+        if declared is None and token.text == "_" and is_void_call(value):
+            declared = VOID
+        if declared is not None and self.untyped_call is not None and value is self.untyped_call:
+            value = replace(self.untyped_call, type=declared)
+        var = self.variable(token, declared)
         self.bind(var)
         return Binding(var, value)
 
-    def variable(self, name: Token, stated: Type | None) -> Var:
-        """Return a new variable with the type `stated`, or with a type to be inferred if `stated` is None."""
-        origins = (self.source.origin(name.offset),)
-        return Var(name.text, origins=origins) if stated is None else Var(name.text, type=stated, origins=origins)
+    def variable(self, name: Token, declared: Type | None) -> Var:
+        """Return a new variable.  Its type is inferred later if `declared` is None.
 
-    def at_function(self) -> bool:
-        """Return whether a binding of a local function begins here."""
+        name: the token of its name.   declared: its declared type, or None.
+        """
+        origins = (self.source.origin(name.offset),)
+        return Var(name.text, origins=origins) if declared is None else Var(name.text, type=declared, origins=origins)
+
+    def at_local_function(self) -> bool:
+        """Return whether a binding of a local function, `name = fn ...`, begins at the current token."""
         at = self.position + 1
         if self.following.text == ":":
             while self.tokens[at].text not in ("=", ""):
@@ -284,35 +287,35 @@ class _Parser(KernelReader):
     def local_function(self) -> Binding:
         """Parse a local function `name = fn ...`.  It may call itself and adjacent local functions."""
         token = self.identifier("a binding or return")
-        stated = self.type() if self.accept(":") else None
+        declared = self.type() if self.accept(":") else None
         self.expect("=")
-        var = self.variable(token, stated)
-        outer = self.own_names
-        run = self.runs[-1]
-        if token.text in run.missing:
-            run.found[run.missing.pop(token.text)[0]] = var
+        var = self.variable(token, declared)
+        outer = self.enclosing_functions
+        group = self.groups[-1]
+        if token.text in group.undefined:
+            group.definitions[group.undefined.pop(token.text)[0]] = var
         self.bind(var)
-        self.own_names = {**outer, self.following.text: var}
+        self.enclosing_functions = {**outer, self.following.text: var}
         function = self.expression()
-        self.own_names = outer
+        self.enclosing_functions = outer
         return Binding(var, function)
 
-    def end_run(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """Resolve the calls between adjacent local functions, all of which are now defined.
+    def end_group(self, bindings: list[Binding | MatchCast], start: int) -> None:
+        """End a group of adjacent local functions: replace the placeholders in calls between them.
 
-        start: the index in `bindings` of the first of these functions.
+        bindings: the bindings of the block so far.   start: the index of the first function of the group.
         """
-        run = self.runs.pop()
-        if run.found:
-            bindings[start:] = [substitute(binding, run.found) for binding in bindings[start:]]
-        for name, (var, error) in run.missing.items():
-            if not self.runs:
+        group = self.groups.pop()
+        if group.definitions:
+            bindings[start:] = [substitute(binding, group.definitions) for binding in bindings[start:]]
+        for name, (var, error) in group.undefined.items():
+            if not self.groups:
                 raise error
-            self.runs[-1].missing.setdefault(name, (var, error))
+            self.groups[-1].undefined.setdefault(name, (var, error))
 
-    def match_cast(self, token: Token, stated: Type | None) -> MatchCast:
+    def match_cast(self, token: Token, declared: Type | None) -> MatchCast:
         start = self.take()
-        if stated is not None:
+        if declared is not None:
             raise self.error(RelvmSyntaxError, "match_cast already states the type", start)
         self.expect("(")
         value = self.expression()
@@ -324,7 +327,7 @@ class _Parser(KernelReader):
         return MatchCast(var, value, where)
 
     def expression(self) -> Expr:
-        self.deeper()
+        self.enter_level()
         expr: Expr
         if self.accept("if"):
             cond = self.expression()
@@ -343,25 +346,28 @@ class _Parser(KernelReader):
         return expr
 
     def infix(self, left: Expr, lowest: int) -> Expr:
-        """Parse infix operators of precedence `lowest` and higher that follow the operand `left`."""
+        """Parse the rest of an expression with infix operators, of which `left` is the first operand.
+
+        Stop at an operator whose precedence is below `lowest`.
+        """
         outer = self.depth
         while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
-            self.deeper()  # the left operand becomes nested in the operator
+            self.enter_level()  # the left operand becomes nested in the operator
             sign = self.take().text
             left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
         self.depth = outer
         return left
 
     def prefix(self) -> Expr:
-        """Parse an operand of infix operators."""
+        """Parse an operand of an infix operator, including its prefix operators such as `-`."""
         negated = self.at("-") and self.following.kind not in ("int", "float") and self.following.text not in _NUMBERS
         if negated or self.at("~"):
-            self.deeper()
+            self.enter_level()
             call = PrimCall(FORMS[self.take().text, 1], (self.prefix(),))
             self.depth -= 1
             return call
         expr = self.primary()
-        while not self.token.first and (self.at("(") or self.token.kind == "item"):
+        while not self.token.is_first_in_line and (self.at("(") or self.token.kind == "item"):
             if self.at("("):
                 expr = Call(expr, self.arguments())
             else:
@@ -371,11 +377,11 @@ class _Parser(KernelReader):
     def arguments(self) -> tuple[Expr, ...]:
         """Parse the arguments of a call, such as `(a, b)`."""
         self.expect("(")
-        return self.rest_of_arguments()
+        return self.remaining_arguments()
 
-    def rest_of_arguments(self) -> tuple[Expr, ...]:
-        """Parse the arguments of a call after the opening parenthesis, such as `a, b)`."""
-        args, _ = self.listed(")", self.expression)
+    def remaining_arguments(self) -> tuple[Expr, ...]:
+        """Parse the remaining arguments of a call and the closing parenthesis, such as `a, b)`."""
+        args, _ = self.comma_separated(")", self.expression)
         return tuple(args)
 
     def primary(self) -> Expr:
@@ -386,18 +392,18 @@ class _Parser(KernelReader):
             case "string":
                 return String(self.string())
             case "name" if token.text in KEYWORDS:
-                self.deeper()
+                self.enter_level()
                 expr = self.keyword()
                 self.depth -= 1
                 return expr
             case "name":
-                return self.named()
+                return self.variable_or_call()
         match token.text:
             case "-":
                 return self.scalar()
             case "(":
                 self.take()
-                return self.parenthesised()
+                return self.parenthesized()
             case "{":
                 return self.block()
             case "@":
@@ -408,8 +414,8 @@ class _Parser(KernelReader):
         token, value = self.token, self.number()
         return prim(self.in_range(token, value) if isinstance(value, int) else value)
 
-    def parenthesised(self) -> Expr:
-        parts, is_tuple = self.listed(")", self.expression)
+    def parenthesized(self) -> Expr:
+        parts, is_tuple = self.comma_separated(")", self.expression)
         return Tuple(tuple(parts)) if is_tuple else parts[0]
 
     def reference(self) -> Expr:
@@ -424,8 +430,8 @@ class _Parser(KernelReader):
         self.references.append((name, token))
         return FunctionRef(name)
 
-    def named(self) -> Expr:
-        """Parse a variable, or a call of an operator."""
+    def variable_or_call(self) -> Expr:
+        """Parse an expression that begins with a name: a variable, or a call of an operator."""
         token = self.take()
         name = token.text
         for scope in reversed(self.scopes):
@@ -435,14 +441,14 @@ class _Parser(KernelReader):
             if not self.at("("):
                 raise self.unexpected(f"the arguments of operator {name}")
             return self.operator_call(token)
-        if name in self.own_names:
-            return self.own_names[name]
+        if name in self.enclosing_functions:
+            return self.enclosing_functions[name]
         visible = {name for scope in self.scopes for name in scope}
         kind, known = ("operator or variable", visible | operators().keys()) if self.at("(") else ("variable", visible)
         error = self.error(RelvmNameError, f"no {kind} {name}{near_matches(name, known)}", token)
-        if not self.runs:
+        if not self.groups:
             raise error
-        return self.runs[-1].missing.setdefault(name, (Var(name), error))[0]
+        return self.groups[-1].undefined.setdefault(name, (Var(name), error))[0]
 
     def operator_call(self, token: Token) -> OpCall:
         operator = find_operator(token.text)
@@ -466,7 +472,7 @@ class _Parser(KernelReader):
             raise self.error(type(error), str(error), token) from None
 
     def keyword(self) -> Expr:
-        """Parse an expression that starts with a keyword."""
+        """Parse an expression that begins with a keyword, such as `const` or `packed`."""
         token = self.take()
         match token.text:
             case "true" | "false":
@@ -496,10 +502,10 @@ class _Parser(KernelReader):
                 return self.packed_call(pure=token.text == "packed_pure")
             case "builtin":
                 self.expect(".")
-                return self.with_result(BuiltinCall(self.known_name("builtin", _BUILTIN_NAMES), self.arguments()))
+                return self.with_result_type(BuiltinCall(self.known_name("builtin", _BUILTIN_NAMES), self.arguments()))
             case "kernel":
                 origins = (self.source.origin(token.offset),)
-                return self.with_result(
+                return self.with_result_type(
                     KernelCall(self.symbol("the name of a kernel"), self.arguments(), origins=origins)
                 )
             case "run":
@@ -518,7 +524,7 @@ class _Parser(KernelReader):
 
     def shape(self) -> Shape:
         self.expect("(")
-        dims, _ = self.listed(")", self.dim)
+        dims, _ = self.comma_separated(")", self.dim)
         return Shape(tuple(dims))
 
     def packed_call(self, pure: bool) -> Expr:
@@ -526,11 +532,11 @@ class _Parser(KernelReader):
         name = self.string()
         if not self.at(")"):
             self.expect(",", ", or )")
-        return self.with_result(PackedCall(name, self.rest_of_arguments(), pure))
+        return self.with_result_type(PackedCall(name, self.remaining_arguments(), pure))
 
-    def with_result(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
-        """Parse an optional result type after a call, and return the call with this type."""
+    def with_result_type(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
+        """Parse the result type after a call, such as `: f32[n]`, if there is one.  Return the call with this type."""
         if self.accept(":"):
             return replace(call, type=self.type())
-        self.without_type = call
+        self.untyped_call = call
         return call

@@ -1,4 +1,4 @@
-"""Errors in a source text, as a range of characters for an editor to underline."""
+"""Location of errors in a source text, as a range of characters that an editor underlines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from relvm.frontend.text.lexer import Source, tokenize
 class Problem:
     """An error in a source text.
 
-    start, end: offsets of the erroneous characters.  Both are 0 if the error has no location in the source text.
+    message: the message without the location.  start, end: the range of characters to underline, as offsets in the
+    text.  Both are 0 if the error has no location in the text.
     """
 
     message: str
@@ -21,8 +22,8 @@ class Problem:
     end: int
 
 
-def problem_of(error: RelvmError, source: Source) -> Problem:
-    """Return the message of an error without its location, and the token at that location.
+def locate_problem(error: RelvmError, source: Source) -> Problem:
+    """Find the characters to underline for an error: those of the token at the error's location.
 
     source: the text that was parsed.  The location in the error message begins with the name of this source.
     """
@@ -35,7 +36,7 @@ def problem_of(error: RelvmError, source: Source) -> Problem:
 
 
 def _end_of_token(source: Source, start: int) -> int:
-    """Return the end of the name that begins at `start`, or of the character there if no name begins there."""
+    """Return the end of the name that begins at `start`.  If no name begins there, the result is `start + 1`."""
     try:
         names = [token for token in tokenize(source) if token.kind == "name"]
     except RelvmError:

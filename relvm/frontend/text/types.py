@@ -12,8 +12,8 @@ from relvm.ir.symbolic import AnyDim, dim_op, dim_var
 from relvm.ir.types import OBJECT, FuncType, ListType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
 
 _DIM_FUNCTIONS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
-_HOLDERS = {"list": ListType, "optional": OptionalType}
-_OTHER_TYPES = ("tensor", "shape", "object", *_HOLDERS)
+_CONTAINERS = {"list": ListType, "optional": OptionalType}
+_OTHER_TYPES = ("tensor", "shape", "object", *_CONTAINERS)
 
 
 def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
@@ -41,7 +41,7 @@ class TypeReader(TokenReader):
     """The parser of types.
 
     dims: the dimension variables of the function being parsed, by name.  in_scalar: whether the dimension being parsed
-    is the value of a scalar.  New variables in such a dimension can be negative.
+    is the known value of a scalar type, as in `i64(n)`.  A new variable in it can be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -50,10 +50,10 @@ class TypeReader(TokenReader):
         self.in_scalar = False
 
     def type(self) -> Type:
-        self.deeper()
+        self.enter_level()
         start = self.token
         try:
-            type_ = self.parenthesised_type() if self.accept("(") else self.named_type()
+            type_ = self.parenthesized_type() if self.accept("(") else self.named_type()
         except RelvmUnsupportedError as error:  # a type that is too large
             if hasattr(error, "lineno"):  # the error already has its position
                 raise
@@ -61,9 +61,9 @@ class TypeReader(TokenReader):
         self.depth -= 1
         return type_
 
-    def parenthesised_type(self) -> Type:
-        """Parse a tuple type, a function type, or a type in parentheses, after the `(`."""
-        parts, is_tuple = self.listed(")", self.type)
+    def parenthesized_type(self) -> Type:
+        """Parse a tuple type, a function type, or a type in parentheses, from the first token after the `(` on."""
+        parts, is_tuple = self.comma_separated(")", self.type)
         if self.at("->") or self.at("=>"):
             pure = self.take().text == "->"
             return FuncType(tuple(parts), self.type(), pure)
@@ -77,9 +77,9 @@ class TypeReader(TokenReader):
         dtype = ALL_DTYPES.get(name)
         if dtype is None and name not in _OTHER_TYPES:
             raise self.error(RelvmNameError, f"no type {name}{near_matches(name, (*ALL_DTYPES, *_OTHER_TYPES))}", token)
-        if name in _HOLDERS:
+        if name in _CONTAINERS:
             self.expect("[")
-            return self.holder(_HOLDERS[name])
+            return self.container_type(_CONTAINERS[name])
         if self.accept("["):
             dims, rank = self.dimension_list()
             return ShapeType(dims, rank) if name == "shape" else TensorType(dtype, dims, rank)
@@ -91,7 +91,7 @@ class TypeReader(TokenReader):
                 f"a scalar must be bool, i64 or f64, got {name}; write {name}[] for a 0-d tensor",
                 token,
             )
-        if dtype != I64 or self.token.first or not self.accept("("):
+        if dtype != I64 or self.token.is_first_in_line or not self.accept("("):
             return PrimType(dtype)
         outer, self.in_scalar = self.in_scalar, True
         value = self.dim()
@@ -99,10 +99,10 @@ class TypeReader(TokenReader):
         self.expect(")")
         return PrimType(dtype, value)
 
-    def holder(self, kind: Callable[[Type | None], Type]) -> Type:
-        """Parse the rest of a list or optional type after the `[`.
+    def container_type(self, kind: Callable[[Type | None], Type]) -> Type:
+        """Parse the item type of a list or optional type, and the `]` after it.
 
-        kind: a function that constructs the type from its item type, which is None for `[]`.
+        kind: a function that constructs the whole type from the item type, or from None for `[]`.
         """
         if self.accept("]"):
             return kind(None)
@@ -111,12 +111,15 @@ class TypeReader(TokenReader):
         return kind(inner)
 
     def dimension_list(self) -> tuple[tuple[AnyDim, ...] | None, int | None]:
-        """Parse dimensions up to and including the `]`.  Return the dimensions and the rank, each None if unknown."""
+        """Parse the dimensions of a type, and the `]` after them.
+
+        Return the dimensions and the rank.  For `[...]`, both are None.  For `[_, _]`, only the dimensions are None.
+        """
         if self.accept("..."):
             self.expect("]")
             return None, None
         start = self.token
-        dims, _ = self.listed("]", lambda: None if self.accept("_") else self.size())
+        dims, _ = self.comma_separated("]", lambda: None if self.accept("_") else self.size())
         if None not in dims:
             return tuple(dims), len(dims)
         if any(dim is not None for dim in dims):
@@ -131,11 +134,11 @@ class TypeReader(TokenReader):
 
     def dim(self) -> AnyDim:
         """Parse a dimension: a sum of products."""
-        self.deeper()
+        self.enter_level()
         left = self.dim_product()
         while self.at("+") or self.at("-"):
             sign = self.take()
-            left = self.combined(sign, left, self.dim_product())
+            left = self.dim_operation(sign, left, self.dim_product())
         self.depth -= 1
         return left
 
@@ -146,11 +149,14 @@ class TypeReader(TokenReader):
             right = self.dim_factor()
             if right == 0 and sign.text != "*":
                 raise self.error(RelvmSyntaxError, "division of a dimension by 0", sign)
-            left = self.combined(sign, left, right)
+            left = self.dim_operation(sign, left, right)
         return left
 
-    def combined(self, operator: Token, left: AnyDim, right: AnyDim) -> AnyDim:
-        """Return `left operator right`.  A result that is too large is an error at the operator."""
+    def dim_operation(self, operator: Token, left: AnyDim, right: AnyDim) -> AnyDim:
+        """Return the result of `operator`, such as `+`, on two dimensions.
+
+        If the result is too large, raise an error with the position of the operator.
+        """
         try:
             return dim_op(_DIM_FUNCTIONS.get(operator.text, operator.text), left, right)
         except RelvmUnsupportedError as error:
@@ -160,7 +166,7 @@ class TypeReader(TokenReader):
         if self.token.kind == "int":
             return self.integer()
         if self.accept("-"):
-            self.deeper()
+            self.enter_level()
             factor = self.dim_factor()
             self.depth -= 1
             return -factor
@@ -176,7 +182,7 @@ class TypeReader(TokenReader):
             self.expect(",")
             right = self.dim()
             self.expect(")")
-            return self.combined(token, left, right)
+            return self.dim_operation(token, left, right)
         if name in DIM_KEYWORDS:
             self.position -= 1
             raise self.unexpected("a dimension")

@@ -8,7 +8,7 @@ import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import F64
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -34,7 +34,7 @@ def _function(node: OnnxNode) -> Expr:
 
 @converts("HardSigmoid")
 def _hard_sigmoid(node: OnnxNode) -> Expr:
-    return hard_sigmoid(term(node, 0), node.attribute("alpha", 0.2), node.attribute("beta", 0.5)).expr
+    return hard_sigmoid(input_tensor(node, 0), node.attribute("alpha", 0.2), node.attribute("beta", 0.5)).expr
 
 
 def hard_sigmoid(x: TensorExpr, alpha: float, beta: float) -> TensorExpr:
@@ -44,7 +44,7 @@ def hard_sigmoid(x: TensorExpr, alpha: float, beta: float) -> TensorExpr:
 
 @converts("HardSwish")
 def _hard_swish(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x * hard_sigmoid(x, 1 / 6, 0.5)).expr
 
 
@@ -55,7 +55,7 @@ def _prelu(node: OnnxNode) -> Expr:
     The slope is broadcast to x, but x is never broadcast to the slope.  Before opset 7, the slope is one number, or one
     number for each channel.
     """
-    x, slope = term(node, 0), term(node, 1)
+    x, slope = input_tensor(node, 0), input_tensor(node, 1)
     if node.opset < 7 and slope.type.rank == 1 and node.type(0).known_rank > 1:
         slope = per_channel(node, 1, node.type(0).known_rank)
     if slope.type.rank is not None and slope.type.rank > node.type(0).known_rank:
@@ -65,13 +65,13 @@ def _prelu(node: OnnxNode) -> Expr:
 
 @converts("Elu")
 def _elu(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x < 0).where((x.apply(ops.exp) - 1) * node.attribute("alpha", 1.0), x).expr
 
 
 @converts("Selu")
 def _selu(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     alpha = node.attribute("alpha", 1.67326319217681884765625)
     below = (x.apply(ops.exp) - 1) * alpha
     return ((x > 0).where(x, below) * node.attribute("gamma", 1.05070102214813232421875)).expr
@@ -80,14 +80,14 @@ def _selu(node: OnnxNode) -> Expr:
 @converts("Celu")
 def _celu(node: OnnxNode) -> Expr:
     """Computes max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
-    x, alpha = term(node, 0), node.attribute("alpha", 1.0)
+    x, alpha = input_tensor(node, 0), node.attribute("alpha", 1.0)
     below = ((x / alpha).apply(ops.exp) - 1) * alpha
     return (x.apply(ops.relu) + below.apply(ops.clip, max=0)).expr
 
 
 @converts("Softplus")
 def _softplus(node: OnnxNode) -> Expr:
-    return softplus(term(node, 0)).expr
+    return softplus(input_tensor(node, 0)).expr
 
 
 def softplus(x: TensorExpr) -> TensorExpr:
@@ -98,50 +98,53 @@ def softplus(x: TensorExpr) -> TensorExpr:
 
 @converts("Softsign")
 def _softsign(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x / (x.apply(ops.abs) + 1)).expr
 
 
 @converts("Mish")
 def _mish(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x * softplus(x).apply(ops.tanh)).expr
 
 
 @converts("ThresholdedRelu")
 def _thresholded_relu(node: OnnxNode) -> Expr:
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     return (x > node.attribute("alpha", 1.0)).where(x, 0).expr
 
 
 @converts("Gelu")
 def _gelu(node: OnnxNode) -> Expr:
-    return gelu(term(node, 0), node.attribute("approximate", "none")).expr
+    return gelu(input_tensor(node, 0), node.attribute("approximate", "none")).expr
 
 
-def gelu(x: TensorExpr, how: str) -> TensorExpr:
-    """Return x * P(X <= x) for a standard normal X, by erf (how="none") or by the tanh approximation."""
-    match how:
+def gelu(x: TensorExpr, approximation: str) -> TensorExpr:
+    """Return x * P(X <= x), where X has the standard normal distribution.
+
+    approximation: "none" to compute the probability by erf, or "tanh" for the faster approximation by tanh.
+    """
+    match approximation:
         case "none":
             share = (x * math.sqrt(0.5)).apply(ops.erf)
         case "tanh":
             cubic = x + x * x * x * 0.044715
             share = (cubic * math.sqrt(2 / math.pi)).apply(ops.tanh)
         case _:
-            raise RelvmUnsupportedError(f"approximate is {how!r}, expected none or tanh")
+            raise RelvmUnsupportedError(f"approximate is {approximation!r}, expected none or tanh")
     return x * 0.5 * (share + 1)
 
 
 @converts("Swish")
 def _swish(node: OnnxNode) -> Expr:
-    x, alpha = term(node, 0), node.attribute("alpha", 1.0)
+    x, alpha = input_tensor(node, 0), node.attribute("alpha", 1.0)
     return (x * (x if alpha == 1.0 else x * alpha).apply(ops.sigmoid)).expr
 
 
 @converts("Shrink")
 def _shrink(node: OnnxNode) -> Expr:
     """Returns x + bias below -lambd, x - bias above lambd, and 0 between.  Integers of up to 32 bits become f64."""
-    x, own = term(node, 0), node.type(0).known_dtype
+    x, own = input_tensor(node, 0), node.type(0).known_dtype
     if not own.is_float:
         if own.bits > 32:
             raise RelvmUnsupportedError(
@@ -156,16 +159,15 @@ def _shrink(node: OnnxNode) -> Expr:
 @converts("LogSoftmax")
 def _log_softmax(node: OnnxNode) -> Expr:
     """Computes x - max - log(sum(exp(x - max))), where max is the maximum of x along the axis."""
-    x, axes = term(node, 0), _axes(node)
+    x, axes = input_tensor(node, 0), _softmax_axes(node)
     shifted = x - x.apply(ops.max, axes=axes, keepdims=True)
     return (shifted - shifted.apply(ops.exp).sum(axes).apply(ops.log)).expr
 
 
-def _axes(node: OnnxNode) -> tuple[int, ...]:
-    """Return the axes of a LogSoftmax or Hardmax.
+def _softmax_axes(node: OnnxNode) -> tuple[int, ...]:
+    """Return the axes along which a LogSoftmax or Hardmax operates.
 
-    Since opset 13, there is only the axis `axis`.  Earlier opsets flatten the input to a matrix: `axis` and the axes
-    after it become the columns.
+    Since opset 13, this is only the attribute `axis`.  Earlier opsets operate along `axis` and all axes after it.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))
@@ -178,7 +180,7 @@ def _hardmax(node: OnnxNode) -> Expr:
 
     Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
     """
-    x, axes, shape = term(node, 0), _axes(node), node.type(0).shape
+    x, axes, shape = input_tensor(node, 0), _softmax_axes(node), node.type(0).shape
     if shape is None:
         raise RelvmUnsupportedError(f"Hardmax requires a known shape, got {x.type}")
     if node.opset < 13:

@@ -7,10 +7,10 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference
@@ -18,79 +18,84 @@ from relvm.ir.symbolic import AnyDim, difference
 
 @converts("SwiGLU")
 def _swiglu(node: OnnxNode) -> Expr:
-    a, b, alpha = term(node, 0), term(node, 1), node.attribute("alpha", 1.0)
+    a, b, alpha = input_tensor(node, 0), input_tensor(node, 1), node.attribute("alpha", 1.0)
     return (a * (a if alpha == 1.0 else a * alpha).apply(ops.sigmoid) * b).expr
 
 
 @converts("RotaryEmbedding")
 def _rotary_embedding(node: OnnxNode) -> Expr:
-    """Rotates pairs of elements of each head by the angle of their position.
+    """Rotates pairs of elements of each head by an angle that depends on the position in the sequence.
 
     A pair is one element of the first half and one of the second, or two adjacent elements if `interleaved` is set.  If
     `rotary_embedding_dim` is not 0, only the first `rotary_embedding_dim` elements are rotated.
     """
-    x, flat = shaped(node, 0), node.type(0).known_rank == 3
+    x, flat = shaped_input(node, 0), node.type(0).known_rank == 3
     shape = x.shape
-    x = heads_of(x, node.attribute("num_heads", 0)) if flat else x
+    x = split_heads(x, node.attribute("num_heads", 0)) if flat else x
     size = x.shape[3]
-    turned = node.attribute("rotary_embedding_dim", 0) or size
-    if not isinstance(size, int) or not isinstance(turned, int) or turned % 2 or not 0 < turned <= size:
+    rotated_size = node.attribute("rotary_embedding_dim", 0) or size
+    if (
+        not isinstance(size, int)
+        or not isinstance(rotated_size, int)
+        or rotated_size % 2
+        or not 0 < rotated_size <= size
+    ):
         raise RelvmUnsupportedError(
-            f"rotary_embedding_dim is {turned}, expected an even number of at most the head size {size}"
+            f"rotary_embedding_dim is {rotated_size}, expected an even number of at most the head size {size}"
         )
     cos, sin = (_angles(node, i) for i in (1, 2))
-    result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
-    return (joined(result).reshape(*shape) if flat else result).expr
+    result = rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("interleaved", 0)))
+    return (merge_heads(result).reshape(*shape) if flat else result).expr
 
 
-def rotated(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, turned: int, neighbours: bool) -> TensorExpr:
-    """Rotate the first `turned` elements of each head in pairs.
+def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: int, interleaved: bool) -> TensorExpr:
+    """Rotate the first `rotated_size` elements of each head in pairs.
 
-    A pair is two adjacent elements if `neighbours` is true.  Otherwise it is one element of the first half of these
+    A pair is two adjacent elements if `interleaved` is true.  Otherwise it is one element of the first half of these
     elements and one of the second half.
 
     x: a tensor of shape (batch, heads, length, size).   cos, sin: the cosines and sines of the angles, which broadcast
-    to the shape (batch, heads, length, turned / 2).
+    to the shape (batch, heads, length, rotated_size / 2).
     """
     batch, heads, length, size = x.shape
-    parts = x.apply(ops.slice, begin=(0,), end=(turned,), axes=(3,))
+    parts = x.apply(ops.slice, begin=(0,), end=(rotated_size,), axes=(3,))
     # The two elements of a pair lie along axis 4 or axis 3.
-    axis, pairs = (4, (turned // 2, 2)) if neighbours else (3, (2, turned // 2))
+    axis, pairs = (4, (rotated_size // 2, 2)) if interleaved else (3, (2, rotated_size // 2))
     parts = parts.reshape(batch, heads, length, *pairs)
     first, second = (
-        parts.apply(ops.slice, begin=(i,), end=(i + 1,), axes=(axis,)).reshape(batch, heads, length, turned // 2)
+        parts.apply(ops.slice, begin=(i,), end=(i + 1,), axes=(axis,)).reshape(batch, heads, length, rotated_size // 2)
         for i in (0, 1)
     )
     real, imaginary = (
         part.apply(ops.expand_dims, axes=(axis,)) for part in (cos * first - sin * second, sin * first + cos * second)
     )
-    result = real.apply(ops.concat, imaginary, axis=axis).reshape(batch, heads, length, turned)
-    if turned == size:
+    result = real.apply(ops.concat, imaginary, axis=axis).reshape(batch, heads, length, rotated_size)
+    if rotated_size == size:
         return result
-    return result.apply(ops.concat, x.apply(ops.slice, begin=(turned,), end=(size,), axes=(3,)), axis=3)
+    return result.apply(ops.concat, x.apply(ops.slice, begin=(rotated_size,), end=(size,), axes=(3,)), axis=3)
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index`, the cosines or sines of the angles at each position.
+    """Return the cosines or sines, input `index`, of the angles for each position.
 
     The result has the shape (batch, 1, length, n / 2), where n is the number of rotated elements of a head.
     """
-    table = term(node, index)
+    table = input_tensor(node, index)
     if node.has(3):
-        table = table.apply(ops.gather, term(node, 3), axis=0)
+        table = table.apply(ops.gather, input_tensor(node, 3), axis=0)
     return table.apply(ops.expand_dims, axes=(1,))
 
 
-def heads_of(x: TensorExpr, count: AnyDim) -> TensorExpr:
-    """Split x into `count` heads: (batch, length, heads * size) -> (batch, heads, length, size)."""
+def split_heads(x: TensorExpr, count: AnyDim) -> TensorExpr:
+    """Split the last axis of x into `count` heads: (batch, length, count * size) -> (batch, count, length, size)."""
     batch, length, width = x.shape
     if not isinstance(width, int) or not isinstance(count, int) or count < 1 or width % count:
         raise RelvmShapeError(f"cannot split {x.type} into {count} heads")
     return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
 
 
-def joined(x: TensorExpr) -> TensorExpr:
-    """Merge the heads: (batch, heads, length, size) -> (batch, length, heads * size)."""
+def merge_heads(x: TensorExpr) -> TensorExpr:
+    """Merge the heads of x into one axis: (batch, heads, length, size) -> (batch, length, heads * size)."""
     batch, heads, length, size = x.shape
     return x.apply(ops.transpose, perm=(0, 2, 1, 3)).reshape(batch, length, heads * size)
 
@@ -102,42 +107,42 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     Several heads of q can share one head of k and v.  The result is zero for a query if all its keys are masked.  Types
     narrower than f32 are computed as f32.
     """
-    q, k, v = (shaped(node, i) for i in range(3))
+    q, k, v = (shaped_input(node, i) for i in range(3))
     own = [x.dtype for x in (q, v)]
-    q, k, v = map(wide_of, (q, k, v))
+    q, k, v = map(widen, (q, k, v))
     flat = len(q.shape) == 3
     if flat:
         counts = (node.attribute(name, 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
-        q, k, v = (heads_of(x, count) for x, count in zip((q, k, v), counts, strict=True))
+        q, k, v = (split_heads(x, count) for x, count in zip((q, k, v), counts, strict=True))
     past: AnyDim = 0
     if node.has(4):
-        past = shaped(node, 4).shape[2]
-        k, v = (wide_of(term(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
+        past = shaped_input(node, 4).shape[2]
+        k, v = (widen(input_tensor(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
         if not isinstance(q.shape[3], int):
             raise RelvmUnsupportedError(f"the head size must be known if scale is absent, got {q.shape[3]}")
         scale = 1 / math.sqrt(q.shape[3])
-    outputs = [scores_of(q, k) * scale]
+    outputs = [attention_scores(q, k) * scale]
     cap = node.attribute("softcap", 0.0)
     outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap > 0 else outputs[0])
-    outputs.append(_masked(node, outputs[1], past))
+    outputs.append(_apply_mask(node, outputs[1], past))
     wide = outputs[2]
     if node.attribute("softmax_precision"):
         wide = wide.cast(node.graph.element_type(node.attribute("softmax_precision"), "softmax_precision"))
-    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else shares_of(wide)).cast(q.dtype))
-    result = values_of(outputs[3], v)
+    outputs.append((wide.apply(ops.softmax, axis=-1) if wide is outputs[1] else softmax_or_zeros(wide)).cast(q.dtype))
+    result = weight_values(outputs[3], v)
     shown = outputs[node.attribute("qk_matmul_output_mode", 0)]
-    result = joined(result) if flat else result
+    result = merge_heads(result) if flat else result
     return tuple(x.cast(own[i]).expr for x, i in ((result, 0), (k, 0), (v, 1), (shown, 0)))
 
 
-def wide_of(x: TensorExpr) -> TensorExpr:
+def widen(x: TensorExpr) -> TensorExpr:
     return x.cast(F32) if x.dtype.is_narrow_float else x
 
 
-def _sharing(q: TensorExpr, k: TensorExpr) -> int:
-    """Return the number of heads of q that share one head of k."""
+def _query_heads_per_key_head(q: TensorExpr, k: TensorExpr) -> int:
+    """Return how many query heads share each key head.  The heads are axis 1 of q and of k."""
     many, few = q.shape[1], k.shape[1]
     if many == few:
         return 1
@@ -146,8 +151,8 @@ def _sharing(q: TensorExpr, k: TensorExpr) -> int:
     return many // few
 
 
-def scores_of(q: TensorExpr, k: TensorExpr) -> TensorExpr:
-    count = _sharing(q, k)
+def attention_scores(q: TensorExpr, k: TensorExpr) -> TensorExpr:
+    count = _query_heads_per_key_head(q, k)
     if count == 1:
         return q.apply(ops.matmul, k, transpose_b=True)
     batch, heads, length, size = q.shape
@@ -156,20 +161,23 @@ def scores_of(q: TensorExpr, k: TensorExpr) -> TensorExpr:
     return scores.reshape(batch, heads, length, k.shape[2])
 
 
-def values_of(shares: TensorExpr, v: TensorExpr) -> TensorExpr:
-    count = _sharing(shares, v)
+def weight_values(weights: TensorExpr, v: TensorExpr) -> TensorExpr:
+    count = _query_heads_per_key_head(weights, v)
     if count == 1:
-        return shares.apply(ops.matmul, v)
-    batch, heads, length, many = shares.shape
-    grouped = shares.reshape(batch, v.shape[1], count, length, many)
+        return weights.apply(ops.matmul, v)
+    batch, heads, length, many = weights.shape
+    grouped = weights.reshape(batch, v.shape[1], count, length, many)
     return grouped.apply(ops.matmul, v.apply(ops.expand_dims, axes=(2,))).reshape(batch, heads, length, v.shape[3])
 
 
-def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
-    """Add the mask to the scores, and set the scores of masked keys to -inf.  past: the number of past keys."""
-    allowed = _allowed(node, scores.shape[2], scores.shape[3], past)
+def _apply_mask(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
+    """Add the node's mask, if it has one, to the scores.  Set the scores of masked keys to -inf.
+
+    past: the number of keys that precede the first query.
+    """
+    allowed = _position_masks(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
-        mask = _as_long(shaped(node, 3), scores.shape[3])
+        mask = _extend_mask(shaped_input(node, 3), scores.shape[3])
         if mask.type.dtype == BOOL:
             allowed.append(mask)
         else:
@@ -180,20 +188,20 @@ def _masked(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
     return every.where(scores, -math.inf)
 
 
-def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
-    """Return bool tensors, all of which must be true where a query may attend to a key.
+def _position_masks(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> list[TensorExpr]:
+    """Return the masks that depend only on positions: the causal mask, the window, and the lengths of the sequences.
 
-    They depend on positions only: on the causal mask, the window, and the lengths of the sequences.
+    A mask is a bool tensor.  A query may attend to a key only if all masks are true for this pair.
 
-    queries, keys: how many queries and keys there are.   past: how many past keys precede the first query.
+    queries, keys: the number of queries and of keys.   past: the number of keys that precede the first query.
     """
     key, place = iota(node, keys), iota(node, queries, 1)
     allowed = []
     if past != 0:
-        place = place + number_of(node, past)
+        place = place + dim_as_operand(node, past)
     if node.has(6):
-        valid = term(node, 6).cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
-        place = place + (valid - number_of(node, queries))
+        valid = input_tensor(node, 6).cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
+        place = place + (valid - dim_as_operand(node, queries))
         allowed.append(key < valid)
     left, right = (node.attribute(f"{side}_window_size", -1) for side in ("left", "right"))
     if left >= 0:
@@ -205,8 +213,8 @@ def _allowed(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> lis
     return allowed
 
 
-def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
-    """Extend a mask to the number of keys if it is shorter.  The additional keys are masked."""
+def _extend_mask(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
+    """Extend the last axis of a mask to the number of keys if it is shorter.  The additional keys are masked."""
     missing = difference(keys, mask.shape[-1])
     if missing is None or missing <= 0:
         return mask
@@ -214,7 +222,7 @@ def _as_long(mask: TensorExpr, keys: AnyDim) -> TensorExpr:
     return mask.apply(ops.pad, pads=(*[0] * (2 * len(mask.shape) - 1), missing), value=hidden)
 
 
-def shares_of(scores: TensorExpr) -> TensorExpr:
+def softmax_or_zeros(scores: TensorExpr) -> TensorExpr:
     """Return the softmax of each row, or zeros if the whole row is -inf."""
     largest = scores.apply(ops.max, axes=(-1,), keepdims=True)
     return largest.apply(ops.equal, -math.inf).where(0, scores.apply(ops.softmax, axis=-1))

@@ -7,20 +7,20 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, operands, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, aligned_operands, input_tensor
 from relvm.ir.dtypes import F32
 from relvm.ir.expr import Expr, constant
 
 
 @converts("IsNaN")
 def _is_nan(node: OnnxNode) -> Expr:
-    x = _of_floats(node)
+    x = _arithmetic_input(node)
     return x.apply(ops.not_equal, x).expr
 
 
 @converts("IsInf")
 def _is_inf(node: OnnxNode) -> Expr:
-    x = _of_floats(node)
+    x = _arithmetic_input(node)
     positive, negative = node.attribute("detect_positive", 1), node.attribute("detect_negative", 1)
     if positive and negative:
         return x.apply(ops.abs).apply(ops.equal, np.inf).expr
@@ -29,15 +29,15 @@ def _is_inf(node: OnnxNode) -> Expr:
     return x.apply(ops.equal, np.inf if positive else -np.inf).expr
 
 
-def _of_floats(node: OnnxNode) -> TensorExpr:
-    """Return input 0.  8-bit floats are converted to f32, because they only support moves and conversions."""
-    x = term(node, 0)
+def _arithmetic_input(node: OnnxNode) -> TensorExpr:
+    """Return input 0 with a dtype that supports comparisons.  8-bit floats, which do not, become f32."""
+    x = input_tensor(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 
 
 @converts("Xor")
 def _xor(node: OnnxNode) -> Expr:
-    return ops.not_equal(*operands(node))
+    return ops.not_equal(*aligned_operands(node))
 
 
 _BITWISE = {"BitwiseAnd": ops.bitwise_and, "BitwiseOr": ops.bitwise_or, "BitwiseXor": ops.bitwise_xor}

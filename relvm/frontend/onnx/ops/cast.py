@@ -6,7 +6,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
-from relvm.frontend.onnx.ops.strings import text_of_number
+from relvm.frontend.onnx.ops.strings import numbers_to_strings
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, STR, DType
@@ -20,43 +20,41 @@ _POWERS = "f8e8m0fnu"
 
 @converts("Cast")
 def _cast(node: OnnxNode) -> Expr:
-    return _converted(node, node.graph.element_type(node.attribute("to"), "Cast"))
+    return _convert_input(node, node.graph.element_type(node.attribute("to"), "Cast"))
 
 
 @converts("CastLike")
 def _cast_like(node: OnnxNode) -> Expr:
-    return _converted(node, node.tensor(1).known_element_type)
+    return _convert_input(node, node.tensor(1).known_element_type)
 
 
-def _converted(node: OnnxNode, dtype: DType) -> Expr:
-    return converted(
+def _convert_input(node: OnnxNode, dtype: DType) -> Expr:
+    return convert_dtype(
         TensorExpr(node, node.tensor(0)), dtype, bool(node.attribute("saturate", 1)), node.attribute("round_mode", "up")
     )
 
 
-def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
-    """Convert x to another dtype.
+def convert_dtype(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: str = "up") -> Expr:
+    """Convert x to another dtype, as ONNX Cast-25 defines it.
 
     Parameters
     ----------
     saturate
-        Whether numbers beyond the range of float8 become its largest number.  Otherwise they become infinity, or NaN if
-        the type has no infinity.
+        Whether numbers beyond the range of an 8-bit float become its largest number.  Otherwise they become infinity,
+        or NaN if the dtype has no infinity.
     round_mode
-        "up", "down" or "nearest": the rounding to powers of two.  Only used for float8e8m0.
-
-    Source: ONNX Cast-25.
+        How to round to a power of two: "up", "down" or "nearest".  Only used for float8e8m0.
     """
     if dtype == STR:
-        return text_of_number(x)
+        return numbers_to_strings(x)
     if x.type.dtype == STR:
         is_plain = dtype in (F32, F64) or (dtype.is_integer and dtype.is_arithmetic)
         if not is_plain and not dtype.is_float:
             raise RelvmUnsupportedError(f"converting strings to {dtype} is not supported")
         numbers = x.apply(ops.string_to_number, to=dtype.name if is_plain else F32.name)
-        return numbers.expr if is_plain else converted(numbers, dtype, saturate, round_mode)
+        return numbers.expr if is_plain else convert_dtype(numbers, dtype, saturate, round_mode)
     if dtype.name == _POWERS:
-        return _power_of_two(x.cast(F32).apply(ops.abs), saturate, round_mode).cast(dtype).expr
+        return _round_to_power_of_two(x.cast(F32).apply(ops.abs), saturate, round_mode).cast(dtype).expr
     if saturate and dtype.name in _LARGEST and not x.dtype.is_bool:
         x = x.cast(F32) if not x.dtype.is_arithmetic or not x.dtype.is_float else x
         limit = _LARGEST[dtype.name]
@@ -64,12 +62,12 @@ def converted(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode: st
     return x.cast(dtype).expr
 
 
-def _power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
-    """Round a non-negative f32 number to a power of two.  Infinity and NaN are not rounded.
+def _round_to_power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> TensorExpr:
+    """Round the elements of x, non-negative f32 numbers, to powers of two.  Infinity and NaN are unchanged.
 
     Numbers below 2^-126 are rounded to 2^-126 or 2^-127.  Source: ONNX's notes on E8M0.
 
-    saturate, round_mode: as for `converted`.
+    saturate, round_mode: as for `convert_dtype`.
     """
     if round_mode not in _ROUND_MODES:
         raise RelvmArgumentError(f"round_mode is {round_mode!r}, expected one of {', '.join(_ROUND_MODES)}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx.dynamic_sizes import sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
-from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
+from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, with_margins
+from relvm.frontend.onnx.tensor_expr import TensorExpr, pad_axes
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op
 
@@ -19,7 +19,7 @@ def _center_crop_pad(node: OnnxNode) -> Expr:
 
     If the number of elements to cut or to add is odd, the extra element is cut off or added at the end.
     """
-    x = shaped(node, 0)
+    x = shaped_input(node, 0)
     rank, sizes = len(x.shape), sizes_of(node, 1, "shape")
     axes = node.attribute("axes", list(range(rank)))
     if len(axes) != len(sizes) or not all(-rank <= axis < rank for axis in axes):
@@ -28,10 +28,10 @@ def _center_crop_pad(node: OnnxNode) -> Expr:
         )
     before: list[AnyDim] = [0] * rank
     after: list[AnyDim] = [0] * rank
-    wanted = list(x.shape)
+    target = list(x.shape)
     for axis, size in zip((axis % rank for axis in axes), sizes, strict=True):
-        dim, wanted[axis] = x.shape[axis], size
-        x = _middle(x, axis, dim_op("floordiv", dim_op("max", dim - size, 0), 2), dim_op("min", dim, size))
+        dim, target[axis] = x.shape[axis], size
+        x = _crop(x, axis, dim_op("floordiv", dim_op("max", dim - size, 0), 2), dim_op("min", dim, size))
         added = dim_op("max", size - dim, 0)
         before[axis] = dim_op("floordiv", added, 2)
         after[axis] = added - before[axis]
@@ -39,13 +39,13 @@ def _center_crop_pad(node: OnnxNode) -> Expr:
         x = x.apply(ops.pad, pads=(*before, *after)) if any((*before, *after)) else x
     else:
         zero = TensorExpr(node, x.operand(0))
-        x = with_margins(x, before, after, lambda x, axis, end: zero)
-    return node.graph.checked(x.expr, tuple(wanted))
+        x = pad_axes(x, before, after, lambda x, axis, end: zero)
+    return node.graph.with_shape(x.expr, tuple(target))
 
 
-def _middle(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
+def _crop(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
     if size == x.shape[axis]:
         return x
     if isinstance(start, int) and isinstance(size, int):
         return x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,))
-    return part(x, axis, start, size)
+    return dynamic_slice(x, axis, start, size)

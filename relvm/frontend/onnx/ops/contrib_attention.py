@@ -12,11 +12,18 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, run_time_sizes, scalar
-from relvm.frontend.onnx.ops.attention import heads_of, joined, rotated, scores_of, values_of, wide_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, run_time_sizes, scalar
+from relvm.frontend.onnx.ops.attention import (
+    attention_scores,
+    merge_heads,
+    rotate_pairs,
+    split_heads,
+    weight_values,
+    widen,
+)
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
@@ -24,7 +31,7 @@ from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
 _MICROSOFT = "com.microsoft"
 
 
-def _refuse(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] = ()) -> None:
+def _reject(node: OnnxNode, inputs: dict[int, str], attributes: tuple[str, ...] = ()) -> None:
     found = [name for index, name in inputs.items() if node.has(index)]
     found += [name for name in attributes if node.attribute(name, 0)]
     if found:
@@ -36,22 +43,22 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     """Inputs: x; the concatenated weights of q, k and v; their biases; a mask; past keys and values; a bias added to
     the scores.
     """
-    _refuse(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
-    x, weights, own = wide_of(shaped(node, 0)), wide_of(shaped(node, 1)), node.type(0).known_dtype
+    _reject(node, {6: "past_sequence_length"}, ("do_rotary", "past_present_share_buffer"))
+    x, weights, own = widen(shaped_input(node, 0)), widen(shaped_input(node, 1)), node.type(0).known_dtype
     width = weights.shape[1]
     sizes = node.attribute("qkv_hidden_sizes") or ([width // 3] * 3 if isinstance(width, int) else [])
     if sum(sizes) != width:
         raise RelvmShapeError(f"the weights have {width} columns, expected the sum of the hidden sizes {sizes}")
     whole = x.apply(ops.matmul, weights)
-    whole = whole + wide_of(term(node, 2)) if node.has(2) else whole
-    q, k, v = (heads_of(part, node.attribute("num_heads", 0)) for part in _columns(whole, sizes))
+    whole = whole + widen(input_tensor(node, 2)) if node.has(2) else whole
+    q, k, v = (split_heads(part, node.attribute("num_heads", 0)) for part in _split_columns(whole, sizes))
     past: AnyDim = 0
     if node.has(4):
-        before = wide_of(shaped(node, 4))
+        before = widen(shaped_input(node, 4))
         past = before.shape[3]
-        k, v = (before.at(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
-    result = _result(node, (q, k, v), past, mask=3, bias=5)
-    made = joined(result).cast(own).expr
+        k, v = (before.select(i, 0).apply(ops.concat, new, axis=2) for i, new in enumerate((k, v)))
+    result = _attend(node, (q, k, v), past, mask=3, bias=5)
+    made = merge_heads(result).cast(own).expr
     if not any(node.proto.output[1:]):
         return (made,)
     present = [each.apply(ops.expand_dims, axes=(0,)) for each in (k, v)]
@@ -64,52 +71,55 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
 
     One tensor can contain k and v, or all of q, k and v.
     """
-    _refuse(node, {8: "past_sequence_length", 9: "cache_indirection"})
+    _reject(node, {8: "past_sequence_length", 9: "cache_indirection"})
     own, count = node.type(0).known_dtype, node.attribute("num_heads", 0)
-    q, k, v = _packed(node)
+    q, k, v = _unpack_qkv(node)
     if node.has(3):
         sizes = [each.shape[1] * each.shape[3] if len(each.shape) == 4 else each.shape[2] for each in (q, k, v)]
         known = known_sizes(sizes)
         if known is None:
             raise RelvmUnsupportedError(f"the widths of the biases must be known, got {', '.join(map(str, sizes))}")
-        biases = _columns(wide_of(term(node, 3)), known)
+        biases = _split_columns(widen(input_tensor(node, 3)), known)
         q, k, v = (
             each + (bias if len(each.shape) == 3 else bias.reshape(each.shape[1], 1, each.shape[3]))
             for each, bias in zip((q, k, v), biases, strict=True)
         )
-    q, k, v = (heads_of(each, count) if len(each.shape) == 3 else each for each in (q, k, v))
+    q, k, v = (split_heads(each, count) if len(each.shape) == 3 else each for each in (q, k, v))
     past: AnyDim = 0
     if node.has(6):
-        before = [wide_of(shaped(node, index)) for index in (6, 7)]
+        before = [widen(shaped_input(node, index)) for index in (6, 7)]
         past = before[0].shape[2]
         k, v = (old.apply(ops.concat, new, axis=2) for old, new in zip(before, (k, v), strict=True))
-    result = _result(node, (q, k, v), past, mask=4, bias=5)
-    return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
+    result = _attend(node, (q, k, v), past, mask=4, bias=5)
+    return merge_heads(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
 
 
-def _packed(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each of shape (batch, length, width) or (batch, heads, length, size)."""
-    q = wide_of(shaped(node, 0))
-    if len(q.shape) == 5:
-        first, second, third = _parts(q, 3)
-        return first, second, third
-    k = wide_of(shaped(node, 1))
-    if len(k.shape) == 5:
-        first, second = _parts(k, 2)
-        return q, first, second
-    return q, k, wide_of(shaped(node, 2))
+def _unpack_qkv(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
+    """Return q, k and v, which one, two or three inputs of a MultiHeadAttention contain.
 
-
-def _parts(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Split a tensor of shape (batch, length, heads, count, size) along axis 3.
-
-    Each of the `count` parts has the shape (batch, heads, length, size).
+    Each has the shape (batch, length, width) or (batch, heads, length, size).
     """
-    return [packed.at(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
+    q = widen(shaped_input(node, 0))
+    if len(q.shape) == 5:
+        first, second, third = _split_packed(q, 3)
+        return first, second, third
+    k = widen(shaped_input(node, 1))
+    if len(k.shape) == 5:
+        first, second = _split_packed(k, 2)
+        return q, first, second
+    return q, k, widen(shaped_input(node, 2))
 
 
-def _columns(x: TensorExpr, sizes: Sequence[int]) -> list[TensorExpr]:
-    """Split x along its last axis into parts of the given sizes."""
+def _split_packed(packed: TensorExpr, count: int) -> list[TensorExpr]:
+    """Split a tensor that contains `count` of q, k and v: q, k and v, or k and v.
+
+    Its shape is (batch, length, heads, count, size).  Each result has the shape (batch, heads, length, size).
+    """
+    return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
+
+
+def _split_columns(x: TensorExpr, sizes: Sequence[int]) -> list[TensorExpr]:
+    """Split x along its last axis into tensors of the given sizes."""
     ends = np.cumsum(sizes).tolist()
     pairs = zip(ends, sizes, strict=True)
     return [x.apply(ops.slice, begin=(end - size,), end=(end,), axes=(len(x.shape) - 1,)) for end, size in pairs]
@@ -124,35 +134,35 @@ def _scale(node: OnnxNode, q: TensorExpr) -> float:
     return 1 / math.sqrt(size)
 
 
-def _result(
+def _attend(
     node: OnnxNode, qkv: tuple[TensorExpr, TensorExpr, TensorExpr], past: AnyDim, mask: int, bias: int
 ) -> TensorExpr:
-    """Return softmax(q k' * scale + bias + mask) v.
+    """Return softmax(q * k' * scale + bias + mask) * v.
 
-    qkv: the tensors q, k and v.   past: how many past keys precede the first query.   mask, bias: the indices of the
-    optional inputs with the mask and the bias.
+    qkv: the tensors q, k and v.   past: the number of keys that precede the first query.   mask, bias: the indices of
+    the optional inputs of the node that contain the mask and the bias.
     """
     q, k, v = qkv
-    scores = scores_of(q, k) * _scale(node, q)
+    scores = attention_scores(q, k) * _scale(node, q)
     if node.has(bias):
-        scores = scores + wide_of(term(node, bias))
+        scores = scores + widen(input_tensor(node, bias))
     queries, keys = scores.shape[2:]
     if node.has(mask):
-        seen = _seen(node, mask, queries, keys)
+        seen = _attention_mask(node, mask, queries, keys)
         scores = scores + (1 - seen.cast(scores.dtype)) * node.attribute("mask_filter_value", -10000.0)
     if node.attribute("unidirectional", 0):
         place = iota(node, queries, 1)
-        place = place if past == 0 else place + number_of(node, past)
+        place = place if past == 0 else place + dim_as_operand(node, past)
         scores = iota(node, keys).apply(ops.less_equal, place).where(scores, -math.inf)
-    return values_of(scores.apply(ops.softmax, axis=-1), v)
+    return weight_values(scores.apply(ops.softmax, axis=-1), v)
 
 
-def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
-    """Convert the mask, input `index`, to a bool tensor that is true for each key that a query can attend to.
+def _attention_mask(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:
+    """Convert the mask, input `index`, to a bool tensor that is true where a query may attend to a key.
 
     The result broadcasts to the shape (batch, heads, queries, keys).
     """
-    mask = shaped(node, index)
+    mask = shaped_input(node, index)
     match len(mask.shape):
         case 1:
             if node.type(index).known_shape[0] != node.type(0).known_shape[0]:
@@ -162,7 +172,7 @@ def _seen(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorEx
             lengths = mask.cast(I64).apply(ops.expand_dims, axes=(1, 2, 3))
             return iota(node, 1, 1, 1, keys) < lengths
         case 2 | 3 as rank:
-            mask = TensorExpr(node, node.graph.checked(mask.expr, (*mask.shape[:-1], keys)))
+            mask = TensorExpr(node, node.graph.with_shape(mask.expr, (*mask.shape[:-1], keys)))
             return mask.apply(ops.expand_dims, axes=(1, 2) if rank == 2 else (1,)).apply(ops.greater, 0)
     raise RelvmUnsupportedError(f"a mask of type {mask.type} is not supported for {queries} queries")
 
@@ -175,19 +185,19 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     """
     if node.attribute("scale", 1.0) != 1.0 or node.attribute("is_packed_batching", 0):
         raise RelvmUnsupportedError("scale and is_packed_batching are not supported")
-    x, at, flat = shaped(node, 0), shaped(node, 1).cast(I64), node.type(0).known_rank == 3
-    shape, turned = x.shape, _turned(node, 2)
+    x, at, flat = shaped_input(node, 0), shaped_input(node, 1).cast(I64), node.type(0).known_rank == 3
+    shape, rotated_size = x.shape, _rotated_size(node, 2)
     if flat:
-        count = node.attribute("num_heads", 0) or shape[2] // turned
-        x = heads_of(x, count)
+        count = node.attribute("num_heads", 0) or shape[2] // rotated_size
+        x = split_heads(x, count)
     if at.shape == (1,):
         at = (at + iota(node, x.shape[2])).apply(ops.expand_dims, axes=(0,))
-    cos, sin = (_angles(term(node, index), at) for index in (2, 3))
-    result = rotated(x, cos, sin, turned, bool(node.attribute("interleaved", 0)))
-    return (joined(result).reshape(*shape) if flat else result).expr
+    cos, sin = (_angles(input_tensor(node, index), at) for index in (2, 3))
+    result = rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("interleaved", 0)))
+    return (merge_heads(result).reshape(*shape) if flat else result).expr
 
 
-def _turned(node: OnnxNode, index: int) -> int:
+def _rotated_size(node: OnnxNode, index: int) -> int:
     half = node.type(index).known_shape[1]
     if not isinstance(half, int):
         raise RelvmUnsupportedError(f"the number of angles in the tables must be known, got {half}")
@@ -195,9 +205,9 @@ def _turned(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Look up the positions `at` in a table of cosines or sines.
+    """Return the rows of `table`, the cosines or sines of the angles for each position, at the positions `at`.
 
-    The result has the shape (batch, 1, length, columns of the table).
+    The result has the shape (batch, 1, length, n), where n is the number of columns of the table.
     """
     return table.apply(ops.gather, at, axis=0).apply(ops.expand_dims, axes=(1,))
 
@@ -210,50 +220,50 @@ def _group_query_attention(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     The new keys and values of each sequence are written behind its past ones.  The cache can have more positions than
     are in use.
     """
-    _refuse(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
+    _reject(node, {11: "head_sink", 12: "k_scale", 13: "v_scale"}, ("smooth_softmax", "qk_output"))
     own = node.type(0).known_dtype
-    q, k, v = _grouped(node)
+    q, k, v = _grouped_heads(node)
     batch, _, length, _ = q.shape
-    ends = shaped(node, 5).cast(I64).reshape(batch) + 1
-    starts = (ends - number_of(node, length)).apply(ops.maximum, 0)
+    ends = shaped_input(node, 5).cast(I64).reshape(batch) + 1
+    starts = (ends - dim_as_operand(node, length)).apply(ops.maximum, 0)
     at = starts.apply(ops.expand_dims, axes=(1,)) + iota(node, length)
     if node.attribute("do_rotary", 0):
-        turned = _turned(node, 7)
-        own_places = term(node, 9).cast(I64) if node.has(9) else at
-        cos, sin = (_angles(wide_of(term(node, index)), own_places) for index in (7, 8))
-        q, k = (rotated(x, cos, sin, turned, bool(node.attribute("rotary_interleaved", 0))) for x in (q, k))
+        rotated_size = _rotated_size(node, 7)
+        own_places = input_tensor(node, 9).cast(I64) if node.has(9) else at
+        cos, sin = (_angles(widen(input_tensor(node, index)), own_places) for index in (7, 8))
+        q, k = (rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("rotary_interleaved", 0))) for x in (q, k))
     total = run_time_sizes(scalar(node, 6))[0]
-    k, v = (_kept(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
-    scores = scores_of(q, k) * _scale(node, q)
+    k, v = (_update_cache(node, index, new, (starts, at), total) for index, new in ((3, k), (4, v)))
+    scores = attention_scores(q, k) * _scale(node, q)
     cap = node.attribute("softcap", 0.0)
     scores = (scores / cap).apply(ops.tanh) * cap if cap > 0 else scores
     if node.has(10):
-        scores = scores + wide_of(term(node, 10))
+        scores = scores + widen(input_tensor(node, 10))
     key, place = iota(node, k.shape[2]), at.apply(ops.expand_dims, axes=(1, 3))
     seen = key.apply(ops.less_equal, place)
     window = node.attribute("local_window_size", -1)
     if window >= 0:
         seen = seen.apply(ops.logical_and, key.apply(ops.greater, place - window))
-    result = values_of(seen.where(scores, -math.inf).apply(ops.softmax, axis=-1), v)
-    return joined(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
+    result = weight_values(seen.where(scores, -math.inf).apply(ops.softmax, axis=-1), v)
+    return merge_heads(result).cast(own).expr, k.cast(own).expr, v.cast(own).expr
 
 
-def _grouped(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, each of shape (batch, heads, length, size)."""
+def _grouped_heads(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
+    """Return q, k and v of a GroupQueryAttention, each of shape (batch, heads, length, size)."""
     counts = [node.attribute(name, 0) for name in ("num_heads", "kv_num_heads", "kv_num_heads")]
     if node.has(1):
-        parts = [wide_of(shaped(node, index)) for index in range(3)]
+        parts = [widen(shaped_input(node, index)) for index in range(3)]
     else:
-        whole = wide_of(shaped(node, 0))
+        whole = widen(shaped_input(node, 0))
         width, every = whole.shape[2], sum(counts)
         if not isinstance(width, int) or every < 1 or width % every:
             raise RelvmShapeError(f"cannot split {whole.type} into {counts} heads")
-        parts = _columns(whole, [count * (width // every) for count in counts])
-    q, k, v = (heads_of(part, count) for part, count in zip(parts, counts, strict=True))
+        parts = _split_columns(whole, [count * (width // every) for count in counts])
+    q, k, v = (split_heads(part, count) for part, count in zip(parts, counts, strict=True))
     return q, k, v
 
 
-def _kept(
+def _update_cache(
     node: OnnxNode, index: int, new: TensorExpr, where: tuple[TensorExpr, TensorExpr], total: AnyDim
 ) -> TensorExpr:
     """Return the updated cache of keys or values.
@@ -261,18 +271,18 @@ def _kept(
     For each sequence, the cache contains the past keys or values, from input `index`, followed by the new ones.  Unused
     positions are zero.
 
-    new: the new keys or values.   where: the number of past positions of each sequence, and the positions in the cache
-    at which the new keys or values are written.   total: the minimum number of positions in the cache.
+    new: the new keys or values.   where: the number of past keys of each sequence, and the positions in the cache at
+    which the new keys or values are written.   total: the minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
-    zeros, room = TensorExpr(node, new.operand(0)), total
+    zeros, capacity = TensorExpr(node, new.operand(0)), total
     if node.has(index):
-        past = wide_of(shaped(node, index))
-        room = dim_op("max", past.shape[2], total)
+        past = widen(shaped_input(node, index))
+        capacity = dim_op("max", past.shape[2], total)
         is_past = iota(node, past.shape[2], 1) < starts.apply(ops.expand_dims, axes=(1, 2, 3))
-        rest = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room - past.shape[2], size]))
+        rest = zeros.apply(ops.broadcast_to, node.shape([batch, heads, capacity - past.shape[2], size]))
         kept = is_past.where(past, 0).apply(ops.concat, rest, axis=2)
     else:
-        kept = zeros.apply(ops.broadcast_to, node.shape([batch, heads, room, size]))
+        kept = zeros.apply(ops.broadcast_to, node.shape([batch, heads, capacity, size]))
     at = at.apply(ops.expand_dims, axes=(1, 3)).apply(ops.broadcast_to, node.shape([batch, heads, length, size]))
     return kept.apply(ops.scatter_elements, at, new, axis=2)

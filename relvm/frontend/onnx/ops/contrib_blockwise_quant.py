@@ -9,10 +9,10 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.ops.quantized import of_blocks
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.quantized import repeat_per_block
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, U8
 from relvm.ir.expr import Expr, constant
 from relvm.ops.blockwise_quant_matmul import BITS, pack_block_values, pack_blocks
@@ -36,44 +36,47 @@ def _matmul_bits(node: OnnxNode) -> Expr:
             " multiples of 8"
         )
     blocks = -(-depth // block)
-    packed = _of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
-    scales = _of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
-    numbers = pack_blocks(_unpacked(packed, bits)[:, :depth].T, bits)
+    packed = _array_of_size(node, 1, "the weights", columns * blocks * block * bits // 8).reshape(columns, -1)
+    scales = _array_of_size(node, 2, "the scales", columns * blocks).reshape(columns, blocks)
+    numbers = pack_blocks(_unpack_rows(packed, bits)[:, :depth].T, bits)
     factors, zeros = (
         constant(pack_block_values(np.ascontiguousarray(values.T), numbers))
         for values in (scales.astype(np.float32), _zeros(node, columns, blocks, bits))
     )
-    a, own = shaped(node, 0).cast(F32), node.type(0).known_dtype
-    a = TensorExpr(node, node.graph.checked(a.expr, (*a.shape[:-1], depth)))
+    a, own = shaped_input(node, 0).cast(F32), node.type(0).known_dtype
+    a = TensorExpr(node, node.graph.with_shape(a.expr, (*a.shape[:-1], depth)))
     result = a.apply(
         ops.matmul_blockwise_quant, constant(numbers), factors, zeros, columns=columns, bits=bits, block=block
     )
-    return (result + term(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
+    return (result + input_tensor(node, 5).cast(F32) if node.has(5) else result).cast(own).expr
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
-    """Return the zero points, of shape (columns, blocks).
+    """Return the zero points of a MatMulNBits, input 3, as an array of shape (columns, blocks).
 
     If the input is omitted, every zero point is 2^(bits - 1), the middle of the range of the weights.
     """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
-    given = node.known(3, "the zero points")
+    given = node.known_array(3, "the zero points")
     if given.dtype != np.uint8:
-        return _of_size(node, 3, "the zero points", columns * blocks).reshape(columns, blocks).astype(np.float32)
-    rows = _of_size(node, 3, "the zero points", columns * -(-blocks * bits // 8)).reshape(columns, -1)
-    return _unpacked(rows, bits)[:, :blocks]
+        return _array_of_size(node, 3, "the zero points", columns * blocks).reshape(columns, blocks).astype(np.float32)
+    rows = _array_of_size(node, 3, "the zero points", columns * -(-blocks * bits // 8)).reshape(columns, -1)
+    return _unpack_rows(rows, bits)[:, :blocks]
 
 
-def _of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
-    array = node.known(index, what)
+def _array_of_size(node: OnnxNode, index: int, what: str, size: int) -> np.ndarray:
+    array = node.known_array(index, what)
     if array.size != size:
         raise RelvmShapeError(f"{what} have {array.size} elements, expected {size}")
     return array
 
 
-def _unpacked(rows: np.ndarray, bits: int) -> np.ndarray:
-    """Unpack the integers of `bits` bits in each row of a matrix of bytes, lowest bits first."""
+def _unpack_rows(rows: np.ndarray, bits: int) -> np.ndarray:
+    """Unpack a matrix of bytes, in which each row contains integers of `bits` bits.
+
+    The lowest bits of a byte contain the first integer.
+    """
     if rows.dtype != np.uint8:
         raise RelvmFormatError(f"packed numbers have dtype {rows.dtype}, expected uint8")
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
@@ -87,7 +90,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     u8 data is packed along the last axis.  Only gathered elements are dequantized.  An index that is out of
     range yields zeros.
     """
-    data, places, scales = shaped(node, 0), term(node, 1), shaped(node, 2)
+    data, places, scales = shaped_input(node, 0), input_tensor(node, 1), shaped_input(node, 2)
     rank, own, bits = len(data.shape), data.dtype, node.attribute("bits", 4)
     axis, along = node.axis(0, rank, "gather_axis"), node.axis(1, rank, "quantize_axis")
     block, packed = node.attribute("block_size", 128), own == U8 and bits < 8
@@ -103,25 +106,28 @@ def _gather_blocks(node: OnnxNode) -> Expr:
     size = data.shape[axis]
     if not isinstance(size, int):
         raise RelvmUnsupportedError(f"the size of axis {axis} must be known, got {data.type}")
-    there = places.apply(ops.less, size).apply(ops.logical_and, places.apply(ops.greater_equal, -size))
-    rows = there.where(places, 0)
+    is_valid = places.apply(ops.less, size).apply(ops.logical_and, places.apply(ops.greater_equal, -size))
+    rows = is_valid.where(places, 0)
     numbers, scales = (values.apply(ops.gather, rows, axis=axis) for values in (data, scales))
-    numbers = _apart(numbers, bits) if packed else numbers
+    numbers = _unpack_last_axis(numbers, bits) if packed else numbers
     behind = along + places.type.known_rank - 1 if along > axis else along
     middle: TensorExpr | float = 2.0 ** (bits - 1) if own == U8 else 0.0
     if node.has(3):
-        zeros = shaped(node, 3).apply(ops.gather, rows, axis=axis)
-        zeros = _apart(zeros, bits) if packed else zeros
+        zeros = shaped_input(node, 3).apply(ops.gather, rows, axis=axis)
+        zeros = _unpack_last_axis(zeros, bits) if packed else zeros
         if zeros.shape[-1] != scales.shape[-1]:
             zeros = zeros.apply(ops.slice, begin=(0,), end=(scales.shape[-1],), axes=(len(zeros.shape) - 1,))
-        middle = TensorExpr(node, of_blocks(node, zeros.cast(F32).expr, numbers.type, behind, block))
-    factors = TensorExpr(node, of_blocks(node, scales.cast(F32).expr, numbers.type, behind, block))
-    shown = there.reshape(*(1,) * axis, *places.shape, *(1,) * (rank - 1 - axis))
+        middle = TensorExpr(node, repeat_per_block(node, zeros.cast(F32).expr, numbers.type, behind, block))
+    factors = TensorExpr(node, repeat_per_block(node, scales.cast(F32).expr, numbers.type, behind, block))
+    shown = is_valid.reshape(*(1,) * axis, *places.shape, *(1,) * (rank - 1 - axis))
     return shown.where((numbers.cast(F32) - middle) * factors, 0.0).cast(scales.dtype).expr
 
 
-def _apart(x: TensorExpr, bits: int) -> TensorExpr:
-    """Unpack the integers of `bits` bits in the bytes of x along its last axis, lowest bits first."""
+def _unpack_last_axis(x: TensorExpr, bits: int) -> TensorExpr:
+    """Unpack a tensor of bytes, each of which contains integers of `bits` bits, along its last axis.
+
+    The lowest bits of a byte contain the first integer.
+    """
     *before, count = x.shape
     shifts = constant(np.arange(0, 8, bits, dtype=np.uint8))
     numbers = x.apply(ops.expand_dims, axes=(len(x.shape),)).apply(ops.shift_right, shifts)

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes, sizes_of
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import spans, split_pads
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.sliding_window import dilated_sizes, split_pads
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, exact_quotient, product
 
 
 @converts("ConvTranspose")
 def _conv_transpose(node: OnnxNode) -> Expr:
-    x, w, groups = term(node, 0), term(node, 1), node.attribute("group", 1)
+    x, w, groups = input_tensor(node, 0), input_tensor(node, 1), node.attribute("group", 1)
     if x.type.shape is None or w.type.shape is None:
         raise RelvmUnsupportedError(f"ConvTranspose requires known shapes, got {x.type} and {w.type}")
-    (batch, channels, *places), (depths, filters, *window) = x.shape, w.shape
+    (batch, channels, *input_dims), (depths, filters, *window) = x.shape, w.shape
     if not isinstance(channels, int):  # the weights state the number of channels
-        x, channels = TensorExpr(node, node.graph.checked(x.expr, (batch, depths, *places))), depths
+        x, channels = TensorExpr(node, node.graph.with_shape(x.expr, (batch, depths, *input_dims))), depths
     depth = node.exact_quotient(channels, groups, "channels")
-    rank = len(places)
+    rank = len(input_dims)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
-    before, sizes = _extent(node, places, spans(tuple(window), dilations), strides)
-    area = product(places)
+    before, sizes = _output_extent(node, input_dims, dilated_sizes(tuple(window), dilations), strides)
+    area = product(input_dims)
     weights = w.reshape(groups, depth, product((filters, *window)))
     columns = x.reshape(batch, groups, depth, area)
     windows = weights.apply(ops.matmul, columns, transpose_a=True)
-    windows = windows.reshape(batch, groups * filters, *window, *places)
+    windows = windows.reshape(batch, groups * filters, *window, *input_dims)
     shape = [batch, groups * filters, *sizes]
-    apart = window == list(strides) and not any(before) and all(n == 1 for n in dilations)
-    if apart and sizes == [n * s for n, s in zip(places, strides, strict=True)]:
+    is_disjoint = window == list(strides) and not any(before) and all(n == 1 for n in dilations)
+    if is_disjoint and sizes == [n * s for n, s in zip(input_dims, strides, strict=True)]:
         order = [axis for pair in zip(range(2 + rank, 2 + 2 * rank), range(2, 2 + rank), strict=True) for axis in pair]
         result = windows.apply(ops.transpose, perm=(0, 1, *order)).reshape(*shape)
     else:
@@ -40,19 +40,22 @@ def _conv_transpose(node: OnnxNode) -> Expr:
     return (result + per_channel(node, 2, 2 + rank)).expr if node.has(2) else result.expr
 
 
-def _extent(
-    node: OnnxNode, places: list[AnyDim], window: list[AnyDim], strides: tuple[int, ...]
+def _output_extent(
+    node: OnnxNode, input_dims: list[AnyDim], window: list[AnyDim], strides: tuple[int, ...]
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
-    """Return the padding cut off before each spatial axis, and the spatial dimensions of the result.
+    """Return the padding at the start of each spatial axis, and the spatial dimensions of the result.
 
     Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions, where n is its
-    dimension in the input (`places`).  The attribute pads normally states the padding.  If output_shape or a SAME mode
-    of auto_pad determines the size of the result, the excess is cut off as padding, or the missing positions are
-    appended as zeros.
+    dimension in the input.  Padding is cut off at both ends of the axis.  Normally, the attribute pads contains the
+    padding.  If output_shape or a SAME mode of auto_pad determines the size of the result, the padding follows from
+    that size.  If the size is larger than the axis, zeros are appended.
+
+    input_dims: the spatial dimensions of the input.   window: the number of positions that a window spans along each
+    axis.
     """
-    rank, mode = len(places), node.attribute("auto_pad", "NOTSET")
+    rank, mode = len(input_dims), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)
-    whole = [(n - 1) * s + w + e for n, s, w, e in zip(places, strides, window, extra, strict=True)]
+    whole = [(n - 1) * s + w + e for n, s, w, e in zip(input_dims, strides, window, extra, strict=True)]
     stated, same = node.attribute("output_shape"), mode in ("SAME_UPPER", "SAME_LOWER")
     if not stated and not same:
         if mode not in ("NOTSET", "VALID", ""):
@@ -60,9 +63,9 @@ def _extent(
         pads = node.attribute("pads", [0] * (2 * rank)) if mode != "VALID" else [0] * (2 * rank)
         cut = zip(whole, pads[:rank], pads[rank:], strict=True)
         return tuple(pads[:rank]), [total - front - back for total, front, back in cut]
-    sizes = stated[-rank:] if stated else [n * s for n, s in zip(places, strides, strict=True)]
+    sizes = stated[-rank:] if stated else [n * s for n, s in zip(input_dims, strides, strict=True)]
     totals = []
-    for n, total, size in zip(places, whole, sizes, strict=True):
+    for n, total, size in zip(input_dims, whole, sizes, strict=True):
         left = total - size
         if not isinstance(left, int):
             raise RelvmUnsupportedError(f"output_shape {stated} is not supported for the symbolic dimension {n}")
@@ -85,22 +88,24 @@ def _col2im(node: OnnxNode) -> Expr:
     dilations = tuple(node.attribute("dilations", [1] * rank))
     pads = node.attribute("pads", [0] * (2 * rank))
     channels = _channels(node, x.shape[1], product(window))
-    rows = zip(image, pads[:rank], pads[rank:], spans(window, dilations), strides, strict=True)
-    places = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
-    windows = x.reshape(x.shape[0], channels, *window, *places)
+    rows = zip(image, pads[:rank], pads[rank:], dilated_sizes(window, dilations), strides, strict=True)
+    window_counts = [(size + front + back - span) // stride + 1 for size, front, back, span, stride in rows]
+    windows = x.reshape(x.shape[0], channels, *window, *window_counts)
     shape = node.shape([x.shape[0], channels, *image])
     return windows.apply(ops.col2im, shape, strides=strides, pads=tuple(pads[:rank]), dilations=dilations).expr
 
 
 def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
-    """Return the number of channels, rows / block.
+    """Return the number of channels of a Col2Im, which is rows / block.
 
     If this number is only known at run time, the reshape that uses it checks that `rows` is divisible by `block`.
+
+    rows: the size of axis 1 of the input.   block: the number of elements in a window.
     """
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):
         raise RelvmShapeError(f"{rows} rows must be a multiple of the block size {block}")
     if channels is None:
-        above, below = numbers_of(node, [rows]), numbers_of(node, [block])
+        above, below = dims_as_tensor(node, [rows]), dims_as_tensor(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))
     return channels

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.ir.expr import Expr
 
@@ -15,8 +15,8 @@ def _det(node: OnnxNode) -> Expr:
 
     The determinant is the product of the elements on the diagonal of that matrix.
     """
-    rows = shaped(node, 0).apply(ops.row_echelon)
+    rows = shaped_input(node, 0).apply(ops.row_echelon)
     *batch, size, _ = rows.shape
-    diagonal = iota(node, size) * number_of(node, size + 1)
+    diagonal = iota(node, size) * dim_as_operand(node, size + 1)
     flat = rows.reshape(*batch, size * size)
     return flat.apply(ops.gather, diagonal, axis=-1).apply(ops.prod, axes=(-1,)).expr

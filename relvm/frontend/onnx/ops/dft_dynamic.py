@@ -6,15 +6,15 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_axes import along, counted
-from relvm.frontend.onnx.dynamic_sizes import assert_none, iota, numbers_of, run_time_sizes, scalar, size_of
-from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.dynamic_axes import merge_around_axis, nonnegative_axes
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, iota, run_time_sizes, scalar, size_of
+from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.symbolic import AnyDim, dim_op
 
-LONGEST = 4096  # limit on the transform length, because a matrix has length^2 entries
+MAX_LENGTH = 4096  # limit on the transform length, because a matrix has length^2 entries
 
 
 def transform(
@@ -22,16 +22,19 @@ def transform(
 ) -> TensorExpr:
     """Compute a DFT of x along one axis.  The shape of x must be known.
 
-    The last axis of x consists of the real and imaginary parts.   axis: i64[1], the axis to transform.   length: the
-    length of the transform.  The default is the size n of the axis, or 2 * (n - 1) for the inverse of a onesided
-    spectrum.   parts: 1 for a real signal, 2 for a complex one.
+    The last axis of x contains the real part and, for complex numbers, the imaginary part.
+
+    axis: i64[1], the axis to transform.   length: the length of the transform.  The default is the size n of the axis,
+    or 2 * (n - 1) for the inverse of a onesided spectrum.   parts: the size of the last axis of x: 1 for real numbers,
+    2 for complex ones.   inverse: whether to compute the inverse DFT.   onesided: whether the spectrum contains only
+    the first half of the frequencies.
     """
     node, rank = x.node, len(x.shape)
-    axis = counted(axis, rank)
-    assert_none(
+    axis = nonnegative_axes(axis, rank)
+    assert_all_false(
         axis.apply(ops.equal, rank - 1), "transforms along the last axis, which holds the real and imaginary parts"
     )
-    before, size, behind = along(x, axis).shape
+    before, size, behind = merge_around_axis(x, axis).shape
     dims = (before, size, behind // parts, parts)
     halved = inverse and onesided
     if halved and parts == 1:
@@ -39,54 +42,57 @@ def transform(
     if length is None:
         length = 2 * (size - 1) if halved else size
     kept = dim_op("min", size, length // 2 + 1 if halved else length)
-    made, count, found = (_of_half if halved else _of_whole)(node, kept, length, parts, onesided, inverse, x.dtype)
-    rows = part(x.reshape(*dims).apply(ops.transpose, perm=(0, 2, 1, 3)), 2, 0, kept)
-    result = rows.reshape(before, dims[2], kept * parts).apply(ops.matmul, made)
+    matrix, count, found = (_onesided_inverse_matrix if halved else _dft_matrix)(
+        node, kept, length, parts, onesided, inverse, x.dtype
+    )
+    rows = dynamic_slice(x.reshape(*dims).apply(ops.transpose, perm=(0, 2, 1, 3)), 2, 0, kept)
+    result = rows.reshape(before, dims[2], kept * parts).apply(ops.matmul, matrix)
     result = result.reshape(before, dims[2], count, found).apply(ops.transpose, perm=(0, 2, 1, 3))
     chosen = iota(node, rank - 1).apply(ops.equal, axis)
-    sizes = run_time_sizes(chosen.where(numbers_of(node, [count]), numbers_of(node, x.shape[:-1])))
+    sizes = run_time_sizes(chosen.where(dims_as_tensor(node, [count]), dims_as_tensor(node, x.shape[:-1])))
     return result.reshape(*sizes, found)
 
 
-def frames(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
-    """Compute an STFT: split x into frames, and return the spectrum of each frame.
+def short_time_transform(x: TensorExpr, parts: int, *, onesided: bool) -> TensorExpr:
+    """Compute a short-time Fourier transform: split x into frames, and return the spectrum of each frame.
 
     x has the shape (batch, n, parts).  The result has the shape (batch, frames, frequencies, 2).  The step, the frame
     length and the window are inputs of the node.
 
-    parts: 1 for a real signal, 2 for a complex one.
+    parts: 1 for a real signal, 2 for a complex one.   onesided: whether to return only the first half of each spectrum.
     """
     node, (batch, size, _) = x.node, x.shape
     step = scalar(node, 1).cast(I64)
-    assert_none(step < 1, "frame steps below 1")
+    assert_all_false(step < 1, "frame steps below 1")
     length = size_of(node, 3, "frame_length") if node.has(3) else node.known_shape(2).tensor_type.known_shape[0]
-    room = numbers_of(node, [size]) - numbers_of(node, [length])
-    assert_none(room < 0, "frames longer than the signal")
+    room = dims_as_tensor(node, [size]) - dims_as_tensor(node, [length])
+    assert_all_false(room < 0, "frames longer than the signal")
     (many,) = run_time_sizes(room / step + 1)
     rows = x.apply(ops.gather, iota(node, many, 1) * step + iota(node, length), axis=1)
     if node.has(2):
-        rows = rows * TensorExpr(node, node.graph.checked(term(node, 2).expr, (length,))).reshape(length, 1)
-    made, count, found = _of_whole(node, length, length, parts, onesided, False, x.dtype)
-    return rows.reshape(batch, many, length * parts).apply(ops.matmul, made).reshape(batch, many, count, found)
+        rows = rows * TensorExpr(node, node.graph.with_shape(input_tensor(node, 2).expr, (length,))).reshape(length, 1)
+    matrix, count, found = _dft_matrix(node, length, length, parts, onesided, False, x.dtype)
+    return rows.reshape(batch, many, length * parts).apply(ops.matmul, matrix).reshape(batch, many, count, found)
 
 
-def _of_whole(
+def _dft_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, the number of frequencies in the result, and 2.
+    """Return the matrix of a DFT or inverse DFT, and the size of its result: the number of frequencies, and 2.
 
-    The 2 is the number of parts of each frequency, the real and the imaginary part.  The product of a signal and the
-    matrix is the result of the transform.  The matrix has the shape (size * parts, frequencies * 2).
+    The 2 stands for the real and the imaginary part of each frequency.  The product of a signal and the matrix is the
+    result of the transform.  The matrix has the shape (size * parts, frequencies * 2).
 
     size: the number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2
-    for a complex one.
+    for a complex one.   onesided: whether the result contains only the first half of the frequencies.   inverse:
+    whether the transform is the inverse DFT.   dtype: the dtype of the matrix.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
     count = length // 2 + 1 if onesided else length
-    real, imaginary = _wave(node, length, size, count, 1 if inverse else -1)
+    real, imaginary = _complex_exponentials(node, length, size, count, 1 if inverse else -1)
     if inverse:
-        whole = numbers_of(node, [length]).cast(F64)
+        whole = dims_as_tensor(node, [length]).cast(F64)
         real, imaginary = real / whole, imaginary / whole
     rows = [_side_by_side(real, imaginary), _side_by_side(imaginary.apply(ops.negative), real)][:parts]
     rows = [row.reshape(size, 1, count * 2) for row in rows]
@@ -94,21 +100,21 @@ def _of_whole(
     return matrix.reshape(size * parts, count * 2).cast(dtype), count, 2
 
 
-def _of_half(
+def _onesided_inverse_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the inverse DFT matrix of a onesided spectrum, the length of the signal, and 1.
+    """Return the matrix of an inverse DFT of a onesided spectrum, and the size of its result: `length`, and 1.
 
-    The 1 is the number of parts of each element of the signal, which is real.  The product of the first half of a
-    spectrum and the matrix is the signal.  The matrix has the shape (size * 2, length).  Each frequency counts twice,
-    to replace the second half, except the first and, for an even length, the last.
+    The 1 means that the elements of the result are real.  The product of the spectrum and the matrix is the signal.
+    The matrix has the shape (size * 2, length).  A onesided spectrum lacks the second half of the frequencies.  To
+    replace them, each given frequency counts twice, except the first and, for an even length, the last.
 
     size: the number of given frequencies.   length: the length of the transform.   parts: 2, because the spectrum is
-    complex.
+    complex.   onesided, inverse: true.   dtype: the dtype of the matrix.
     """
     assert onesided and inverse
-    real, imaginary = _wave(node, length, size, length, 1)
-    whole = numbers_of(node, [length])
+    real, imaginary = _complex_exponentials(node, length, size, length, 1)
+    whole = dims_as_tensor(node, [length])
     alone = (iota(node, size, 1) * 2).apply(ops.modulo, whole).apply(ops.equal, 0)
     weight = (2 - alone.cast(F64)) / whole.cast(F64)
     rows = [(wave * weight).reshape(size, 1, length) for wave in (real, imaginary.apply(ops.negative))]
@@ -119,12 +125,19 @@ def _side_by_side(first: TensorExpr, second: TensorExpr) -> TensorExpr:
     return first.apply(ops.expand_dims, axes=(2,)).apply(ops.concat, second.apply(ops.expand_dims, axes=(2,)), axis=2)
 
 
-def _wave(
+def _complex_exponentials(
     node: OnnxNode, length: AnyDim, rows: AnyDim, columns: AnyDim, direction: int
 ) -> tuple[TensorExpr, TensorExpr]:
-    """Return the real and imaginary parts of exp(direction * 2j * pi * row * column / length): f64[rows, columns]."""
-    whole = numbers_of(node, [length])
-    assert_none((whole < 1).apply(ops.logical_or, whole > LONGEST), f"transform lengths outside [1, {LONGEST}]")
+    """Return the matrix of exp(direction * 2j * pi * row * column / length) for each row and column.
+
+    The result is its real part and its imaginary part, each of type f64[rows, columns].
+
+    direction: -1 for a DFT, 1 for an inverse DFT.
+    """
+    whole = dims_as_tensor(node, [length])
+    assert_all_false(
+        (whole < 1).apply(ops.logical_or, whole > MAX_LENGTH), f"transform lengths outside [1, {MAX_LENGTH}]"
+    )
     turns = (iota(node, rows, 1) * iota(node, columns)).apply(ops.modulo, whole)
     angle = turns.cast(F64) * (2 * math.pi * direction) / whole.cast(F64)
     return angle.apply(ops.cos), angle.apply(ops.sin)

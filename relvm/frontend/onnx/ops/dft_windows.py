@@ -8,11 +8,11 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, scalar, size_of
-from relvm.frontend.onnx.ops.dft_dynamic import LONGEST, frames, transform
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota, scalar, size_of
+from relvm.frontend.onnx.ops.dft_dynamic import MAX_LENGTH, short_time_transform, transform
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F64, I64, DType
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import dim_op
@@ -34,7 +34,7 @@ def _window(node: OnnxNode) -> Expr:
     """
     size = size_of(node, 0, "the window size")
     dtype = node.graph.element_type(node.attribute("output_datatype", 1), node.proto.op_type)
-    steps = number_of(node, size if node.attribute("periodic", 1) else size - 1)
+    steps = dim_as_operand(node, size if node.attribute("periodic", 1) else size - 1)
     steps = steps.cast(F64) if isinstance(steps, TensorExpr) else steps
     angle = iota(node, size).cast(F64) * (2 * math.pi) / steps
     first, *factors = _WINDOWS[node.proto.op_type]
@@ -58,17 +58,17 @@ def _dft(node: OnnxNode) -> Expr:
         raise RelvmShapeError(
             f"axis {axis} is invalid for a signal of rank {rank}, whose last axis holds the real and imaginary parts"
         )
-    if axis is None or not _is_number(node, 1) or not isinstance(x.shape[axis], int):
-        at = term(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
+    if axis is None or not _is_constant_or_omitted(node, 1) or not isinstance(x.shape[axis], int):
+        at = input_tensor(node, 2).reshape(1) if axis is None else TensorExpr(node, constant(np.array([axis])))
         length = size_of(node, 1, "dft_length") if node.has(1) else None
-        return transform(x, at.cast(I64), length, _parts(x), inverse=inverse, onesided=onesided).expr
+        return transform(x, at.cast(I64), length, _parts_of_element(x), inverse=inverse, onesided=onesided).expr
     axis %= rank
-    size, parts = x.shape[axis], _parts(x)
-    length = int(node.known(1, "dft_length").item()) if node.has(1) else None
+    size, parts = x.shape[axis], _parts_of_element(x)
+    length = int(node.known_array(1, "dft_length").item()) if node.has(1) else None
     if inverse and onesided:
-        matrix = _inverse_of_half(2 * (size - 1) if length is None else length, size, parts, x.dtype)
+        matrix = _onesided_inverse_matrix(2 * (size - 1) if length is None else length, size, parts, x.dtype)
     else:
-        matrix = _matrix(size if length is None else length, size, parts, onesided, inverse, x.dtype)
+        matrix = _dft_matrix(size if length is None else length, size, parts, onesided, inverse, x.dtype)
     kept, _, *result = matrix.shape
     node.graph.file.count(matrix.nbytes, node.here)
     order = (*(i for i in range(rank - 1) if i != axis), axis, rank - 1)
@@ -90,44 +90,44 @@ def _stft(node: OnnxNode) -> Expr:
     x = TensorExpr(node, node.known_shape(0))
     if len(x.shape) != 3:
         raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 3")
-    parts, onesided = _parts(x), bool(node.attribute("onesided", 1))
-    length = shaped(node, 2).shape[0] if not node.has(3) else 1
-    if not _is_number(node, 1) or not _is_number(node, 3) or not isinstance(length, int):
-        return frames(x, parts, onesided=onesided).expr
-    step = int(node.known(1, "frame_step").item())
+    parts, onesided = _parts_of_element(x), bool(node.attribute("onesided", 1))
+    length = shaped_input(node, 2).shape[0] if not node.has(3) else 1
+    if not _is_constant_or_omitted(node, 1) or not _is_constant_or_omitted(node, 3) or not isinstance(length, int):
+        return short_time_transform(x, parts, onesided=onesided).expr
+    step = int(node.known_array(1, "frame_step").item())
     if node.has(3):
-        length = int(node.known(3, "frame_length").item())
-    matrix = _matrix(length, length, parts, onesided, False, x.dtype)
+        length = int(node.known_array(3, "frame_length").item())
+    matrix = _dft_matrix(length, length, parts, onesided, False, x.dtype)
     count = matrix.shape[2]
     node.graph.file.count(matrix.nbytes, node.here)
     filters = TensorExpr(node, constant(matrix.transpose(2, 3, 1, 0).reshape(count * 2, parts, length)))
     if node.has(2):
-        filters = filters * term(node, 2)
+        filters = filters * input_tensor(node, 2)
     spectra = x.apply(ops.transpose, perm=(0, 2, 1)).apply(ops.conv, filters, strides=(step,))
     batch, _, many = spectra.shape
     return spectra.apply(ops.transpose, perm=(0, 2, 1)).reshape(batch, many, count, 2).expr
 
 
-def _is_number(node: OnnxNode, index: int) -> bool:
-    """Return whether input `index` is a constant or omitted."""
+def _is_constant_or_omitted(node: OnnxNode, index: int) -> bool:
     return not node.has(index) or isinstance(node.inputs[index], Constant)
 
 
-def _parts(x: TensorExpr) -> int:
-    """Return the size of the last axis of a signal: 1 if it is real, 2 if it is complex."""
+def _parts_of_element(x: TensorExpr) -> int:
+    """Return the size of the last axis of a signal: 1 for real numbers, 2 for complex ones."""
     if x.shape[-1] not in (1, 2):
         raise RelvmShapeError(f"signal has type {x.type}, expected a last dimension of 1 or 2")
     return x.shape[-1]
 
 
-def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
-    """Return the DFT matrix, of shape (elements, parts, frequencies, 2).
+def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, dtype: DType) -> np.ndarray:
+    """Return the matrix of a DFT or inverse DFT, of shape (elements, parts, frequencies, 2).
 
     The product of a signal of shape (elements, parts) and the matrix is the spectrum, of shape (frequencies, 2).  The
     last axis of both contains the real and the imaginary part.  A real signal has only the real part.
 
     length: the length of the transform.   size: the number of elements of the signal, of which at most `length` are
-    used.   parts: 1 for a real signal, 2 for a complex one.
+    used.   parts: 1 for a real signal, 2 for a complex one.   onesided: whether the result contains only the first half
+    of the frequencies.   inverse: whether the transform is the inverse DFT.   dtype: the dtype of the matrix.
 
     Raises
     ------
@@ -137,36 +137,36 @@ def _matrix(length: int, size: int, parts: int, onesided: bool, inverse: bool, d
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
     count = length // 2 + 1 if onesided else length
-    wave = _wave(length, min(size, length), count, 1 if inverse else -1) / (length if inverse else 1)
+    wave = _complex_exponentials(length, min(size, length), count, 1 if inverse else -1) / (length if inverse else 1)
     real = np.stack((wave.real, wave.imag), axis=-1)
     imaginary = np.stack((-wave.imag, wave.real), axis=-1)
     return np.stack((real, imaginary)[:parts], axis=1).astype(dtype.numpy)
 
 
-def _inverse_of_half(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
-    """Return the inverse DFT matrix that maps the first half of a spectrum to a real signal.
+def _onesided_inverse_matrix(length: int, size: int, parts: int, dtype: DType) -> np.ndarray:
+    """Return the matrix of an inverse DFT from the first half of a spectrum to a real signal.
 
-    Its shape is (frequencies, 2, length, 1).  Each frequency counts twice, to replace the second half, except the first
-    and, for an even length, the last.
+    Its shape is (frequencies, 2, length, 1).  To replace the missing second half of the spectrum, each frequency counts
+    twice, except the first and, for an even length, the last.
 
-    length: the length of the transform.   size: the number of given frequencies.   parts: the number of parts of each
-    frequency, real and imaginary, which must be 2.
+    length: the length of the transform.   size: the number of given frequencies.   parts: the size of the last axis of
+    the spectrum, which must be 2 (real and imaginary part).   dtype: the dtype of the matrix.
     """
     if parts == 1:
         raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")
-    wave = _wave(length, min(size, length // 2 + 1), length, 1) / length
+    wave = _complex_exponentials(length, min(size, length // 2 + 1), length, 1) / length
     both = (np.arange(len(wave)) * 2 % length != 0)[:, None] + 1
     return (np.stack((wave.real, -wave.imag), axis=1) * both[:, None])[..., None].astype(dtype.numpy)
 
 
-def _wave(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
+def _complex_exponentials(length: int, rows: int, columns: int, direction: int) -> np.ndarray:
     """Return the matrix of exp(direction * 2j * pi * row * column / length) for each row and column.
 
     direction: -1 for a DFT, 1 for an inverse DFT.
     """
-    if not 1 <= length <= LONGEST:
+    if not 1 <= length <= MAX_LENGTH:
         raise RelvmUnsupportedError(
-            f"a Fourier transform of {length} elements is not supported: expected 1 to {LONGEST}"
+            f"a Fourier transform of {length} elements is not supported: expected 1 to {MAX_LENGTH}"
         )
     turns = np.outer(np.arange(rows), np.arange(columns)) % length  # large angles would lose precision
     return np.exp(direction * 2j * np.pi * turns / length)
@@ -183,11 +183,11 @@ def _mel_weight_matrix(node: OnnxNode) -> Expr:
     bands, length = size_of(node, 0, "num_mel_bins"), size_of(node, 1, "dft_length")
     rate, lowest, highest = (scalar(node, i).cast(F64) for i in (2, 3, 4))
     low, high = (2595 / math.log(10) * (edge / 700).apply(ops.log1p) for edge in (lowest, highest))
-    count = number_of(node, bands + 2)
+    count = dim_as_operand(node, bands + 2)
     step = (high - low) / (count.cast(F64) if isinstance(count, TensorExpr) else count)
     mels = iota(node, bands + 2).cast(F64) * step + low
     frequencies = 700 * ((mels * (math.log(10) / 2595)).apply(ops.exp) - 1)
-    bins = number_of(node, length + 1)
+    bins = dim_as_operand(node, length + 1)
     bins = bins.cast(F64) if isinstance(bins, TensorExpr) else bins
     edges = (frequencies * bins / rate).apply(ops.floor)
     left, centre, right = (edges.apply(ops.gather, iota(node, bands) + i, axis=0) for i in range(3))

@@ -13,10 +13,10 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
-from relvm.frontend.onnx.ops.quantized import quantised_product
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.quantized import dynamic_quantized_matmul
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr
 
@@ -74,8 +74,8 @@ def _dynamic_quantize_lstm(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
     rows = node.type(2).shape
     if rows is None or len(rows) != 3 or rows[0] != len(backwards):
         raise RelvmShapeError(f"R is {node.type(2)}, expected one matrix for each of {len(backwards)} directions")
-    made = [_one_way(node, i, backward, names[3 * i : 3 * i + 3]) for i, backward in enumerate(backwards)]
-    joined = [_stack(parts, axis) for parts, axis in zip(zip(*made, strict=True), (1, 0, 0), strict=True)]
+    results = [_import_direction(node, i, backward, names[3 * i : 3 * i + 3]) for i, backward in enumerate(backwards)]
+    joined = [_stack(parts, axis) for parts, axis in zip(zip(*results, strict=True), (1, 0, 0), strict=True)]
     return joined[0], joined[1], joined[2]
 
 
@@ -84,38 +84,46 @@ def _stack(parts: tuple[TensorExpr, ...], axis: int) -> Expr:
     return first.apply(ops.concat, *others, axis=axis).expr
 
 
-def _one_way(
-    node: OnnxNode, way: int, backward: bool, activations: list[str]
+def _import_direction(
+    node: OnnxNode, direction: int, backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Run one direction of the LSTM.
+    """Import one direction of the LSTM.
 
-    Return the states h of all steps, of shape (steps, batch, hidden), and the final h and c.
+    Return the states h of all steps, of shape (steps, batch, hidden), and the final states h and c.
 
-    way: the index of the direction.   backward: whether it runs from the last step to the first.   activations: the
-    names of its activation functions.
+    direction: the index of the direction in the inputs.   backward: whether it runs from the last step to the first.
+    activations: the names of its activation functions.
     """
-    x = shaped(node, 0)
+    x = shaped_input(node, 0)
     steps, batch, _ = x.shape
-    r, r_scale, r_zero = (term(node, index).at(way, 0) for index in (2, 10, 11))
-    total = quantised_product(node, x.expr, *(term(node, index).at(way, 0).expr for index in (1, 8, 9)))
+    r, r_scale, r_zero = (input_tensor(node, index).select(direction, 0) for index in (2, 10, 11))
+    total = dynamic_quantized_matmul(
+        node, x.expr, *(input_tensor(node, index).select(direction, 0).expr for index in (1, 8, 9))
+    )
     gates = TensorExpr(node, total)
     if node.has(3):
         first, second = (
-            term(node, 3).at(way, 0).apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
+            input_tensor(node, 3)
+            .select(direction, 0)
+            .apply(ops.slice, begin=(part * r.shape[1],), end=((part + 1) * r.shape[1],))
             for part in (0, 1)
         )
         gates = gates + (first + second)
     states = [
-        term(node, index).at(way, 0).expr if node.has(index) else filled(node, np.float32(0), batch, r.shape[0])
+        input_tensor(node, index).select(direction, 0).expr
+        if node.has(index)
+        else filled(node, np.float32(0), batch, r.shape[0])
         for index in (5, 6)
     ]
-    lengths = shaped(node, 4) if node.has(4) else None
+    lengths = shaped_input(node, 4) if node.has(4) else None
     alive = TensorExpr(node, node.emit(filled(node, np.bool_(True), steps, 1, 1)))
     turned = backward
     if lengths is not None:
         alive = iota(node, steps, 1, 1) < lengths.cast(I64).apply(ops.expand_dims, axes=(0, 2))
         gates, turned = (_reversed(gates, lengths), False) if backward else (gates, False)
-    h, c, rows = _steps(node, (*states, r.expr, r_scale.expr, r_zero.expr, gates.expr, alive.expr), turned, activations)
+    h, c, rows = _import_steps(
+        node, (*states, r.expr, r_scale.expr, r_zero.expr, gates.expr, alive.expr), turned, activations
+    )
     return (_reversed(rows, lengths) if backward and lengths is not None else rows), h, c
 
 
@@ -123,12 +131,12 @@ def _reversed(x: TensorExpr, lengths: TensorExpr) -> TensorExpr:
     return x.apply(ops.reverse_sequence, lengths.cast(I64), time_axis=0)
 
 
-def _steps(
+def _import_steps(
     node: OnnxNode, values: tuple[Expr, ...], backward: bool, activations: list[str]
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Import a Scan over the steps.  Return the final states h and c, and the outputs of all steps.
+    """Import a Scan over the steps of an LSTM.  Return the final states h and c, and the outputs of all steps.
 
-    values: the inputs of the Scan.   backward, activations: as for `_one_way`.
+    values: the inputs of the Scan, as in `_STEP`.   backward, activations: as for `_import_direction`.
     """
     from onnx import helper, parser
 
@@ -144,8 +152,8 @@ def _steps(
         scan_input_directions=[int(backward)] * 2,
         scan_output_directions=[int(backward)],
     )
-    scope = node.graph.scope({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
+    scope = node.graph.function_context({"": _OPSET}, node.here, (_MICROSOFT, node.proto.op_type, ""))
     scope.values.update(zip(given, values, strict=True))
-    h, c, *_, rows = (TensorExpr(node, scope.tensor(value)) for value in scope.rest([scan], outputs))
+    h, c, *_, rows = (TensorExpr(node, scope.tensor(value)) for value in scope.import_nodes([scan], outputs))
     assert rows.type.dtype == F32
     return h, c, rows

@@ -7,9 +7,9 @@ import string
 import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
-from relvm.frontend.onnx.broadcasting import common_dim, expanded
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.broadcasting import broadcast_input, common_dim
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.expr import Expr
@@ -21,8 +21,8 @@ Label = str | int
 
 
 @value_record
-class Labelled:
-    """A tensor with a distinct label for each axis."""
+class LabeledTensor:
+    """An operand of an Einsum: a tensor, and a distinct label for each of its axes."""
 
     tensor: TensorExpr
     labels: tuple[Label, ...]
@@ -33,16 +33,16 @@ class Labelled:
     def sizes(self, labels: tuple[Label, ...]) -> list[AnyDim]:
         return [self.size(label) for label in labels]
 
-    def summed(self, kept: set[Label]) -> Labelled:
-        """Sum over the axes whose labels are not in `kept`."""
-        gone = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
-        if not gone:
+    def sum_except(self, kept: set[Label]) -> LabeledTensor:
+        """Sum over all axes except those whose labels are in `kept`."""
+        removed = tuple(axis for axis, label in enumerate(self.labels) if label not in kept)
+        if not removed:
             return self
-        rest = tuple(label for label in self.labels if label in kept)
-        return Labelled(self.tensor.apply(ops.sum, axes=gone), rest)
+        remaining = tuple(label for label in self.labels if label in kept)
+        return LabeledTensor(self.tensor.apply(ops.sum, axes=removed), remaining)
 
-    def ordered(self, labels: tuple[Label, ...]) -> TensorExpr:
-        """Transpose the tensor so that its axes are in the order of `labels`, which must be all its labels."""
+    def transpose_to(self, labels: tuple[Label, ...]) -> TensorExpr:
+        """Transpose the tensor so that its axes are in the order of `labels`, a permutation of its labels."""
         if labels == self.labels:
             return self.tensor
         return self.tensor.apply(ops.transpose, perm=tuple(map(self.labels.index, labels)))
@@ -52,21 +52,24 @@ class Labelled:
 def _einsum(node: OnnxNode) -> Expr:
     """Multiplies the operands from left to right.
 
-    The product is summed over a label as soon as neither a later operand nor the result uses the label.
+    After each product, it sums over the labels that neither a later operand nor the result uses.
     """
-    tensors = [shaped(node, i) for i in range(len(node.inputs))]
-    terms, result = _parsed(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
-    operands = [_without_repeats(*pair) for pair in zip(tensors, terms, strict=True)]
-    operands = _of_common_sizes(_without_ones(operands))
-    total = operands[0].summed({*result, *(label for each in operands[1:] for label in each.labels)})
+    tensors = [shaped_input(node, i) for i in range(len(node.inputs))]
+    terms, result = _parse_equation(node.attribute("equation"), [len(tensor.shape) for tensor in tensors])
+    operands = [_take_diagonals(*pair) for pair in zip(tensors, terms, strict=True)]
+    operands = _broadcast_operands(_squeeze_broadcast_axes(operands))
+    total = operands[0].sum_except({*result, *(label for each in operands[1:] for label in each.labels)})
     for i, operand in enumerate(operands[1:], 1):
-        later = {*result, *(label for each in operands[i + 1 :] for label in each.labels)}
-        total = _product(total, operand, later)
-    return total.ordered(result).expr
+        needed_later = {*result, *(label for each in operands[i + 1 :] for label in each.labels)}
+        total = _multiply(total, operand, needed_later)
+    return total.transpose_to(result).expr
 
 
-def _parsed(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
-    """Parse an equation for operands of the given ranks.  Return the labels of each operand and of the result."""
+def _parse_equation(equation: str, ranks: list[int]) -> tuple[list[tuple[Label, ...]], tuple[Label, ...]]:
+    """Parse the equation of an Einsum.  Return the labels of each operand, and the labels of the result.
+
+    ranks: the ranks of the operands.
+    """
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
@@ -96,80 +99,80 @@ def _labels(equation: str, text: str, rank: int) -> tuple[Label, ...]:
     return (*before, *range(hidden - 1, -1, -1), *after)
 
 
-def _without_repeats(tensor: TensorExpr, labels: tuple[Label, ...]) -> Labelled:
-    """Replace axes of an operand that have the same label by one axis, their diagonal."""
+def _take_diagonals(tensor: TensorExpr, labels: tuple[Label, ...]) -> LabeledTensor:
+    """Return an operand without repeated labels: replace axes with the same label by one axis, their diagonal."""
     for label in labels:
         if labels.count(label) == 1:
             continue
         first = labels.index(label)
         second = labels.index(label, first + 1)
-        rest = tuple(axis for axis in range(len(labels)) if axis not in (first, second))
+        remaining = tuple(axis for axis in range(len(labels)) if axis not in (first, second))
         size = tensor.shape[first]
         expect_equal_dims("Einsum", f"sizes of label {label} differ", size, tensor.shape[second])
-        flat = tensor.apply(ops.transpose, perm=(first, second, *rest))
-        flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in rest))
-        diagonal = iota(tensor.node, size) * (number_of(tensor.node, size) + 1)
-        kept = tuple(labels[axis] for axis in rest)
-        return _without_repeats(flat.apply(ops.gather, diagonal, axis=0), (label, *kept))
-    return Labelled(tensor, labels)
+        flat = tensor.apply(ops.transpose, perm=(first, second, *remaining))
+        flat = flat.reshape(size * size, *(tensor.shape[axis] for axis in remaining))
+        diagonal = iota(tensor.node, size) * (dim_as_operand(tensor.node, size) + 1)
+        kept = tuple(labels[axis] for axis in remaining)
+        return _take_diagonals(flat.apply(ops.gather, diagonal, axis=0), (label, *kept))
+    return LabeledTensor(tensor, labels)
 
 
-def _without_ones(operands: list[Labelled]) -> list[Labelled]:
-    """Remove axes of size 1 that broadcast to a larger axis of another operand."""
+def _squeeze_broadcast_axes(operands: list[LabeledTensor]) -> list[LabeledTensor]:
+    """Remove the axes of size 1 that broadcast to a larger axis with the same label in another operand."""
     kept = []
     for operand in operands:
         others = [other for other in operands if other is not operand]
-        gone = tuple(
+        removed = tuple(
             axis
             for axis, label in enumerate(operand.labels)
             if operand.tensor.shape[axis] == 1
             and any(label in other.labels and other.size(label) != 1 for other in others)
         )
-        tensor = operand.tensor.apply(ops.squeeze, axes=gone) if gone else operand.tensor
-        labels = tuple(label for axis, label in enumerate(operand.labels) if axis not in gone)
-        kept.append(Labelled(tensor, labels))
+        tensor = operand.tensor.apply(ops.squeeze, axes=removed) if removed else operand.tensor
+        labels = tuple(label for axis, label in enumerate(operand.labels) if axis not in removed)
+        kept.append(LabeledTensor(tensor, labels))
     return kept
 
 
-def _of_common_sizes(operands: list[Labelled]) -> list[Labelled]:
+def _broadcast_operands(operands: list[LabeledTensor]) -> list[LabeledTensor]:
     """Broadcast the operands so that axes with the same label have the same size."""
     sizes: dict[Label, AnyDim] = {}
     for operand in operands:
         for label in operand.labels:
             size = operand.size(label)
             sizes[label] = common_dim(sizes.get(label, size), size) or sizes.get(label, size)
-    made = []
+    results = []
     for operand in operands:
         tensor = operand.tensor
-        value = expanded(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
-        made.append(Labelled(TensorExpr(tensor.node, value), operand.labels))
-    return made
+        value = broadcast_input(tensor.node, tensor.expr, [sizes[label] for label in operand.labels])
+        results.append(LabeledTensor(TensorExpr(tensor.node, value), operand.labels))
+    return results
 
 
-def _product(a: Labelled, b: Labelled, later: set[Label]) -> Labelled:
-    """Multiply two operands, and sum over the labels that are not in `later`.
+def _multiply(a: LabeledTensor, b: LabeledTensor, needed_later: set[Label]) -> LabeledTensor:
+    """Multiply two operands, and sum over the labels that are not in `needed_later`.
 
-    The product is a batched matrix product, or elementwise if no common label is summed over.
+    This is a batched matrix product, or an elementwise product if no common label is summed over.
 
-    later: the labels that a later operand or the result uses.
+    needed_later: the labels that a later operand or the result uses.
     """
-    a, b = a.summed(later | set(b.labels)), b.summed(later | set(a.labels))
+    a, b = a.sum_except(needed_later | set(b.labels)), b.sum_except(needed_later | set(a.labels))
     for label in a.labels:
         if label in b.labels:
             expect_equal_dims("Einsum", f"sizes of label {label} differ", a.size(label), b.size(label))
     common = [label for label in a.labels if label in b.labels]
-    batch = tuple(label for label in common if label in later)
-    inner = tuple(label for label in common if label not in later)
+    batch = tuple(label for label in common if label in needed_later)
+    inner = tuple(label for label in common if label not in needed_later)
     rows = tuple(label for label in a.labels if label not in common)
     columns = tuple(label for label in b.labels if label not in common)
     labels = (*batch, *rows, *columns)
     sizes = (*a.sizes(batch), *a.sizes(rows), *b.sizes(columns))
     if not inner:
-        left = a.ordered((*batch, *rows)).reshape(*a.sizes((*batch, *rows)), *[1] * len(columns))
-        right = b.ordered((*batch, *columns)).reshape(*b.sizes(batch), *[1] * len(rows), *b.sizes(columns))
-        return Labelled(left * right, labels)
-    left = a.ordered((*batch, *rows, *inner))
+        left = a.transpose_to((*batch, *rows)).reshape(*a.sizes((*batch, *rows)), *[1] * len(columns))
+        right = b.transpose_to((*batch, *columns)).reshape(*b.sizes(batch), *[1] * len(rows), *b.sizes(columns))
+        return LabeledTensor(left * right, labels)
+    left = a.transpose_to((*batch, *rows, *inner))
     left = left.reshape(*a.sizes(batch), product(a.sizes(rows)), product(a.sizes(inner)))
-    right = b.ordered((*batch, *inner, *columns))
+    right = b.transpose_to((*batch, *inner, *columns))
     right = right.reshape(*b.sizes(batch), product(b.sizes(inner)), product(b.sizes(columns)))
-    return Labelled(left.apply(ops.matmul, right).reshape(*sizes), labels)
+    return LabeledTensor(left.apply(ops.matmul, right).reshape(*sizes), labels)

@@ -11,21 +11,21 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import assert_none, filled, is_known, is_symbolic, scalar, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, filled, is_known, is_symbolic, scalar, sizes_of
 from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.ops.slice import FAR, symbolic_slice
-from relvm.frontend.onnx.ops.strings import strings_of
+from relvm.frontend.onnx.ops.strings import string_array
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
-from relvm.frontend.onnx.sliding_window import padded, pads_of
-from relvm.frontend.onnx.tensor_expr import TensorExpr, operands
+from relvm.frontend.onnx.sliding_window import pad_if_symbolic, padding_of
+from relvm.frontend.onnx.tensor_expr import TensorExpr, aligned_operands
 from relvm.ir.dtypes import STR, dtype_of
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import product
 
 # ---- elementwise ----
 
-_SAME = {
+_SAME_SEMANTICS = {
     "Add": ops.add,
     "Sub": ops.subtract,
     "Mul": ops.multiply,
@@ -58,10 +58,10 @@ _SAME = {
 }
 
 
-@converts(*_SAME)
-def _same(node: OnnxNode) -> Expr:
-    """Calls the relvm operator with the same semantics."""
-    return _SAME[node.proto.op_type](*operands(node))
+@converts(*_SAME_SEMANTICS)
+def _same_semantics(node: OnnxNode) -> Expr:
+    """Applies the operator of relvm that has the same semantics."""
+    return _SAME_SEMANTICS[node.proto.op_type](*aligned_operands(node))
 
 
 @converts("Pow")
@@ -71,7 +71,7 @@ def _pow(node: OnnxNode) -> Expr:
     For a float base, the power is computed in the dtype of the base.  For an integer base, it is computed in the common
     dtype of base and exponent.
     """
-    base, exponent = operands(node)
+    base, exponent = aligned_operands(node)
     own, other = base.known_element_type, exponent.known_element_type
     if own == other:
         return ops.power(base, exponent)
@@ -139,7 +139,7 @@ def _dropout(node: OnnxNode) -> Expr | tuple[Expr, Expr]:
         drops = trained.apply(ops.logical_and, scalar(node, 1).apply(ops.not_equal, 0)) if node.has(1) else trained
         if isinstance(drops.expr, Constant) and drops.expr.value:
             raise RelvmUnsupportedError("Dropout in training mode is not supported")
-        assert_none(drops, "elements to drop in training mode, which is not supported")
+        assert_all_false(drops, "elements to drop in training mode, which is not supported")
     x = node.tensor(0)
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return x
@@ -170,7 +170,7 @@ def _constant(node: OnnxNode) -> Constant:
         return constant(np.array(text, STR.numpy))
     listed = node.attribute("value_strings")
     if listed is not None:
-        return constant(strings_of(listed))
+        return constant(string_array(listed))
     value = node.attribute("value")
     if value is None:
         kind = node.proto.attribute[0].name if node.proto.attribute else "none"
@@ -218,9 +218,9 @@ def _slice(node: OnnxNode) -> Expr:
     elif any(not is_known(node, i) or is_symbolic(node, i) for i in range(1, len(node.inputs)) if node.has(i)):
         return symbolic_slice(node)
     else:
-        begin, end = (node.known(i, "the Slice bounds").tolist() for i in (1, 2))
-        axes = node.known(3, "the Slice axes").tolist() if node.has(3) else None
-        steps = node.known(4, "the Slice steps").tolist() if node.has(4) else None
+        begin, end = (node.known_array(i, "the Slice bounds").tolist() for i in (1, 2))
+        axes = node.known_array(3, "the Slice axes").tolist() if node.has(3) else None
+        steps = node.known_array(4, "the Slice steps").tolist() if node.has(4) else None
     axes = range(len(begin)) if axes is None else axes
     steps = [1] * len(begin) if steps is None else steps
     shape = node.type(0).shape
@@ -302,7 +302,9 @@ def _convolution(node: OnnxNode, spatial: int) -> Expr:
     x, w = node.tensor(0), node.tensor(1)
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
-    wide, pads = padded(TensorExpr(node, x), pads_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0)
+    wide, pads = pad_if_symbolic(
+        TensorExpr(node, x), padding_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0
+    )
     return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import iota, number_of, numbers_of, sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, iota, sizes_of
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import pads_of
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.sliding_window import padding_of
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, product
@@ -22,7 +22,7 @@ def _grid_sample(node: OnnxNode) -> Expr:
 
     If align_corners is set, -1 and 1 are the centers of the outermost elements, otherwise their outer edges.
     """
-    x, grid = shaped(node, 0), term(node, 1)
+    x, grid = shaped_input(node, 0), input_tensor(node, 1)
     asked, padding = node.attribute("mode", "linear"), node.attribute("padding_mode", "zeros")
     if asked not in _MODES:
         raise RelvmUnsupportedError(f"mode {asked!r} is not supported")
@@ -30,8 +30,8 @@ def _grid_sample(node: OnnxNode) -> Expr:
     if grid.type.rank != len(sizes) + 2:
         raise RelvmShapeError(f"grid has rank {grid.type.rank}, expected the rank of x, {len(sizes) + 2}")
     aligned = bool(node.attribute("align_corners", 0))
-    extents = numbers_of(node, sizes).cast(grid.dtype)
-    at = grid.backwards(-1) + 1  # in ONNX, the coordinate along the last axis comes first
+    extents = dims_as_tensor(node, sizes).cast(grid.dtype)
+    at = grid.reverse(-1) + 1  # in ONNX, the coordinate along the last axis comes first
     at = at / 2 * (extents - 1) if aligned else (at * extents - 1) / 2
     return ops.grid_sample(x.expr, at.expr, mode=_MODES[asked], padding=padding, align_corners=aligned)
 
@@ -41,14 +41,14 @@ def _affine_grid(node: OnnxNode) -> Expr:
     """Creates a grid of coordinates from -1 to 1 along every axis, and transforms it by the affine matrix of each
     image.
     """
-    theta = shaped(node, 0)
+    theta = shaped_input(node, 0)
     if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
         raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
     rank, dtype = theta.shape[1], theta.dtype
     images, _, *sizes = sizes_of(node, 1, "size")
     if len(sizes) != rank:
         raise RelvmShapeError(f"size has {len(sizes) + 2} elements, expected {rank + 2} for theta of type {theta.type}")
-    axes = [_along(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
+    axes = [_axis_coordinates(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
     columns = []
     for axis in reversed(range(rank)):
         shape: list[AnyDim] = [1] * rank
@@ -60,13 +60,13 @@ def _affine_grid(node: OnnxNode) -> Expr:
     return moved.reshape(images, *sizes, rank).expr
 
 
-def _along(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
-    """Return the coordinates of the `size` elements along an axis.
+def _axis_coordinates(node: OnnxNode, size: AnyDim, dtype: DType, aligned: bool) -> TensorExpr:
+    """Return the coordinates from -1 to 1 of the `size` elements along an axis.
 
-    -1 and 1 are the centers of the outermost elements if `aligned` is set, otherwise their outer edges.
+    If `aligned` is true, -1 and 1 are the centers of the outermost elements, otherwise their outer edges.
     """
     place = iota(node, size).cast(dtype)
-    count = number_of(node, size)
+    count = dim_as_operand(node, size)
     count = count.cast(dtype) if isinstance(count, TensorExpr) else count
     if not aligned:
         return (place * 2 + 1) / count - 1
@@ -81,25 +81,25 @@ def _deform_conv(node: OnnxNode) -> Expr:
 
     The result is multiplied by the weights.
     """
-    x, w, offset = (shaped(node, i) for i in range(3))
+    x, w, offset = (shaped_input(node, i) for i in range(3))
     if len(x.shape) != 4:
         raise RelvmUnsupportedError(f"x of rank {len(x.shape)} is not supported: expected rank 4")
     kernel = node.attribute("kernel_shape", list(w.shape[2:]))
     if not all(isinstance(extent, int) for extent in kernel):
         raise RelvmUnsupportedError("the kernel shape must be known when the model is imported")
     strides, dilations = (tuple(node.attribute(name, [1, 1])) for name in ("strides", "dilations"))
-    pads = pads_of(node, tuple(kernel), strides, dilations)
+    pads = padding_of(node, tuple(kernel), strides, dilations)
     (images, channels), groups = x.shape[:2], node.attribute("group", 1)
     shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
     out = list(offset.shape[2:])
     if not isinstance(channels, int) or channels % shares or channels % groups:
         raise RelvmShapeError(f"{channels} channels must be a multiple of group, {groups}, and offset_group, {shares}")
     moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
-    at = moved + _window_places(node, kernel, strides, dilations, pads, out, offset.type.dtype)
+    at = moved + _window_positions(node, kernel, strides, dilations, pads, out, offset.type.dtype)
     split = x.reshape(images * shares, channels // shares, *x.shape[2:])
     columns = split.apply(ops.grid_sample, at, mode="linear")
     if node.has(4):
-        mask = shaped(node, 4).reshape(images * shares, 1, window, product(out))
+        mask = shaped_input(node, 4).reshape(images * shares, 1, window, product(out))
         columns = columns * mask
     columns = columns.reshape(images, groups, channels // groups * window, product(out))
     filters = w.reshape(1, groups, w.shape[0] // groups, channels // groups * window)
@@ -107,12 +107,13 @@ def _deform_conv(node: OnnxNode) -> Expr:
     return (result + per_channel(node, 3, 4) if node.has(3) else result).expr
 
 
-def _window_places(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
-    """Return the position in the input of each element of each window, before offsets are added.
+def _window_positions(node, kernel, strides, dilations, pads, out, dtype) -> TensorExpr:
+    """Return the position in the input of each element of each window, before the offsets are added.
 
-    The result has the shape (elements, windows, 2).  Its last axis consists of the row and the column.
+    The result has the shape (elements, windows, 2).  Its last axis contains the row and the column.
 
     kernel, strides, dilations, pads: the attributes of the convolution.   out: the spatial dimensions of its result.
+    dtype: the dtype of the positions.
     """
     parts = []
     node.graph.file.count(sum(kernel) * 8, node.here)

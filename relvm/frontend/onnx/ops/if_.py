@@ -1,4 +1,4 @@
-"""Control flow: an ONNX If becomes an If expression, whose branches can use the values of the enclosing graph.
+"""Conversion of If to an If expression, whose branches can use the values of the enclosing graph.
 
 If the condition is constant, only the branch taken is imported.  A branch with inconsistent shapes raises an error at
 run time if it is taken.  Operators need to know the ranks of tensors.  If the branches return tensors of different
@@ -33,18 +33,20 @@ def _if(node: OnnxNode) -> tuple[Any, ...]:
                 f"a branch has {counts}, expected 0 inputs and {len(node.proto.output)} outputs, as the node has"
             )
     if isinstance(cond, Constant) and cond.value.size == 1:
-        return _taken(node.graph, branches[0 if cond.value.item() else 1])
+        return _import_taken_branch(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then, orelse = _both(node.graph, [partial(node.graph.subgraph, branch) for branch in branches], RelvmShapeError)
-    if node.graph.forks < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
-        raise RankSplit(cond, tuple(partial(_follow, branch) for branch in branches))
-    return _merged(node.graph, cond, then, orelse)
+    then, orelse = _build_branches(
+        node.graph, [partial(node.graph.import_subgraph, branch) for branch in branches], RelvmShapeError
+    )
+    if node.graph.rank_splits < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
+        raise RankSplit(cond, tuple(partial(_import_branch, branch) for branch in branches))
+    return _add_if(node.graph, cond, then, orelse)
 
 
-def _follow(branch: Any, graph: ImportContext) -> list[Value]:
+def _import_branch(branch: Any, graph: ImportContext) -> list[Value]:
     graph.initializers(branch)
-    return graph.outputs(branch)
+    return graph.import_outputs(branch)
 
 
 def _dtypes(type_: Type) -> list[DType | None]:
@@ -57,17 +59,20 @@ def _ranks(type_: Type) -> list[int | None]:
     return [field.rank if isinstance(field, TensorType) else None for field in fields]
 
 
-def _taken(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
-    """Import the branch that is known to be taken.  Add its bindings to the enclosing block, and return its outputs."""
-    inner = graph.inner(branch)
-    values = inner.outputs(branch)
+def _import_taken_branch(graph: ImportContext, branch: Any) -> tuple[Value, ...]:
+    """Import the branch of an If with a constant condition.  Return the outputs of the branch.
+
+    The bindings of the branch are added to the enclosing block, so no If remains.
+    """
+    inner = graph.subgraph_context(branch)
+    values = inner.import_outputs(branch)
     graph.bindings += inner.bindings
     graph.own_dims |= inner.own_dims
     return tuple(values)
 
 
-def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
-    """Add an If with the given condition and branches to the graph, and return its values."""
+def _add_if(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
+    """Add an If with the given condition and branches to the graph.  Return its values."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches return incompatible types: {then.type} and {orelse.type}")
@@ -80,61 +85,66 @@ def _merged(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
 def if_then_else(
     node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
 ) -> Expr:
-    """Return an If with the given branches.
+    """Add an If to the graph of `node`, and return its value.
 
     cond: the condition, a bool tensor of rank 0.   then, orelse: functions that return the result of a branch.  Each is
-    called with a copy of the node in the context of its branch.
+    called with a copy of `node` whose graph is the context of the branch.
     """
     blocks = []
-    for way in (then, orelse):
-        inner = node.graph.inner_block()
-        blocks.append(inner.block([inner.emit(way(replace(node, graph=inner)), "way")]))
-    return _merged(node.graph, cond, *blocks)[0]
+    for convert_branch in (then, orelse):
+        inner = node.graph.nested_context()
+        blocks.append(inner.finish_block([inner.emit(convert_branch(replace(node, graph=inner)), "way")]))
+    return _add_if(node.graph, cond, *blocks)[0]
 
 
-def parted(
-    graph: ImportContext, fork: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
+def import_into_branches(
+    graph: ImportContext, split: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
 ) -> list[Value]:
-    """Import the remaining nodes into each branch of an If, and return the values of `names`.
+    """Import the rest of a graph into both branches of an If.  Return the values with the given names.
 
-    fork: the condition of the If, and the functions that import the current node into a branch.   outputs: the names of
-    the outputs of the current node.   nodes: the nodes after it.   names: the names of the values to return.
+    split: the exception raised for the current node, whose outputs have different ranks in the two branches.
+    outputs: the names of the outputs of the current node.   nodes: the nodes after the current node.   names: the names
+    of the values to return.
     """
 
-    def followed(way: Callable[[ImportContext], list[Value]]) -> Block:
-        inner = graph.inner_block()
-        inner.forks += 1
-        inner.values.update(zip(outputs, way(inner), strict=True))
-        return inner.block(inner.rest(nodes, names))
+    def build_branch(import_node: Callable[[ImportContext], list[Value]]) -> Block:
+        inner = graph.nested_context()
+        inner.rank_splits += 1
+        inner.values.update(zip(outputs, import_node(inner), strict=True))
+        return inner.finish_block(inner.import_nodes(nodes, names))
 
     errors = RelvmArgumentError, RelvmShapeError, RelvmTypeError
-    then, orelse = _both(graph, [partial(followed, way) for way in fork.ways], *errors)
-    return [graph.emit(value, "merged") for value in _merged(graph, fork.cond, then, orelse)]
+    then, orelse = _build_branches(
+        graph, [partial(build_branch, import_node) for import_node in split.branches], *errors
+    )
+    return [graph.emit(value, "merged") for value in _add_if(graph, split.cond, then, orelse)]
 
 
-def _both(graph: ImportContext, makers: list[Callable[[], Block]], *errors: type[RelvmError]) -> tuple[Block, ...]:
+def _build_branches(
+    graph: ImportContext, builders: list[Callable[[], Block]], *errors: type[RelvmError]
+) -> tuple[Block, ...]:
     """Build both blocks of an If.
 
-    If the nodes of one block have inconsistent shapes, a block that raises the error at run time replaces it.  Usually
-    the condition of the If, or the sizes that the caller passes, ensure that this block does not run.  If both blocks
-    are inconsistent, raise the first error now.
+    If the shapes in one of the blocks are inconsistent, replace it by a block that raises the error at run time.  Often
+    such a block never runs, because its condition is false for the actual sizes.  If both blocks are inconsistent,
+    raise the first error now.
 
-    makers: the functions that build the blocks.   errors: the classes of the errors that inconsistent shapes raise.
+    builders: the functions that build the blocks.   errors: the classes of the errors that inconsistent shapes raise.
     """
     blocks: list[Block | RelvmError] = []
-    for make in makers:
+    for build in builders:
         try:
-            blocks.append(make())
+            blocks.append(build())
         except errors as error:
             blocks.append(error)
     good = [block for block in blocks if isinstance(block, Block)]
     failed = [block for block in blocks if isinstance(block, RelvmError)]
     if not good:
         raise failed[0]
-    return tuple(block if isinstance(block, Block) else _failing(graph, block, good[0].type) for block in blocks)
+    return tuple(block if isinstance(block, Block) else _raising_block(graph, block, good[0].type) for block in blocks)
 
 
-def _failing(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
+def _raising_block(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
     """Return a block of type `type_` that raises `error` when it runs."""
     never = graph.var("never", type_)
     return Block((MatchCast(never, Null(), str(error)),), never, type=type_)

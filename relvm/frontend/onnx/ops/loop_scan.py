@@ -20,10 +20,10 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.identifiers import identifier
-from relvm.frontend.onnx.model_checker import key_of
+from relvm.frontend.onnx.model_checker import function_key
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of, scalar_of_dim
-from relvm.frontend.onnx.types import type_of
+from relvm.frontend.onnx.types import declared_type
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import (
     Binding,
@@ -74,18 +74,18 @@ def _loop(node: OnnxNode) -> tuple[Any, ...]:
             f" {len(node.inputs)} inputs of the node"
         )
 
-    def given(graph: ImportContext, i: Expr) -> None:
+    def define_inputs(graph: ImportContext, i: Expr) -> None:
         graph.values[number] = graph.emit(ops.to_tensor(i, dtype="i64"), number)
         graph.values[condition] = constant(np.array(True))  # an iteration only runs if the condition is true
 
-    states = [_State(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
+    states = [_CarriedState(*each) for each in zip(names, initial, [o.name for o in body.output[1:]], strict=False)]
     rows = [info.name for info in body.output[1 + len(names) :]]
-    is_kept = _source(node, body, body.output[0].name) == condition
+    is_kept = _copied_value(node, body, body.output[0].name) == condition
     if limit is None and is_kept and _is_true(go):
         raise RelvmUnsupportedError("the loop never ends: it has no trip count, and its condition is always true")
-    return _Repeated(node, body, limit, go, states, rows, None if is_kept else body.output[0].name, given).results(
-        [(0, False)] * len(rows)
-    )
+    return _LoopImporter(
+        node, body, limit, go, states, rows, None if is_kept else body.output[0].name, define_inputs
+    ).import_loop([(0, False)] * len(rows))
 
 
 @converts("Scan")
@@ -96,14 +96,14 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
     if node.opset < 9:
         if node.has(0):
             raise RelvmUnsupportedError("sequence_lens is not supported")
-        if not node.attribute(_OF_ONE):
-            return _scan(_over_batch(node))
+        if not node.attribute(_IS_REWRITTEN):
+            return _scan(_scan_over_batch(node))
         node = replace(node, inputs=node.inputs[1:])
     first = len(node.inputs) - count
     if len(body.input) != len(node.inputs) or len(body.output) < first:
         raise RelvmFormatError(f"the body has {len(body.input)} inputs, but the node has {len(node.inputs)}")
-    axes = _each(node, "scan_input_axes", count)
-    backwards = _each(node, "scan_input_directions" if node.opset >= 9 else "directions", count, most=1)
+    axes = _integer_list(node, "scan_input_axes", count)
+    backwards = _integer_list(node, "scan_input_directions" if node.opset >= 9 else "directions", count, maximum=1)
     scanned = [node.known_shape(first + i) for i in range(count)]
     axes = [
         expect_axis("Scan", axis, x.tensor_type.known_rank, "scan_input_axes")
@@ -111,60 +111,65 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
     ]
     size = scanned[0].tensor_type.known_shape[axes[0]]
     scanned = [
-        node.graph.checked(x, (*x.tensor_type.known_shape[:axis], size, *x.tensor_type.known_shape[axis + 1 :]))
+        node.graph.with_shape(x, (*x.tensor_type.known_shape[:axis], size, *x.tensor_type.known_shape[axis + 1 :]))
         for x, axis in zip(scanned, axes, strict=True)
     ]
 
-    def given(graph: ImportContext, i: Expr) -> None:
+    def define_inputs(graph: ImportContext, i: Expr) -> None:
         for info, x, axis, reverse in zip(body.input[first:], scanned, axes, backwards, strict=True):
             at = i
             if reverse:
-                at = _prim(graph, "sub", _prim(graph, "sub", scalar_of_dim(size), prim(1)), i)
+                at = _emit_prim(graph, "sub", _emit_prim(graph, "sub", scalar_of_dim(size), prim(1)), i)
             index = graph.emit(ops.to_tensor(at, dtype="i64"), "index")
             graph.values[info.name] = graph.emit(ops.gather(x, index, axis=axis), info.name)
 
     names = [info.name for info in body.output]
-    states = [_State(info.name, *each) for info, *each in zip(body.input, node.inputs[:first], names, strict=False)]
+    states = [
+        _CarriedState(info.name, *each) for info, *each in zip(body.input, node.inputs[:first], names, strict=False)
+    ]
     rows = names[first:]
-    places = _each(node, "scan_output_axes", len(rows))
-    directions = _each(node, "scan_output_directions", len(rows), most=1)
-    repeated = _Repeated(node, body, scalar_of_dim(size), prim(True), states, rows, None, given)
-    return repeated.results(list(zip(places, map(bool, directions), strict=True)))
+    places = _integer_list(node, "scan_output_axes", len(rows))
+    directions = _integer_list(node, "scan_output_directions", len(rows), maximum=1)
+    repeated = _LoopImporter(node, body, scalar_of_dim(size), prim(True), states, rows, None, define_inputs)
+    return repeated.import_loop(list(zip(places, map(bool, directions), strict=True)))
 
 
-def _each(node: OnnxNode, name: str, count: int, most: int | None = None) -> list[int]:
-    """Return the attribute `name`, a list of `count` integers.  By default, they are all 0.
+def _integer_list(node: OnnxNode, name: str, count: int, maximum: int | None = None) -> list[int]:
+    """Return the attribute `name`, a list of `count` integers, or `count` zeros if the node does not have it.
 
-    most: if given, each integer must be from 0 to `most`.
+    maximum: if it is not None, each integer must be from 0 to `maximum`.
     """
     numbers = node.attribute(name, [0] * count)
-    if len(numbers) != count or (most is not None and not all(0 <= number <= most for number in numbers)):
-        limits = "" if most is None else f" from 0 to {most}"
+    if len(numbers) != count or (maximum is not None and not all(0 <= number <= maximum for number in numbers)):
+        limits = "" if maximum is None else f" from 0 to {maximum}"
         raise RelvmFormatError(f"{name} is {numbers}, expected {count} numbers{limits}")
     return numbers
 
 
-_OF_ONE = "__of_one"  # marks the Scans that `_over_batch` creates, so that they are not rewritten again
+_IS_REWRITTEN = "__of_one"  # marks the Scans that `_scan_over_batch` creates, so that they are not rewritten again
 
 
-def _over_batch(node: OnnxNode) -> OnnxNode:
-    """Rewrite a Scan of opset 8 as a Scan over the batch.
+def _scan_over_batch(node: OnnxNode) -> OnnxNode:
+    """Rewrite a Scan of opset 8 as two nested Scans.
 
-    In opset 8, the states and sequences have a batch axis.  The body of the new, outer Scan is a Scan over the sequence
-    of one batch element.  Both have the attribute `_OF_ONE`, so that they are not rewritten again.
+    In opset 8, the states and sequences have a batch axis.  The outer Scan iterates over the elements of the batch, and
+    the inner one over the sequence of one element.  Both have the attribute `_IS_REWRITTEN`, so that they are not
+    rewritten again.
     """
     from onnx import helper
 
     body, count = node.attribute("body"), node.attribute("num_scan_inputs")
     stem = next(name for name in node.proto.output if name)
-    given = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
-    made = [f"{stem}.out{i}" for i in range(len(body.output))]
+    input_names = [f"{stem}.in{i}" for i in range(len(node.inputs) - 1)]
+    output_names = [f"{stem}.out{i}" for i in range(len(body.output))]
     directions = node.attribute("directions", [0] * count)
-    common = {_OF_ONE: 1, "num_scan_inputs": count}
-    each = helper.make_node("Scan", ["", *given], made, body=body, directions=directions, **common)
-    inputs, outputs = ([helper.make_empty_tensor_value_info(name) for name in names] for names in (given, made))
+    common = {_IS_REWRITTEN: 1, "num_scan_inputs": count}
+    each = helper.make_node("Scan", ["", *input_names], output_names, body=body, directions=directions, **common)
+    inputs, outputs = (
+        [helper.make_empty_tensor_value_info(name) for name in names] for names in (input_names, output_names)
+    )
     image = helper.make_graph([each], "batch", inputs, outputs)
-    common["num_scan_inputs"] = len(given)
+    common["num_scan_inputs"] = len(input_names)
     return replace(node, proto=helper.make_node("Scan", node.proto.input, node.proto.output, body=image, **common))
 
 
@@ -181,25 +186,26 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
     lengths = [node.emit(ops.list_length(x)) for x in lists]
     if len(lists) > 1:
         size = dim_var("length")
-        node.graph.own([size])
+        node.graph.add_own_dims([size])
         for length in lengths:
             same = node.graph.var("length", PrimType(I64, size))
             node.graph.bindings.append(MatchCast(same, length, node.here))
 
-    def given(graph: ImportContext, i: Expr) -> None:
+    def define_inputs(graph: ImportContext, i: Expr) -> None:
         for info, x in zip(body.input, inputs, strict=True):
             is_item = isinstance(x.type, ListType)
             graph.values[info.name] = graph.emit(ops.list_item(x, i), info.name) if is_item else x
 
     rows = [info.name for info in body.output]
-    return _Repeated(node, body, lengths[0], prim(True), [], rows, None, given).results(None)
+    return _LoopImporter(node, body, lengths[0], prim(True), [], rows, None, define_inputs).import_loop(None)
 
 
 @value_record
-class _State:
-    """A loop-carried state.
+class _CarriedState:
+    """A value that a loop passes from each iteration to the next.
 
-    input: the name of the body's input.   initial: the initial value.   output: the name of the body's output.
+    input: the name of the body's input for the value before an iteration.   initial: the value before the first
+    iteration.   output: the name of the body's output for the value after an iteration.
     """
 
     input: str
@@ -208,182 +214,201 @@ class _State:
 
 
 @value_record
-class _Round:
-    """The imported body of a loop, for states of given types.
+class _Iteration:
+    """The body of a loop, imported for states of particular types.
 
-    graph: the context with the body's bindings.  params: the states before the iteration.  ahead: the states after the
-    iteration.  go: a tensor that tells whether to continue, or None if the body never ends the loop.  rows: for each
-    scan output, the row that the iteration appends.
+    graph: the context with the body's bindings.  params: the states before the iteration.  next_states: the states
+    after the iteration.  condition: a tensor that is true if the loop continues, or None if the body never ends the
+    loop.  rows: for each scan output, the row that the iteration appends.
     """
 
     graph: ImportContext
     params: list[Var]
-    ahead: list[Expr]
-    go: Expr | None
+    next_states: list[Expr]
+    condition: Expr | None
     rows: list[Expr]
 
 
 @value_record
-class _Repeated:
-    """A Loop or Scan to import.
+class _LoopImporter:
+    """Imports a Loop, Scan or SequenceMap as a local function that calls itself.
 
-    body: its ONNX graph.  limit: the maximum number of iterations, or None.  go: whether the first iteration runs.
-    states: the loop-carried states.  rows: the names of the body outputs that are collected as scan outputs.
-    condition: the name of the body output that tells whether to continue, or None if there is no such output.  given: a
-    function that defines the body inputs that depend on the iteration number.  Its arguments are the context of the
-    body and the iteration number.
+    body: the ONNX graph of the body.  limit: the maximum number of iterations, or None.  initial_condition: whether the
+    first iteration runs, a scalar.  states: the loop-carried states.  rows: the names of the body outputs that are
+    collected as scan outputs.  condition_name: the name of the body output that is true if the loop continues, or None
+    if there is no such output.  define_inputs: a function that defines the body inputs that depend on the iteration
+    number.  Its arguments are the context of the body and the iteration number.
     """
 
     node: OnnxNode
     body: Any
     limit: Expr | None
-    go: Expr
-    states: list[_State]
+    initial_condition: Expr
+    states: list[_CarriedState]
     rows: list[str]
-    condition: str | None
-    given: Callable[[ImportContext, Expr], None]
+    condition_name: str | None
+    define_inputs: Callable[[ImportContext, Expr], None]
 
-    def results(self, places: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
-        """Import the loop, and return the final states, then the scan outputs.
+    def import_loop(self, stacking: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
+        """Import the loop.  Return the final states, followed by the scan outputs.
 
-        places: for each scan output, the axis along which its rows are stacked, and whether their order is reversed.
-        If `places` is None, only the scan outputs are returned, as lists of rows.
+        stacking: for each scan output, the axis along which its rows are stacked, and whether their order is reversed.
+        If `stacking` is None, return only the scan outputs, as lists of rows.
         """
         node = self.node
         count = node.graph.var("round", PrimType(I64))
-        carried = [state for state in self.states if _source(self.node, self.body, state.output) != state.input]
+        carried = [state for state in self.states if _copied_value(self.node, self.body, state.output) != state.input]
         initial = [node.graph.tensor(state.initial) for state in carried]
         types = [value.type for value in initial]
-        own: set[DimVar] = set()
+        varying: set[DimVar] = set()
         while True:  # each pass generalizes a size to a variable, or a list to a wider item type
             try:
-                round_ = self.round(carried, types, own, count)
+                iteration = self.import_iteration(carried, types, varying, count)
             except RelvmError:
-                stated = list(map(self.stated, carried, types))
-                if stated == types:
+                with_items = list(map(self.with_item_type, carried, types))
+                if with_items == types:
                     raise
-                types = stated
+                types = with_items
                 continue
-            found = [value.type if _is_tensor(value) else round_.graph.outside(value.type) for value in round_.ahead]
-            if all(_fits(*each, own) for each in zip(types, found, strict=True)):
+            found = [
+                value.type if _is_tensor(value) else iteration.graph.without_own_dims(value.type)
+                for value in iteration.next_states
+            ]
+            if all(_fits(*each, varying) for each in zip(types, found, strict=True)):
                 break
-            types = [_wider(s.input, type_, new, own) for s, type_, new in zip(carried, types, found, strict=True)]
-        loop = self.function(round_, count)
+            types = [_widen(s.input, type_, new, varying) for s, type_, new in zip(carried, types, found, strict=True)]
+        loop = self.loop_function(iteration, count)
         node.graph.bindings.append(loop)
         none = [node.emit(ops.make_list()) for _ in self.rows]
-        args = (prim(0), *((self.go,) if round_.go else ()), *initial, *none)
+        args = (prim(0), *((self.initial_condition,) if iteration.condition else ()), *initial, *none)
         assert isinstance(loop.var.type, FuncType)
         items = node.fields(node.emit(Call(loop.var, args, type=loop.var.type.result)))
         finals = dict(zip((state.input for state in carried), items, strict=False))
         rounds, *lists = items[len(carried) :]
-        if places is None:
+        if stacking is None:
             return tuple(lists)
-        if isinstance(self.limit, Prim | DimValue) and round_.go is None and _is_true(self.go):
+        if isinstance(self.limit, Prim | DimValue) and iteration.condition is None and _is_true(self.initial_condition):
             rounds = scalar_of_dim(_at_least_0(self.limit))
-        stacked = [self.joined(round_, rounds, *each) for each in zip(lists, round_.rows, places, strict=True)]
+        stacked = [
+            self.stack_rows(iteration, rounds, *each) for each in zip(lists, iteration.rows, stacking, strict=True)
+        ]
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
 
-    def stated(self, state: _State, type_: Type) -> Type:
-        """Return `type_`, or a more precise type if it is the type of an empty list or of null.
+    def with_item_type(self, state: _CarriedState, type_: Type) -> Type:
+        """Complete the type of a state whose initial value is an empty list or null, which has no item type.
 
-        The missing item type is taken from the type that the body declares for `state`.
+        The item type is taken from the type that the body declares for the state.  Any other type is returned
+        unchanged.
         """
         if type_ not in (ListType(None), OptionalType(None)):
             return type_
         info = next(info for info in self.body.input if info.name == state.input)
-        said = type_of(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
-        return join(type_, said) or type_
+        declared = (
+            declared_type(self.node.graph, info.type, f"input {info.name}") if info.type.WhichOneof("value") else type_
+        )
+        return join(type_, declared) or type_
 
-    def round(self, carried: list[_State], types: list[Type], own: set[DimVar], count: Expr) -> _Round:
+    def import_iteration(
+        self, carried: list[_CarriedState], types: list[Type], varying: set[DimVar], count: Expr
+    ) -> _Iteration:
         """Import the body for one iteration.
 
-        carried: the states that become parameters of the local function.   types: the types of these states.   own: the
-        variables in `types` that stand for sizes that change between iterations.   count: the iteration number.
+        carried: the states that become parameters of the local function.   types: the types of these states.   varying:
+        the dimension variables in `types` for sizes that change between iterations.   count: the iteration number.
         """
-        graph = self.node.graph.inner(self.body)
-        graph.own_dims |= own
+        graph = self.node.graph.subgraph_context(self.body)
+        graph.own_dims |= varying
         new = self.node.graph.var
         params = [new(identifier(state.input, set()), type_) for state, type_ in zip(carried, types, strict=True)]
         graph.values.update((state.input, state.initial) for state in self.states)
         graph.values.update(zip((state.input for state in carried), params, strict=True))
-        self.given(graph, count)
+        self.define_inputs(graph, count)
         names = [info.name for info in self.body.output]
-        found = {name: graph.tensor(value) for name, value in zip(names, graph.outputs(self.body), strict=True)}
-        go = found[self.condition] if self.condition else None
-        go = None if isinstance(go, Constant) and go.value.all() else go
-        return _Round(graph, params, [found[s.output] for s in carried], go, [found[name] for name in self.rows])
+        found = {name: graph.tensor(value) for name, value in zip(names, graph.import_outputs(self.body), strict=True)}
+        continues = found[self.condition_name] if self.condition_name else None
+        continues = None if isinstance(continues, Constant) and continues.value.all() else continues
+        return _Iteration(
+            graph, params, [found[s.output] for s in carried], continues, [found[name] for name in self.rows]
+        )
 
-    def function(self, round_: _Round, count: Var) -> Binding:
+    def loop_function(self, iteration: _Iteration, count: Var) -> Binding:
         """Return a binding that defines the loop as a local function.
 
         The function returns the final states, the number of iterations, and a list of rows for each scan output.
 
-        round_: the imported body.   count: the iteration number.
+        iteration: the imported body.   count: the parameter for the iteration number.
         """
-        graph, params, new = round_.graph, round_.params, self.node.graph.var
-        lists = [new("rows", ListType(graph.outside(row.type))) for row in round_.rows]
-        go = new("go", PrimType(BOOL)) if round_.go else None
-        result = TupleType((*(graph.outside(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists)))
-        everything = (count, *((go,) if go else ()), *params, *lists)
+        graph, params, new = iteration.graph, iteration.params, self.node.graph.var
+        lists = [new("rows", ListType(graph.without_own_dims(row.type))) for row in iteration.rows]
+        continues = new("go", PrimType(BOOL)) if iteration.condition else None
+        result = TupleType(
+            (*(graph.without_own_dims(p.type) for p in params), PrimType(I64), *(rows.type for rows in lists))
+        )
+        everything = (count, *((continues,) if continues else ()), *params, *lists)
         var = new("loop", FuncType(tuple(p.type for p in everything), result))
 
-        ahead = _prim(graph, "add", count, prim(1))
-        after = (scalar_of(graph, round_.go, "the body's condition", (BOOL,)),) if round_.go else ()
-        longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, round_.rows, strict=True)]
-        again = graph.emit(Call(var, (ahead, *after, *round_.ahead, *longer), type=result), "result")
+        next_count = _emit_prim(graph, "add", count, prim(1))
+        after = (scalar_of(graph, iteration.condition, "the body's condition", (BOOL,)),) if iteration.condition else ()
+        longer = [graph.emit(ops.list_append(*each), "rows") for each in zip(lists, iteration.rows, strict=True)]
+        again = graph.emit(Call(var, (next_count, *after, *iteration.next_states, *longer), type=result), "result")
         then = Block(tuple(graph.bindings), again, type=result)
         end = (*params, count, *lists)
         ended = new("result", TupleType(tuple(p.type for p in end)))
         orelse = Block((Binding(ended, Tuple(end, type=ended.type)),), ended, type=ended.type)
 
-        outside = graph.inner_block()
-        test = self.test(outside, count, go or self.go)
+        outside = graph.nested_context()
+        test = self.runs_again(outside, count, continues or self.initial_condition)
         whole = outside.emit(If(test, then, orelse, type=result), "result")
         body = Block(tuple(outside.bindings), whole, type=result)
         return Binding(var, Function("loop", everything, body, result, type=var.type))
 
-    def test(self, graph: ImportContext, count: Expr, go: Expr) -> Expr:
-        """Return the condition under which iteration number `count` runs.
+    def runs_again(self, graph: ImportContext, count: Expr, continues: Expr) -> Expr:
+        """Return a scalar that is true if iteration number `count` runs.
 
-        go: the latest continuation condition.  It is the initial condition until the body computes one.
+        continues: the condition that the previous iteration computed, or the initial condition.
         """
         if self.limit is None:
-            return go
-        below = _prim(graph, "lt", count, self.limit)
-        return below if _is_true(go) else _prim(graph, "and", below, go)
+            return continues
+        below = _emit_prim(graph, "lt", count, self.limit)
+        return below if _is_true(continues) else _emit_prim(graph, "and", below, continues)
 
-    def joined(self, round_: _Round, rounds: Expr, rows: Expr, row: Expr, place: tuple[int, bool]) -> Expr:
-        """Stack the rows of a scan output.
+    def stack_rows(
+        self, iteration: _Iteration, rounds: Expr, rows: Expr, row: Expr, stacking: tuple[int, bool]
+    ) -> Expr:
+        """Stack the rows of a scan output to one tensor.
 
-        If the loop has no iterations, each size that is known only after an iteration is 0.
+        If the loop has no iterations, each size that only an iteration could determine is 0.
 
         rounds: the number of iterations.   rows: the list of rows.   row: the row that the body computes, which has the
-        type of all rows.   place: the axis along which the rows are stacked, and whether their order is reversed.
+        type of all rows.   stacking: the axis along which the rows are stacked, and whether their order is reversed.
         """
-        node, (axis, reverse) = self.node, place
+        node, (axis, reverse) = self.node, stacking
         if not isinstance(row.type, TensorType):
             raise RelvmUnsupportedError(f"a scan output has type {row.type} in an iteration, expected a tensor")
         if row.type.rank is None:
             return node.emit(ops.list_stack(rows, axis=axis))  # an empty list is an error at run time
         axis = expect_axis(node.proto.op_type, axis, row.type.rank + 1, "scan_output_axes")
-        own = round_.graph.own_dims
+        varying = iteration.graph.own_dims
         found = (None,) * row.type.rank if row.type.shape is None else row.type.shape
-        dims = [None if dim is None or any(var in own for var in dim_vars(dim)) else dim for dim in found]
+        dims = [None if dim is None or any(var in varying for var in dim_vars(dim)) else dim for dim in found]
         size = rounds.dim if isinstance(rounds, DimValue) else int(rounds.value) if isinstance(rounds, Prim) else None
         dims.insert(axis, size)
-        ways = [lambda graph: _no_rows(graph, row.type, dims, axis), lambda graph: _stacked(graph, rows, axis, reverse)]
+        builders = [
+            lambda graph: _no_rows(graph, row.type, dims, axis),
+            lambda graph: _stacked(graph, rows, axis, reverse),
+        ]
         if isinstance(size, int):
-            whole = ways[size > 0](node.graph)
+            whole = builders[size > 0](node.graph)
         else:
             blocks = []
-            for way in ways:
-                graph = node.graph.inner_block()
-                made = way(graph)
-                blocks.append(Block(tuple(graph.bindings), made, type=graph.outside(made.type)))
-            none = _prim(node.graph, "eq", rounds, prim(0))
+            for build in builders:
+                graph = node.graph.nested_context()
+                stacked = build(graph)
+                blocks.append(Block(tuple(graph.bindings), stacked, type=graph.without_own_dims(stacked.type)))
+            none = _emit_prim(node.graph, "eq", rounds, prim(0))
             then, orelse = blocks
             whole = node.emit(If(none, then, orelse, type=TensorType(row.type.dtype, None, len(dims))))
-        return node.graph.named(whole, tuple(dims))
+        return node.graph.with_sizes(whole, tuple(dims))
 
 
 def _no_rows(graph: ImportContext, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:
@@ -400,12 +425,15 @@ def _stacked(graph: ImportContext, rows: Expr, axis: int, reverse: bool) -> Expr
     return graph.emit(ops.slice(whole, begin=(-1,), end=(-(2**31),), axes=(axis,), steps=(-1,)), "rows")
 
 
-def _source(node: OnnxNode, body: Any, name: str) -> str:
-    """Follow Identity nodes in `body` back from the value `name`, and return the name of the value that they copy."""
-    makers = {output: proto for proto in body.node for output in proto.output}
+def _copied_value(node: OnnxNode, body: Any, name: str) -> str:
+    """Return the name of the value that Identity nodes in `body` copy to the value `name`.
+
+    Return `name` itself if no Identity computes that value.
+    """
+    producers = {output: proto for proto in body.node for output in proto.output}
     identity = ("", "Identity", "")
-    while name in makers and key_of(makers[name]) == identity and identity not in node.graph.functions:
-        name = makers[name].input[0]
+    while name in producers and function_key(producers[name]) == identity and identity not in node.graph.functions:
+        name = producers[name].input[0]
     return name
 
 
@@ -413,42 +441,47 @@ def _is_tensor(value: Expr) -> bool:
     return isinstance(value.type, TensorType)
 
 
-def _fits(type_: Type, found: Type, own: set[DimVar]) -> bool:
-    """Return whether a value of type `found` fits where `type_` is expected.  The variables in `own` match any size."""
-    if not isinstance(type_, TensorType):
-        return is_proven(type_, found)
-    if not isinstance(found, TensorType) or (found.dtype, found.rank) != (type_.dtype, type_.rank):
-        return False
-    if type_.shape is None or found.shape is None:
-        return type_.shape is None or all(as_var(dim) in own for dim in type_.shape)
-    return all(as_var(dim) in own or dim == got for dim, got in zip(type_.shape, found.shape, strict=True))
+def _fits(type_: Type, new_type: Type, varying: set[DimVar]) -> bool:
+    """Return whether a value of type `new_type` is valid where `type_` is expected.
 
-
-def _wider(name: str, type_: Type, found: Type, own: set[DimVar]) -> Type:
-    """Return a type that covers both types of the loop-carried state `name`.
-
-    type_: the type before an iteration.   found: the type after an iteration.   own: the variables for sizes that
-    change between iterations.  Each size that differs becomes a new variable, which is added to `own`.
+    varying: the dimension variables in `type_` that match any size.
     """
-    if _fits(type_, found, own):
+    if not isinstance(type_, TensorType):
+        return is_proven(type_, new_type)
+    if not isinstance(new_type, TensorType) or (new_type.dtype, new_type.rank) != (type_.dtype, type_.rank):
+        return False
+    if type_.shape is None or new_type.shape is None:
+        return type_.shape is None or all(as_var(dim) in varying for dim in type_.shape)
+    return all(as_var(dim) in varying or dim == got for dim, got in zip(type_.shape, new_type.shape, strict=True))
+
+
+def _widen(name: str, type_: Type, new_type: Type, varying: set[DimVar]) -> Type:
+    """Return a type that covers the types of a loop-carried state before and after an iteration.
+
+    Each size that differs becomes a new dimension variable, which is added to `varying`.
+
+    name: the name of the state.   type_: the type before the iteration.   new_type: the type after the iteration.
+    varying: the dimension variables for sizes that change between iterations.
+    """
+    if _fits(type_, new_type, varying):
         return type_
-    if isinstance(type_, ListType | OptionalType) or isinstance(found, OptionalType):
-        both = join(type_, found)
+    if isinstance(type_, ListType | OptionalType) or isinstance(new_type, OptionalType):
+        both = join(type_, new_type)
         if both is not None:
-            return forget_vars(both, lambda var: var not in own)
+            return forget_vars(both, lambda var: var not in varying)
     if (
         not isinstance(type_, TensorType)
-        or not isinstance(found, TensorType)
-        or (found.dtype, found.rank) != (type_.dtype, type_.rank)
+        or not isinstance(new_type, TensorType)
+        or (new_type.dtype, new_type.rank) != (type_.dtype, type_.rank)
     ):
-        raise RelvmTypeError(f"{name} is {type_} before the loop but {found} after an iteration")
+        raise RelvmTypeError(f"{name} is {type_} before the loop but {new_type} after an iteration")
     if type_.rank is None:
         raise RelvmUnsupportedError(f"{name} is {type_}, but a loop-carried value must have a known rank")
     same = [False] * type_.rank
-    if type_.shape is not None and found.shape is not None:
-        same = [dim == got for dim, got in zip(type_.shape, found.shape, strict=True)]
+    if type_.shape is not None and new_type.shape is not None:
+        same = [dim == got for dim, got in zip(type_.shape, new_type.shape, strict=True)]
     fresh = [dim_var(f"{identifier(name, set())}_dim{axis}") for axis in range(type_.rank)]
-    own.update(var for dim, keep in zip(fresh, same, strict=True) if not keep for var in dim_vars(dim))
+    varying.update(var for dim, keep in zip(fresh, same, strict=True) if not keep for var in dim_vars(dim))
     dims = zip(type_.shape or fresh, fresh, same, strict=True)
     return TensorType(type_.dtype, tuple(dim if keep else new for dim, new, keep in dims))
 
@@ -462,7 +495,7 @@ def _is_true(go: Expr) -> bool:
     return isinstance(go, Prim) and go.value is True
 
 
-def _prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
-    """Bind the scalar operation `function` on two scalars, and return its result."""
+def _emit_prim(graph: ImportContext, function: str, left: Expr, right: Expr) -> Expr:
+    """Add a scalar operation, such as "add", to the graph.  Return the variable with its result."""
     dtype = I64 if function in ("add", "sub") else BOOL
     return graph.emit(PrimCall(function, (left, right), type=PrimType(dtype)), function)

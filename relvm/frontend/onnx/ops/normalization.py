@@ -5,17 +5,17 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, per_channel, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import F64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
 
 
-def centred(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return the mean along axes, x minus the mean, and the variance."""
+def center(x: TensorExpr, axes: tuple[int, ...]) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
+    """Return the mean of x along `axes`, x minus the mean, and the variance."""
     mean = x.mean(axes)
-    apart = x - mean
-    return mean, apart, (apart * apart).mean(axes)
+    centered = x - mean
+    return mean, centered, (centered * centered).mean(axes)
 
 
 def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
@@ -23,11 +23,12 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
     return (variance + epsilon).apply(ops.sqrt).apply(ops.reciprocal)
 
 
-def _computed_in(node: OnnxNode, own: DType) -> tuple[DType, DType]:
-    """Return the dtype that stash_type names, and the dtype to compute in.
+def _stash_and_compute_dtypes(node: OnnxNode, own: DType) -> tuple[DType, DType]:
+    """Return the dtype that the attribute stash_type names, and the dtype in which to compute.
 
-    The dtype to compute in is f64 if stash_type or `own`, the dtype of the input, is f64.  Otherwise it is that of
-    stash_type.
+    The latter is f64 if stash_type or the dtype of the input is f64, otherwise it is the dtype of stash_type.
+
+    own: the dtype of the input.
     """
     stash = node.graph.element_type(node.attribute("stash_type", 1), "stash_type")
     if not stash.is_float:
@@ -43,14 +44,14 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
     """
     if node.attribute("spatial", 1) != 1:
         raise RelvmUnsupportedError("spatial=0 is not supported")
-    x, epsilon = term(node, 0), node.attribute("epsilon", 1e-5)
+    x, epsilon = input_tensor(node, 0), node.attribute("epsilon", 1e-5)
     own, rank = node.type(0).known_dtype, node.type(0).known_rank
     scale, bias, mean, variance = (per_channel(node, i, rank) for i in range(1, 5))
     running: tuple[Expr, ...] = ()
     if node.attribute("training_mode", 0):
         kept, momentum = (mean, variance), node.attribute("momentum", 0.9)
-        mean, _, variance = centred(x, (0, *range(2, rank)))
-        channels = term(node, 1).shape
+        mean, _, variance = center(x, (0, *range(2, rank)))
+        channels = input_tensor(node, 1).shape
         found = (each.cast(kept[0].dtype) for each in (mean, variance))
         means = ((old * momentum + new * (1 - momentum)) for old, new in zip(kept, found, strict=True))
         running = tuple(each.reshape(*channels).expr for each in means)
@@ -61,14 +62,14 @@ def _batch_normalization(node: OnnxNode) -> Expr | tuple[Expr, ...]:
 
 @converts("InstanceNormalization")
 def _instance_normalization(node: OnnxNode) -> Expr:
-    x, rank = term(node, 0), node.type(0).known_rank
+    x, rank = input_tensor(node, 0), node.type(0).known_rank
     for index, name in ((1, "scales"), (2, "biases")):
         node.require_equal(
-            x.shape[1], term(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
+            x.shape[1], input_tensor(node, index).shape[0], f"expected {{}} {name}, one for each channel, got {{}}"
         )
-    _, apart, variance = centred(x, tuple(range(2, rank)))
+    _, centered, variance = center(x, tuple(range(2, rank)))
     factor = per_channel(node, 1, rank) * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
-    return (apart * factor + per_channel(node, 2, rank)).expr
+    return (centered * factor + per_channel(node, 2, rank)).expr
 
 
 @converts("GroupNormalization")
@@ -77,17 +78,17 @@ def _group_normalization(node: OnnxNode) -> Expr:
 
     There is one scale and one bias for each group before opset 21, and for each channel since opset 21.
     """
-    x, shape = term(node, 0), node.type(0).shape
+    x, shape = input_tensor(node, 0), node.type(0).shape
     groups = node.attribute("num_groups")
     if shape is None:
         raise RelvmUnsupportedError(f"GroupNormalization requires a known shape, got {x.type}")
     if groups < 1:
         raise RelvmShapeError(f"num_groups is {groups}, expected at least 1")
     in_group = node.exact_quotient(shape[1], groups, "channels")
-    _, wide = _computed_in(node, node.type(0).known_dtype) if node.opset >= 21 else (None, x.dtype)
+    _, wide = _stash_and_compute_dtypes(node, node.type(0).known_dtype) if node.opset >= 21 else (None, x.dtype)
     grouped = x.cast(wide).reshape(shape[0], groups, in_group, *shape[2:])
-    _, apart, variance = centred(grouped, tuple(range(2, len(shape) + 1)))
-    normal = apart * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
+    _, centered, variance = center(grouped, tuple(range(2, len(shape) + 1)))
+    normal = centered * inverse_deviation(variance, node.attribute("epsilon", 1e-5))
     rank = len(shape)
     if node.opset < 21:
         normal = normal * per_channel(node, 1, rank + 1) + per_channel(node, 2, rank + 1)
@@ -98,27 +99,27 @@ def _group_normalization(node: OnnxNode) -> Expr:
 
 @converts("LayerNormalization")
 def _layer_normalization(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    x, own = term(node, 0), node.type(0).known_dtype
-    stash, wide = _computed_in(node, own)
-    mean, apart, variance = centred(x.cast(wide), axes_from(node))
+    x, own = input_tensor(node, 0), node.type(0).known_dtype
+    stash, wide = _stash_and_compute_dtypes(node, own)
+    mean, centered, variance = center(x.cast(wide), axes_from(node))
     inverse = inverse_deviation(variance, node.attribute("epsilon", 1e-5))
-    result = (apart * inverse).cast(own) * term(node, 1)
+    result = (centered * inverse).cast(own) * input_tensor(node, 1)
     if node.has(2):
-        result = result + term(node, 2)
+        result = result + input_tensor(node, 2)
     return result.expr, mean.cast(stash).expr, inverse.cast(stash).expr
 
 
 @converts("RMSNormalization")
 def _rms_normalization(node: OnnxNode) -> Expr:
-    x, own = term(node, 0), node.type(0).known_dtype
-    _, wide = _computed_in(node, own)
+    x, own = input_tensor(node, 0), node.type(0).known_dtype
+    _, wide = _stash_and_compute_dtypes(node, own)
     x = x.cast(wide)
     inverse = inverse_deviation((x * x).mean(axes_from(node)), node.attribute("epsilon", 1e-5))
-    return ((x * inverse).cast(own) * term(node, 1)).expr
+    return ((x * inverse).cast(own) * input_tensor(node, 1)).expr
 
 
 def axes_from(node: OnnxNode) -> tuple[int, ...]:
-    """Return all axes from `axis` on."""
+    """Return the axes of input 0 along which the node normalizes: the attribute `axis`, and all axes after it."""
     rank = node.type(0).known_rank
     return tuple(range(node.axis(-1, rank), rank))
 
@@ -129,14 +130,14 @@ def _mean_variance_normalization(node: OnnxNode) -> Expr:
 
     ONNX's function body for this operator adds the same epsilon.
     """
-    _, apart, variance = centred(term(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
-    return (apart / (variance.apply(ops.sqrt) + 1e-9)).expr
+    _, centered, variance = center(input_tensor(node, 0), tuple(node.attribute("axes", [0, 2, 3])))
+    return (centered / (variance.apply(ops.sqrt) + 1e-9)).expr
 
 
 @converts("LpNormalization")
 def _lp_normalization(node: OnnxNode) -> Expr:
-    """Divides each vector along the axis by its norm.  The result for a vector of norm 0 is zeros."""
-    x, p, axes = term(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
+    """Divides each vector along the axis by its norm.  If the norm is 0, the result is zeros."""
+    x, p, axes = input_tensor(node, 0), node.attribute("p", 2), (node.attribute("axis", -1),)
     if p not in (1, 2):
         raise RelvmUnsupportedError(f"p is {p}, expected 1 or 2")
     norm = x.apply(ops.abs).sum(axes) if p == 1 else (x * x).sum(axes).apply(ops.sqrt)
@@ -149,7 +150,7 @@ _MAX_CHANNELS = 2**20  # limit on the channels in one window of an LRN
 @converts("LRN")
 def _local_response(node: OnnxNode) -> Expr:
     """Computes x / (bias + alpha * mean)^beta, where mean is the mean square of `size` neighboring channels."""
-    x, shape, size = term(node, 0), node.type(0).shape, node.attribute("size")
+    x, shape, size = input_tensor(node, 0), node.type(0).shape, node.attribute("size")
     if shape is None:
         raise RelvmUnsupportedError(f"LRN requires a known shape, got {x.type}")
     if not 1 <= size <= _MAX_CHANNELS:
@@ -159,4 +160,4 @@ def _local_response(node: OnnxNode) -> Expr:
     pads = (before, 0, size - 1 - before, 0)
     means = squares.apply(ops.average_pool, kernel=(size, 1), pads=pads, count_include_pad=True).reshape(*shape)
     base = means * node.attribute("alpha", 1e-4) + node.attribute("bias", 1.0)
-    return (x / base.to_the_power(node.attribute("beta", 0.75))).expr
+    return (x / base.power(node.attribute("beta", 0.75))).expr

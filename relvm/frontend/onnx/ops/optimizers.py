@@ -11,25 +11,25 @@ from collections.abc import Callable
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.expr import Expr
 
 _TRAINING = "ai.onnx.preview.training"
 
 
-def _stepped(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
-    """Apply `step` to each tensor.  Return all updated tensors, then all updated states of each kind.
+def _update_tensors(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
+    """Apply an optimizer step to each tensor.  Return all updated tensors, then all updated states of each kind.
 
-    kinds: how many inputs belong to each tensor: the tensor itself, its gradient and its states.   step: a function
-    that is called as step(rate, time, tensor, gradient, state...), and returns the updated tensor and states.
+    kinds: the number of inputs for each tensor: the tensor itself, its gradient and its states.   step: a function that
+    is called as step(rate, time, tensor, gradient, state...), and returns the updated tensor and states.
     """
     count, rest = divmod(len(node.inputs) - 2, kinds)
     if rest or count < 1:
         raise RelvmFormatError(f"got {len(node.inputs)} inputs, expected 2 plus {kinds} for each tensor")
     results = []
     for i in range(count):
-        x, *others = (term(node, 2 + kind * count + i) for kind in range(kinds))
-        rate, time = (term(node, at).reshape().cast(x.dtype) for at in (0, 1))
+        x, *others = (input_tensor(node, 2 + kind * count + i) for kind in range(kinds))
+        rate, time = (input_tensor(node, at).reshape().cast(x.dtype) for at in (0, 1))
         results.append(step(rate, time, x, *others))
     return tuple(term_.expr for kind in zip(*results, strict=True) for term_ in kind)
 
@@ -47,7 +47,7 @@ def _adagrad(node: OnnxNode) -> tuple[Expr, ...]:
         rate = rate / (time * decay + 1)
         return x - rate * gradient / (squares.apply(ops.sqrt) + epsilon), squares
 
-    return _stepped(node, 3, step)
+    return _update_tensors(node, 3, step)
 
 
 @converts("Adam", domain=_TRAINING)
@@ -67,7 +67,7 @@ def _adam(node: OnnxNode) -> tuple[Expr, ...]:
         rate = (time > 0).where(rate * second.apply(ops.sqrt) / first, rate)
         return (x - rate * (mean / (squares.apply(ops.sqrt) + epsilon))) * (1 - after), mean, squares
 
-    return _stepped(node, 4, step)
+    return _update_tensors(node, 4, step)
 
 
 def _powered(time: TensorExpr, base: float) -> TensorExpr:
@@ -90,4 +90,4 @@ def _momentum(node: OnnxNode) -> tuple[Expr, ...]:
         moved = momentum if mode == "standard" else gradient + momentum * alpha
         return x - rate * moved, momentum
 
-    return _stepped(node, 3, step)
+    return _update_tensors(node, 3, step)

@@ -6,18 +6,18 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_axes import matches, placed
+from relvm.frontend.onnx.dynamic_axes import match_axes, scatter_to_axes
 from relvm.frontend.onnx.dynamic_sizes import (
-    assert_none,
-    count_of,
+    assert_all_false,
+    dim_as_operand,
+    dims_as_tensor,
     iota,
     is_known,
-    number_of,
-    numbers_of,
+    known_count,
     run_time_sizes,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import AnyDim
@@ -26,97 +26,101 @@ from relvm.ir.value_ranges import range_of
 
 @converts("Pad")
 def _pad(node: OnnxNode) -> Expr:
-    """Known padding becomes one kernel.  Symbolic padding, or an unknown fill value, becomes a concatenation.  Padding
-    that is known only at run time is applied axis by axis.  Negative padding crops.
+    """Pads or, for negative padding, crops.  Known padding becomes one kernel.  Symbolic padding, or an unknown fill
+    value, becomes a concatenation.  Padding that is known only at run time is applied axis by axis.
     """
-    x, rank, mode = term(node, 0), node.type(0).known_rank, node.attribute("mode", "constant")
+    x, rank, mode = input_tensor(node, 0), node.type(0).known_rank, node.attribute("mode", "constant")
     if mode not in ("constant", "edge", "reflect", "wrap"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     if node.opset >= 11 and not (is_known(node, 1) and (not node.has(3) or is_known(node, 3))):
-        return _at_run_time(node, mode).expr
-    before, after = _counts(node, rank)
+        return _pad_at_run_time(node, mode).expr
+    before, after = _known_padding(node, rank)
     known = all(isinstance(count, int) for count in (*before, *after))
-    may_take_away = any(range_of(count, {}).low < 0 for count in (*before, *after))
+    may_crop = any(range_of(count, {}).low < 0 for count in (*before, *after))
     if mode == "constant":
-        value = _value(node)
+        value = _fill_value(node)
         if known and isinstance(value, Constant):
             number = value.value.item()
             return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.known_dtype.is_float else int(number))
-        if may_take_away:
-            return _at_run_time(node, mode).expr
-        return with_margins(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
+        if may_crop:
+            return _pad_at_run_time(node, mode).expr
+        return pad_axes(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
     if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
         raise RelvmUnsupportedError(f"mode {mode} does not support negative pads: {before}, {after}")
     if known:
         return ops.pad(x.expr, pads=(*before, *after), mode=mode)
-    if may_take_away:
-        return _at_run_time(node, mode).expr
+    if may_crop:
+        return _pad_at_run_time(node, mode).expr
     x = TensorExpr(node, node.known_shape(0))
     for axis, (dim, front, back) in enumerate(zip(x.shape, before, after, strict=True)):
         if (front, back) != (0, 0):
-            x = _extended(x, axis, front + dim + back, number_of(node, front), mode)
+            x = _pad_with_copies(x, axis, front + dim + back, dim_as_operand(node, front), mode)
     return x.expr
 
 
-def _counts(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
-    """Return the padding before and after each of the `rank` axes."""
-    stated = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "pads")
-    axes = [int(axis) for axis in node.known(3, "axes").reshape(-1)] if node.has(3) else range(rank)
-    if len(stated) != 2 * len(axes):
-        raise RelvmShapeError(f"pads has {len(stated)} elements, expected 2 for each of {len(axes)} axes")
+def _known_padding(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
+    """Return two lists: the padding before each of the `rank` axes, and the padding after each."""
+    declared = list(node.attribute("pads")) if node.opset < 11 else node.dims(1, "pads")
+    axes = [int(axis) for axis in node.known_array(3, "axes").reshape(-1)] if node.has(3) else range(rank)
+    if len(declared) != 2 * len(axes):
+        raise RelvmShapeError(f"pads has {len(declared)} elements, expected 2 for each of {len(axes)} axes")
     before: list[AnyDim] = [0] * rank
     after: list[AnyDim] = [0] * rank
     for i, axis in enumerate(axes):
         if not -rank <= axis < rank:
             raise RelvmShapeError(f"axes contains {axis}, which is outside [-{rank}, {rank})")
-        before[axis], after[axis] = stated[i], stated[len(axes) + i]
+        before[axis], after[axis] = declared[i], declared[len(axes) + i]
     return before, after
 
 
 _FARTHEST = 2**60  # larger than any axis, and small enough that sums do not overflow
 
 
-def _at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
-    """Pad axis by axis, with padding and axes that are only known at run time."""
-    x, pads = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
+def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
+    """Convert a Pad whose padding or axes are only known at run time, by padding one axis after the other."""
+    x, pads = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
     pads = pads.apply(ops.clip, min=-_FARTHEST, max=_FARTHEST)
     rank = len(x.shape)
-    count = count_of(term(node, 3), "axes") if node.has(3) else rank
-    pads = TensorExpr(node, node.graph.checked(pads.expr, (2 * count,)))
+    count = known_count(input_tensor(node, 3), "axes") if node.has(3) else rank
+    pads = TensorExpr(node, node.graph.with_shape(pads.expr, (2 * count,)))
     if mode != "constant":
-        assert_none(pads < 0, f"negative pads in mode {mode}")
+        assert_all_false(pads < 0, f"negative pads in mode {mode}")
     ends = [pads.apply(ops.slice, begin=(start,), end=(start + count,)) for start in (0, count)]
     if node.has(3):
-        found = matches(term(node, 3).reshape(count), rank)
-        ends = [placed(found, numbers, 0) for numbers in ends]
-    value = TensorExpr(node, _value(node))
+        found = match_axes(input_tensor(node, 3).reshape(count), rank)
+        ends = [scatter_to_axes(found, numbers, 0) for numbers in ends]
+    value = TensorExpr(node, _fill_value(node))
     for axis in range(rank):
         before, after = (numbers.apply(ops.slice, begin=(axis,), end=(axis + 1,)) for numbers in ends)
         if mode == "constant":
-            x = _between(x, axis, before, after, value)
+            x = _pad_with_value(x, axis, before, after, value)
         else:
-            (size,) = run_time_sizes(before + number_of(node, x.shape[axis]) + after)
-            x = _extended(x, axis, size, before, mode)
+            (size,) = run_time_sizes(before + dim_as_operand(node, x.shape[axis]) + after)
+            x = _pad_with_copies(x, axis, size, before, mode)
     return x
 
 
-def _between(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
-    """Pad x along an axis with a value.  Negative `before` or `after` crops."""
+def _pad_with_value(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
+    """Pad x along an axis with a value.
+
+    before, after: the number of elements to add before and after the axis.  If it is negative, elements are removed.
+    """
     skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
-    (size,) = run_time_sizes(number_of(x.node, x.shape[axis]) - skipped - left)
+    (size,) = run_time_sizes(dim_as_operand(x.node, x.shape[axis]) - skipped - left)
     inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
     counts: list[list[AnyDim]] = [[0] * len(x.shape), [0] * len(x.shape)]
     for end, count in enumerate((before, after)):
         (counts[end][axis],) = run_time_sizes(count.apply(ops.maximum, 0))
-    return with_margins(inner, counts[0], counts[1], lambda x, axis, end: value)
+    return pad_axes(inner, counts[0], counts[1], lambda x, axis, end: value)
 
 
-def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
+def _pad_with_copies(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
     """Pad x along an axis to `size` elements, with copies of its own elements.
 
-    before: the number of elements to add in front.   mode: as in `ops.pad`.  It determines which element is copied.
+    before: the number of elements to add before the axis.   mode: which elements are copied: edge, wrap or reflect, as
+    in `ops.pad`.
     """
-    dim = numbers_of(x.node, [x.shape[axis]])
+    dim = dims_as_tensor(x.node, [x.shape[axis]])
     last, place = dim - 1, iota(x.node, size) - before
     match mode:
         case "edge":
@@ -130,13 +134,13 @@ def _extended(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, 
     return x.apply(ops.gather, source, axis=axis)
 
 
-def _value(node: OnnxNode) -> Expr:
+def _fill_value(node: OnnxNode) -> Expr:
     dtype = node.type(0).known_dtype.numpy
     if node.opset < 11:
         return constant(np.asarray(node.attribute("value", 0.0), dtype))
     if not node.has(2):
         return constant(np.zeros((), dtype))
-    return term(node, 2).reshape().expr
+    return input_tensor(node, 2).reshape().expr
 
 
 @converts("DepthToSpace")
@@ -145,7 +149,7 @@ def _depth_to_space(node: OnnxNode) -> Expr:
 
     In DCR mode, the position in the block is the first part of the channel index.  In CRD mode it is the last part.
     """
-    x, (batch, channels, height, width), size, mode = _blocks(node)
+    x, (batch, channels, height, width), size, mode = _block_arguments(node)
     depth = node.exact_quotient(channels, size * size, "channels")
     parts = (size, size, depth) if mode == "DCR" else (depth, size, size)
     order = (0, 3, 4, 1, 5, 2) if mode == "DCR" else (0, 1, 4, 2, 5, 3)
@@ -159,16 +163,16 @@ def _depth_to_space(node: OnnxNode) -> Expr:
 
 @converts("SpaceToDepth")
 def _space_to_depth(node: OnnxNode) -> Expr:
-    x, (batch, channels, height, width), size, mode = _blocks(node)
+    x, (batch, channels, height, width), size, mode = _block_arguments(node)
     high, wide = node.exact_quotient(height, size, "rows"), node.exact_quotient(width, size, "columns")
     order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
     moved = x.reshape(batch, channels, high, size, wide, size).apply(ops.transpose, perm=order)
     return moved.reshape(batch, channels * (size * size), high, wide).expr
 
 
-def _blocks(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
-    """Return the input, its four dimensions, the block size and the mode."""
-    x, size, mode = term(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
+def _block_arguments(node: OnnxNode) -> tuple[TensorExpr, tuple[AnyDim, ...], int, str]:
+    """Return the arguments of a DepthToSpace or SpaceToDepth: the input, its shape, the block size and the mode."""
+    x, size, mode = input_tensor(node, 0), node.attribute("blocksize"), node.attribute("mode", "DCR")
     if x.type.shape is None or len(x.shape) != 4:
         raise RelvmUnsupportedError(f"input is {x.type}, expected rank 4")
     if mode not in ("DCR", "CRD"):

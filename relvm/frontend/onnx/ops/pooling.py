@@ -12,10 +12,10 @@ import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.sliding_window import padded, pads_of, spans
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term, with_margins
+from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, known_sizes, product
 
@@ -24,18 +24,18 @@ from relvm.ir.symbolic import AnyDim, known_sizes, product
 class _Pool:
     """The attributes of a pooling node.
 
-    kernel, strides, dilations: one integer for each spatial axis.  stated: the padding that the node states, before
-    each spatial axis and then after each axis.  pads: the same padding, increased by the padding that ceil_mode adds.
+    kernel, strides, dilations: one integer for each spatial axis.  node_pads: the padding that the attributes of the
+    node specify, before each spatial axis and then after each.  pads: the same padding, plus that of ceil_mode.
     """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    stated: tuple[AnyDim, ...]
+    node_pads: tuple[AnyDim, ...]
     pads: tuple[AnyDim, ...]
 
     def attributes(self, pads: tuple[AnyDim, ...]) -> dict[str, tuple]:
-        """Return the attributes of relvm's pooling operators, with the padding `pads`."""
+        """Return the attributes for relvm's pooling operators, with `pads` as the padding."""
         return {"kernel": self.kernel, "strides": self.strides, "pads": pads, "dilations": self.dilations}
 
 
@@ -44,12 +44,12 @@ def _pool_of(node: OnnxNode) -> _Pool:
     rank = len(kernel)
     strides = tuple(node.attribute("strides", [1] * rank))
     dilations = tuple(node.attribute("dilations", [1] * rank))
-    stated = pads_of(node, kernel, strides, dilations)
-    known = known_sizes(stated)
+    node_pads = padding_of(node, kernel, strides, dilations)
+    known = known_sizes(node_pads)
     if not node.attribute("ceil_mode", 0) or known is None:  # SAME always rounds up
-        return _Pool(kernel, strides, dilations, stated, stated)
+        return _Pool(kernel, strides, dilations, node_pads, node_pads)
     before, after = known[:rank], known[rank:]
-    rows = list(zip(after, strides, spans(kernel, dilations), strict=True))
+    rows = list(zip(after, strides, dilated_sizes(kernel, dilations), strict=True))
     behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
     reached = tuple(min(pad, span - 1) for pad, _, span in rows)
     return _Pool(kernel, strides, dilations, (*before, *reached), (*before, *behind))
@@ -58,7 +58,7 @@ def _pool_of(node: OnnxNode) -> _Pool:
 @converts("MaxPool")
 def _max_pool(node: OnnxNode) -> tuple[Expr, ...]:
     pool = _pool_of(node)
-    x, pads = padded(term(node, 0), pool.pads, node.type(0).known_dtype.lowest)
+    x, pads = pad_if_symbolic(input_tensor(node, 0), pool.pads, node.type(0).known_dtype.lowest)
     values = ops.max_pool(x.expr, **pool.attributes(pads))
     if len(node.proto.output) < 2 or not node.proto.output[1]:
         return (values,)
@@ -74,7 +74,7 @@ def _max_unpool(node: OnnxNode) -> Expr:
 
     If the output shape is larger than the size that the window implies, zeros are appended.
     """
-    x, rank = shaped(node, 0), node.type(0).known_rank
+    x, rank = shaped_input(node, 0), node.type(0).known_rank
     kernel = node.attribute("kernel_shape")
     strides, pads = node.attribute("strides", [1] * len(kernel)), node.attribute("pads", [0] * (2 * len(kernel)))
     if len(kernel) != rank - 2:
@@ -82,13 +82,13 @@ def _max_unpool(node: OnnxNode) -> Expr:
     spatial = zip(x.shape[2:], strides, kernel, pads, pads[len(kernel) :], strict=False)
     own = [*x.shape[:2], *((n - 1) * step + size - before - after for n, step, size, before, after in spatial)]
     flat = TensorExpr(node, filled(node, node.type(0).known_dtype.numpy.type(0), product(own)))
-    rows = [each.reshape(product(x.shape)) for each in (term(node, 1), x)]
+    rows = [each.reshape(product(x.shape)) for each in (input_tensor(node, 1), x)]
     whole = flat.apply(ops.scatter_elements, *rows, axis=0).reshape(*own)
     if not node.has(2):
         return whole.expr
     added = [size - had for size, had in zip(sizes_of(node, 2, "output_shape"), own, strict=True)]
     zero = TensorExpr(node, whole.operand(0))
-    return with_margins(whole, [0] * rank, added, lambda x, axis, end: zero).expr
+    return pad_axes(whole, [0] * rank, added, lambda x, axis, end: zero).expr
 
 
 @converts("AveragePool")
@@ -97,16 +97,16 @@ def _average_pool(node: OnnxNode) -> Expr:
 
     The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts.
     """
-    pool, x = _pool_of(node), term(node, 0)
+    pool, x = _pool_of(node), input_tensor(node, 0)
     counted = bool(node.attribute("count_include_pad", 0))
-    wide, pads = padded(x, pool.pads, 0)
+    wide, pads = pad_if_symbolic(x, pool.pads, 0)
     attributes = pool.attributes(pads)
     if pads != pool.pads:
         total = wide.apply(ops.average_pool, **attributes)
         if counted:
             return total.expr
         one = TensorExpr(node, x.operand(1)).apply(ops.broadcast_to, node.shape(list(x.shape)))
-        return (total / padded(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
+        return (total / pad_if_symbolic(one, pool.pads, 0)[0].apply(ops.average_pool, **attributes)).expr
     if not counted:
         return ops.average_pool(x.expr, **attributes)
     guessed = any(not isinstance(n, int) and step > 1 for n, step in zip(x.shape[2:], pool.strides, strict=True))
@@ -114,11 +114,11 @@ def _average_pool(node: OnnxNode) -> Expr:
         raise RelvmUnsupportedError(
             "count_include_pad with auto_pad is not supported for symbolic dimensions and strides above 1"
         )
-    if pool.pads == pool.stated:
+    if pool.pads == pool.node_pads:
         return ops.average_pool(x.expr, **attributes, count_include_pad=True)
     rank = len(pool.kernel)
-    before, after = ((0, 0, *part) for part in (pool.stated[:rank], pool.stated[rank:]))
-    added = tuple(pad - own for pad, own in zip(pool.pads, pool.stated, strict=True))
+    before, after = ((0, 0, *part) for part in (pool.node_pads[:rank], pool.node_pads[rank:]))
+    added = tuple(pad - own for pad, own in zip(pool.pads, pool.node_pads, strict=True))
     return x.apply(ops.pad, pads=(*before, *after)).apply(ops.average_pool, **pool.attributes(added)).expr
 
 
@@ -128,16 +128,16 @@ def _lp_pool(node: OnnxNode) -> Expr:
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent
-    powers, pads = padded(_powers(term(node, 0), p), pool.pads, 0)
+    powers, pads = pad_if_symbolic(_powers(input_tensor(node, 0), p), pool.pads, 0)
     means = powers.apply(ops.average_pool, **pool.attributes(pads), count_include_pad=True)
-    return (means * size).to_the_power(1 / p).expr
+    return (means * size).power(1 / p).expr
 
 
 @converts("GlobalLpPool")
 def _global_lp_pool(node: OnnxNode) -> Expr:
-    x, p = term(node, 0), node.attribute("p", 2)
-    return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).to_the_power(1 / p).expr
+    x, p = input_tensor(node, 0), node.attribute("p", 2)
+    return _powers(x, p).sum(tuple(range(2, node.type(0).known_rank))).power(1 / p).expr
 
 
 def _powers(x: TensorExpr, p: int) -> TensorExpr:
-    return (x if p % 2 == 0 else x.apply(ops.abs)).to_the_power(p)
+    return (x if p % 2 == 0 else x.apply(ops.abs)).power(p)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
+from relvm.frontend.onnx.ops.quantized_conv import integer_convolution
 from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit
-from relvm.frontend.onnx.shape_unification import converted
+from relvm.frontend.onnx.shape_unification import convert_with_unified_sizes
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.frontend.onnx.values import Dequantized
 from relvm.ir.dtypes import F32, I8, I32, U8, DType
@@ -24,13 +24,15 @@ from relvm.ir.expr import Constant, Expr, constant
 
 # Operators whose results are only elements of the first input.  MaxPool commutes with dequantization if the scale is
 # not negative.
-_MOVES = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+_DATA_MOVEMENT = ("Flatten", "Gather", "Identity", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 
 
-def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
-    """Record that `result` was dequantized from the bytes x.  scale, zero, axis: as in DequantizeLinear.
+def record_dequantized(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, axis: int) -> None:
+    """Record that `result` was computed by dequantizing the bytes x, so that later nodes can use the bytes.
 
-    Nothing is recorded if QDQ fusion does not support the types or shapes.
+    Record nothing if QDQ fusion does not support the types or shapes.
+
+    scale, zero, axis: as in DequantizeLinear.
     """
     dtype, sizes = x.known_element_type, scale.tensor_type.shape
     if dtype not in (I8, U8) or x.tensor_type.shape is None or scale.element_type != F32 or sizes is None:
@@ -39,30 +41,30 @@ def keep(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero: Expr | None, 
     if not is_single and len(sizes) != 1:
         return
     zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero
-    scale, zero = (single(node, each) for each in (scale, zero))
+    scale, zero = (as_rank_0(node, each) for each in (scale, zero))
     if zero.element_type != dtype or (is_single and zero.tensor_type.rank != 0):
         return
-    node.graph.dequantised[result] = Dequantized(x, scale, zero, None if is_single else axis)
+    node.graph.dequantized[result] = Dequantized(x, scale, zero, None if is_single else axis)
 
 
-def single(node: OnnxNode, x: Expr) -> Expr:
-    """Reshape a tensor of one element to rank 0.  Return any other value unchanged."""
+def as_rank_0(node: OnnxNode, x: Expr) -> Expr:
+    """Reshape a tensor of one element to rank 0.  Return any other tensor unchanged."""
     shape = x.tensor_type.shape
     return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
 
 
-def _made_of(node: OnnxNode, index: int) -> Dequantized | None:
+def _dequantized_input(node: OnnxNode, index: int) -> Dequantized | None:
     value = node.inputs[index] if node.has(index) else None
-    return node.graph.dequantised.get(value) if isinstance(value, Expr) else None
+    return node.graph.dequantized.get(value) if isinstance(value, Expr) else None
 
 
 def product_of_bytes(node: OnnxNode, *, transpose_a: bool = False, transpose_b: bool = False) -> Expr | None:
-    """Return the matrix product of the first two inputs as f32, computed with integers.
+    """Return the matrix product of the first two inputs as f32, computed with integers, or None if that is impossible.
 
     Both inputs must be dequantized bytes of rank 2 or more.  The first must have a single scale.  The second must have
-    a single scale, or be a matrix with a scale for each column of the product.  Otherwise return None.
+    a single scale, or be a matrix with a scale for each column of the product.
     """
-    a, b = _made_of(node, 0), _made_of(node, 1)
+    a, b = _dequantized_input(node, 0), _dequantized_input(node, 1)
     if a is None or b is None or a.axis is not None:
         return None
     if min(a.bytes.tensor_type.known_rank, b.bytes.tensor_type.known_rank) < 2:
@@ -88,14 +90,14 @@ def _factor(node: OnnxNode, a: Dequantized, b: Dequantized) -> TensorExpr:
 
 
 def convolution_of_bytes(node: OnnxNode) -> Expr | None:
-    """Return the convolution of the first two inputs as f32, computed with integers.
+    """Return the convolution of the first two inputs as f32, computed with integers, or None if that is impossible.
 
-    Return None if the inputs are not dequantized bytes, or if the integer convolution does not support them.
+    Both inputs must be dequantized bytes, which the integer convolution supports.
     """
-    x, w = _made_of(node, 0), _made_of(node, 1)
+    x, w = _dequantized_input(node, 0), _dequantized_input(node, 1)
     if x is None or w is None or x.axis is not None or w.axis not in (None, 0):
         return None
-    total = convolved_bytes(node, x.bytes, w.bytes, x.zero, w.zero)
+    total = integer_convolution(node, x.bytes, w.bytes, x.zero, w.zero)
     if total is None:
         return None
     factor = _factor(node, x, w)
@@ -104,30 +106,35 @@ def convolution_of_bytes(node: OnnxNode) -> Expr | None:
     return (TensorExpr(node, node.emit(total)).cast(F32) * factor).expr
 
 
-def moved(node: OnnxNode, convert: Converter) -> Any:
-    """Convert a node.  If it only moves dequantized bytes, move the bytes and dequantize the result."""
-    source = _made_of(node, 0) if node.proto.op_type in _MOVES and not node.proto.domain else None
+def convert_or_move_bytes(node: OnnxNode, convert: Converter) -> Any:
+    """Convert a node.  If it only moves dequantized elements, move the bytes instead, and dequantize the result.
+
+    convert: the converter of the node.
+    """
+    source = _dequantized_input(node, 0) if node.proto.op_type in _DATA_MOVEMENT and not node.proto.domain else None
     if source is None or source.axis is not None or sum(map(bool, node.proto.output)) != 1:
-        return converted(convert, node)
+        return convert_with_unified_sizes(convert, node)
     try:
-        made = converted(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
+        result = convert_with_unified_sizes(convert, replace(node, inputs=[source.bytes, *node.inputs[1:]]))
     except RankSplit:  # use the dequantized value in both cases
-        return converted(convert, node)
-    made = made[0] if isinstance(made, tuple) else made
-    x = node.graph.known_shape(node.emit(made))
+        return convert_with_unified_sizes(convert, node)
+    result = result[0] if isinstance(result, tuple) else result
+    x = node.graph.known_shape(node.emit(result))
     wide = (TensorExpr(node, x).cast(I32) - TensorExpr(node, source.zero).cast(I32)).cast(F32) * TensorExpr(
         node, source.scale
     )
-    keep(node, wide.expr, x, source.scale, source.zero, 0)
+    record_dequantized(node, wide.expr, x, source.scale, source.zero, 0)
     return wide.expr
 
 
-def bytes_again(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
-    """Return the bytes from which x was dequantized if quantizing x again restores them, otherwise None.
+def restored_bytes(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr | None:
+    """Return the bytes from which x was dequantized, if quantizing x would restore them.  Otherwise return None.
 
-    Quantizing restores the bytes if it has the same dtype, scale and zero point as the dequantization.
+    The bytes are restored if x is quantized with the dtype, scale and zero point with which it was dequantized.
+
+    scale, zero, dtype: the scale, zero point and dtype with which x is quantized.
     """
-    source = node.graph.dequantised.get(x)
+    source = node.graph.dequantized.get(x)
     if source is None or source.axis is not None or source.bytes.element_type != dtype:
         return None
     zero = constant(np.zeros((), dtype.numpy)) if zero is None else zero

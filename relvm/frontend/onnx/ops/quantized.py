@@ -12,9 +12,9 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.ops.cast import converted
-from relvm.frontend.onnx.ops.qdq_fusion import bytes_again, keep, single
-from relvm.frontend.onnx.ops.quantized_conv import convolved_bytes
+from relvm.frontend.onnx.ops.cast import convert_dtype
+from relvm.frontend.onnx.ops.qdq_fusion import as_rank_0, record_dequantized, restored_bytes
+from relvm.frontend.onnx.ops.quantized_conv import integer_convolution
 from relvm.frontend.onnx.registry import OnnxNode, converter_for, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, U8, DType
@@ -26,10 +26,10 @@ from relvm.ir.types import TensorType
 _MICROSOFT = "com.microsoft"
 
 
-def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
-    """Return round(x / scale) + zero, clamped to the range of an integer dtype.
+def quantize(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DType) -> Expr:
+    """Return round(x / scale) + zero, clamped to the range of the integer dtype `dtype`.
 
-    Ties are rounded to even.  scale and zero are broadcast to x.
+    Ties are rounded to even.  `scale` and `zero` are broadcast to x.
     """
     x = node.emit(ops.round(node.emit(ops.divide(x, scale))))
     if zero is not None:
@@ -37,13 +37,13 @@ def quantized(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None, dtype: DT
     return node.emit(ops.saturating_cast(x, to=dtype.name))
 
 
-def dequantised(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
+def dequantize(node: OnnxNode, x: Expr, scale: Expr, zero: Expr | None) -> Expr:
     """Return (x - zero) * scale, with the dtype of `scale`."""
-    x = shifted(node, x, zero)
+    x = subtract_zero_point(node, x, zero)
     return node.emit(ops.multiply(node.emit(ops.cast(x, to=scale.known_element_type.name)), scale))
 
 
-def shifted(node: OnnxNode, x: Expr, zero: Expr | None) -> Expr:
+def subtract_zero_point(node: OnnxNode, x: Expr, zero: Expr | None) -> Expr:
     """Return x - zero, as i32."""
     x = node.emit(ops.cast(x, to="i32"))
     return x if zero is None else node.emit(ops.subtract(x, node.emit(ops.cast(zero, to="i32"))))
@@ -54,25 +54,28 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _zero_point(node: OnnxNode, index: int) -> Expr | None:
-    """Return input `index`, a zero point, with rank 0 if it has one element.  Return None if it is omitted."""
-    return single(node, node.tensor(index)) if node.has(index) else None
+    """Return the zero point, input `index`, or None if it is omitted.  A zero point of one element gets rank 0."""
+    return as_rank_0(node, node.tensor(index)) if node.has(index) else None
 
 
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
-    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.  axis, block: see `_along`."""
-    scale = _along(node, node.tensor(1), x, axis, block)
-    return scale, _along(node, node.tensor(2), x, axis, block) if node.has(2) else None
+    """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.
+
+    axis, block: as for `_broadcast_along`.
+    """
+    scale = _broadcast_along(node, node.tensor(1), x, axis, block)
+    return scale, _broadcast_along(node, node.tensor(2), x, axis, block) if node.has(2) else None
 
 
-def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
-    """Reshape a scale or zero point to broadcast with x.
+def _broadcast_along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
+    """Reshape `value`, a scale or zero point, to broadcast with a tensor of type `x`.
 
-    It is a scalar, or has one element for each position along `axis`.  If `block` is not 0, it has one element for each
-    block of `block` positions along `axis`.
+    `value` has one element for the whole tensor, or one for each position along `axis`.  If `block` is not 0, it has
+    one element for each block of `block` positions along `axis`.
     """
     if block:
-        return of_blocks(node, value, x, axis, block)
-    value = single(node, value)
+        return repeat_per_block(node, value, x, axis, block)
+    value = as_rank_0(node, value)
     if value.tensor_type.rank == 0:
         return value
     if value.tensor_type.rank != 1 or x.rank is None or value.tensor_type.shape is None:
@@ -83,10 +86,10 @@ def _along(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) ->
     return node.emit(ops.reshape(value, node.shape([*value.tensor_type.shape, *[1] * (x.rank - 1 - axis)])))
 
 
-def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
-    """Repeat each scale or zero point for all positions of its block.
+def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int) -> Expr:
+    """Repeat each element of `value`, a scale or zero point, for all positions of its block.
 
-    The last block is shorter if the size of the axis is not a multiple of `block`.
+    The axis `axis` of a tensor of type `x` is divided into blocks of `block` positions.  The last block can be shorter.
     """
     shape = value.tensor_type.shape
     if x.shape is None or shape is None or len(shape) != len(x.shape):
@@ -106,7 +109,7 @@ def of_blocks(node: OnnxNode, value: Expr, x: TensorType, axis: int, block: int)
 
 
 def _axis(node: OnnxNode, x: TensorType) -> int:
-    """Return the axis attribute counted from 0.  The default is 1.  Opsets before 13 do not have the attribute."""
+    """Return the attribute `axis` as a non-negative integer.  The default is 1, also before opset 13."""
     axis = node.attribute("axis", 1)
     return axis + x.rank if axis < 0 and x.rank is not None else axis
 
@@ -126,26 +129,25 @@ def _quantize(node: OnnxNode) -> Expr:
     wanted = node.attribute("output_dtype", 0)
     named = node.graph.element_type(wanted, "output_dtype") if wanted else U8
     dtype = named if zero is None else zero.known_element_type
-    if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_code(dtype)):
+    if (wanted and named != dtype) or not ((dtype.is_integer and dtype.bits <= 16) or _is_narrow_float(dtype)):
         raise RelvmUnsupportedError(
             f"output_dtype is {named} and the zero point has dtype {dtype};"
             " they must be the same dtype, of at most 16 bits"
         )
-    if same := bytes_again(node, x, scale, zero, dtype):
+    if same := restored_bytes(node, x, scale, zero, dtype):
         return same
     precision = node.attribute("precision", 0)
     within = node.graph.element_type(precision, "precision") if precision else scale.known_element_type
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
     if dtype.is_integer:
-        return quantized(node, x, scale, zero, dtype)
+        return quantize(node, x, scale, zero, dtype)
     quotient = TensorExpr(node, x) / TensorExpr(node, scale)
     if zero is not None:
         quotient = quotient + TensorExpr(node, zero).cast(quotient.dtype)
-    return converted(quotient, dtype, bool(node.attribute("saturate", 1)))
+    return convert_dtype(quotient, dtype, bool(node.attribute("saturate", 1)))
 
 
-def _is_code(dtype: DType) -> bool:
-    """Return whether the dtype is a narrow floating-point format used for quantization."""
+def _is_narrow_float(dtype: DType) -> bool:
     return dtype.is_float and dtype.bits <= 8
 
 
@@ -156,12 +158,12 @@ def _dequantize(node: OnnxNode) -> Expr:
     axis, block = _axis(node, x.tensor_type), node.attribute("block_size", 0)
     scale, zero = _scale_and_zero(node, x.tensor_type, axis, block)
     own = x.known_element_type
-    if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_code(own)):
+    if not scale.known_element_type.is_float or not ((own.is_integer and own.bits <= 32) or _is_narrow_float(own)):
         raise RelvmUnsupportedError(f"x of dtype {own} with a scale of dtype {scale.element_type} is not supported")
     if own.is_integer:
-        result = dequantised(node, x, scale, zero)
+        result = dequantize(node, x, scale, zero)
         if not block:
-            keep(node, result, x, node.tensor(1), _optional(node, 2), axis)
+            record_dequantized(node, result, x, node.tensor(1), _optional(node, 2), axis)
     else:
         wide = TensorExpr(node, x).cast(F32)
         wide = wide if zero is None else wide - TensorExpr(node, zero).cast(F32)
@@ -172,78 +174,86 @@ def _dequantize(node: OnnxNode) -> Expr:
 
 @converts("DynamicQuantizeLinear")
 def _dynamic_quantize(node: OnnxNode) -> tuple[Expr, Expr, Expr]:
-    return quantised_by_range(node, node.tensor(0))
+    return quantize_to_range(node, node.tensor(0))
 
 
-def quantised_by_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
-    """Return x quantized to u8, the scale, and the zero point.
+def quantize_to_range(node: OnnxNode, x: Expr) -> tuple[Expr, Expr, Expr]:
+    """Quantize x to u8.  Return the result, the scale, and the zero point.
 
-    The range of u8 covers the range of x, extended to include 0.
+    The scale and the zero point are chosen so that the range of u8 covers all elements of x, and 0.
     """
     if x.element_type != F32:
         raise RelvmUnsupportedError(f"x has dtype {x.element_type}, expected f32")
-    places, scale, zero = node.fields(node.emit(ops.dynamic_quantize(x)))
-    return places, scale, zero
+    quantized_x, scale, zero = node.fields(node.emit(ops.dynamic_quantize(x)))
+    return quantized_x, scale, zero
 
 
 # ---- products ----
 
 
-def _product(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
-    """Return the product of two integer tensors as i32.  Vectors and zero points are handled as in MatMulInteger."""
-    gone = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.tensor_type.rank == 1)
-    a_zero = _zero_of(node, a, a_zero, (-1,))
-    b_zero = _zero_of(node, b, b_zero, (0,))
-    if -2 in gone:
+def _integer_matmul(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zero: Expr | None) -> Expr:
+    """Return the matrix product of two integer tensors as i32, as MatMulInteger defines it.
+
+    a_zero, b_zero: the zero points, or None for 0.
+    """
+    added = tuple(axis for axis, value in ((-2, a), (-1, b)) if value.tensor_type.rank == 1)
+    a_zero = _zero_for_matmul(node, a, a_zero, (-1,))
+    b_zero = _zero_for_matmul(node, b, b_zero, (0,))
+    if -2 in added:
         a = node.emit(ops.expand_dims(a, axes=(0,)))
-    if -1 in gone:
+    if -1 in added:
         b = node.emit(ops.expand_dims(b, axes=(1,)))
     result = node.emit(ops.matmul_integer(a, b, a_zero, b_zero))
-    return node.emit(ops.squeeze(result, axes=gone)) if gone else result
+    return node.emit(ops.squeeze(result, axes=added)) if added else result
 
 
-def _zero_of(node: OnnxNode, x: Expr, zero: Expr | None, new: tuple[int, ...]) -> Expr:
-    """Return the zero point of x, reshaped for matmul_integer, or 0 if `zero` is None.  new: as for `_scale_of`."""
+def _zero_for_matmul(node: OnnxNode, x: Expr, zero: Expr | None, new_axis: tuple[int, ...]) -> Expr:
+    """Return the zero point of x, reshaped for matmul_integer.  It is 0 if `zero` is None.
+
+    new_axis: as for `_reshape_for_matmul`.
+    """
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
-    return _scale_of(node, zero, new)
+    return _reshape_for_matmul(node, zero, new_axis)
 
 
-def _scale_of(node: OnnxNode, scale: Expr, new: tuple[int, ...]) -> Expr:
-    """Reshape a scale or zero point to broadcast with a matrix.
+def _reshape_for_matmul(node: OnnxNode, scale: Expr, new_axis: tuple[int, ...]) -> Expr:
+    """Reshape `scale`, a scale or zero point, to broadcast with a matrix.
 
-    A single element becomes a scalar.  A vector gets a second axis, of size 1.   new: the position of this axis.
+    A tensor of one element gets rank 0.  A vector gets a second axis, of size 1.
+
+    new_axis: a tuple with the position of this axis.
     """
-    scale = single(node, scale)
-    return node.emit(ops.expand_dims(scale, axes=new)) if scale.tensor_type.rank == 1 else scale
+    scale = as_rank_0(node, scale)
+    return node.emit(ops.expand_dims(scale, axes=new_axis)) if scale.tensor_type.rank == 1 else scale
 
 
 @converts("MatMulInteger")
 def _matmul_integer(node: OnnxNode) -> Expr:
-    return _product(node, node.tensor(0), node.tensor(1), _optional(node, 2), _optional(node, 3))
+    return _integer_matmul(node, node.tensor(0), node.tensor(1), _optional(node, 2), _optional(node, 3))
 
 
 @converts("QLinearMatMul")
 def _qlinear_matmul(node: OnnxNode) -> Expr:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = node.tensors()
-    total = _product(node, a, b, a_zero, b_zero)
-    a_scale, b_scale = _scale_of(node, a_scale, (-1,)), _scale_of(node, b_scale, (0,))
-    y_scale, y_zero = _scale_of(node, y_scale, (-1,)), _scale_of(node, y_zero, (-1,))
-    return _requantised(node, total, (a_scale, b_scale, y_scale), y_zero)
+    total = _integer_matmul(node, a, b, a_zero, b_zero)
+    a_scale, b_scale = _reshape_for_matmul(node, a_scale, (-1,)), _reshape_for_matmul(node, b_scale, (0,))
+    y_scale, y_zero = _reshape_for_matmul(node, y_scale, (-1,)), _reshape_for_matmul(node, y_zero, (-1,))
+    return _requantize(node, total, (a_scale, b_scale, y_scale), y_zero)
 
 
-def _requantised(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
-    """Requantize `total`, sums of integer products, to the scale and the zero point of the result.
+def _requantize(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], zero: Expr) -> Expr:
+    """Requantize the result of an integer product or convolution.
 
-    scales: the scales of the left factor, the right factor and the result.  They are combined into one number, as in
-    ONNX Runtime, so that ties are rounded in the same way.
+    The three scales are combined into one number, as in ONNX Runtime, so that ties are rounded in the same way.
+
+    total: the sums of integer products, of dtype i32.   scales: the scales of the left factor, the right factor and the
+    result.   zero: the zero point of the result.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
     scaled = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.known_element_type.name)), factor))
-    return quantized(
-        node, scaled, constant(np.ones((), factor.known_element_type.numpy)), zero, zero.known_element_type
-    )
+    return quantize(node, scaled, constant(np.ones((), factor.known_element_type.numpy)), zero, zero.known_element_type)
 
 
 @converts("ConvInteger")
@@ -254,26 +264,26 @@ def _conv_integer(node: OnnxNode) -> Expr:
 def _integer_convolution(
     node: OnnxNode, x: int, w: int, x_zero: Expr | None, w_zero: Expr | None, bias: Expr | None
 ) -> Expr:
-    """Return the integer convolution of two inputs as i32.  Padding has the value of the zero point of x.
+    """Return the convolution of two integer inputs as i32.  Padding has the value of the zero point of x.
 
-    x, w: the indices of the inputs with the data and the weights.   x_zero, w_zero: their zero points.  A zero point of
-    one element must have rank 0.
+    x, w: the indices of the node's inputs that contain the data and the weights.   x_zero, w_zero: their zero points,
+    or None for 0.  A zero point of one element must have rank 0.
     """
-    as_bytes = convolved_bytes(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
+    as_bytes = integer_convolution(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:
         if bias is None:
             return as_bytes
-        return ops.add(node.emit(as_bytes), _per_filter(node, bias, node.type(x).known_rank - 2))
-    data = shifted(node, node.tensor(x), x_zero)
-    w_zero = None if w_zero is None else _per_filter(node, w_zero, node.type(w).known_rank - 1)
-    weights = shifted(node, node.tensor(w), w_zero)
-    return as_operator(node, "Conv", data, weights, bias)
+        return ops.add(node.emit(as_bytes), _reshape_per_filter(node, bias, node.type(x).known_rank - 2))
+    data = subtract_zero_point(node, node.tensor(x), x_zero)
+    w_zero = None if w_zero is None else _reshape_per_filter(node, w_zero, node.type(w).known_rank - 1)
+    weights = subtract_zero_point(node, node.tensor(w), w_zero)
+    return apply_onnx_operator(node, "Conv", data, weights, bias)
 
 
-def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
-    """Apply the operator `op_type` of ONNX's own domain to the inputs, with the attributes of the node.
+def apply_onnx_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int | None = None) -> Expr:
+    """Apply the operator `op_type` of ONNX's own domain to the inputs, with the attributes of `node`.
 
-    opset: the opset of the operator.  The default is the model's opset.
+    opset: the opset version that defines the operator, by default that of the model.
     """
     convert = converter_for("", op_type)
     assert convert is not None
@@ -284,12 +294,14 @@ def as_operator(node: OnnxNode, op_type: str, *inputs: Expr | None, opset: int |
     return node.emit(convert(replace(node, proto=proto, opset=opset, inputs=list(inputs))))
 
 
-def _per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
-    """Reshape a vector with one element for each filter to broadcast with a convolution.
+def _reshape_per_filter(node: OnnxNode, value: Expr, trailing: int) -> Expr:
+    """Reshape a vector with one element for each filter, to broadcast with a tensor that has an axis of filters.
 
-    trailing: the number of axes after the axis of filters.   A vector of one element becomes a scalar.
+    A vector of one element gets rank 0.
+
+    trailing: the number of axes of that tensor after the axis of filters.
     """
-    value = single(node, value)
+    value = as_rank_0(node, value)
     if value.tensor_type.rank == 0:
         return value
     return node.emit(ops.reshape(value, node.shape([*value.tensor_type.known_shape, *[1] * trailing])))
@@ -301,11 +313,11 @@ def _qlinear_conv(node: OnnxNode) -> Expr:
 
     The bias is i32.  Its scale is the product of the scales of x and w.
     """
-    x_scale, y_scale, y_zero = (single(node, node.tensor(i)) for i in (1, 6, 7))
-    x_zero, w_zero = (single(node, node.tensor(i)) for i in (2, 5))
+    x_scale, y_scale, y_zero = (as_rank_0(node, node.tensor(i)) for i in (1, 6, 7))
+    x_zero, w_zero = (as_rank_0(node, node.tensor(i)) for i in (2, 5))
     total = _integer_convolution(node, 0, 3, x_zero, w_zero, _optional(node, 8))
-    w_scale = _per_filter(node, node.tensor(4), node.type(3).known_rank - 2)
-    return _requantised(node, total, (x_scale, w_scale, y_scale), y_zero)
+    w_scale = _reshape_per_filter(node, node.tensor(4), node.type(3).known_rank - 2)
+    return _requantize(node, total, (x_scale, w_scale, y_scale), y_zero)
 
 
 # ---- ONNX Runtime's own ----
@@ -314,32 +326,32 @@ def _qlinear_conv(node: OnnxNode) -> Expr:
 @converts("QLinearAdd", "QLinearMul", domain=_MICROSOFT)
 def _qlinear_binary(node: OnnxNode) -> Expr:
     op = ops.add if node.proto.op_type == "QLinearAdd" else ops.multiply
-    x, y = (_dequantised_input(node, i) for i in (0, 3))
-    return _quantised_as(node, node.emit(op(x, y)), 6, node.type(0).known_dtype)
+    x, y = (_dequantize_input(node, i) for i in (0, 3))
+    return _quantize_result(node, node.emit(op(x, y)), 6, node.type(0).known_dtype)
 
 
-def _dequantised_input(node: OnnxNode, index: int) -> Expr:
+def _dequantize_input(node: OnnxNode, index: int) -> Expr:
     """Return input `index`, dequantized with the scale in the next input and the optional zero point after it."""
-    scale = single(node, node.tensor(index + 1))
-    return dequantised(node, node.tensor(index), scale, _zero_point(node, index + 2))
+    scale = as_rank_0(node, node.tensor(index + 1))
+    return dequantize(node, node.tensor(index), scale, _zero_point(node, index + 2))
 
 
-def _quantised_as(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
+def _quantize_result(node: OnnxNode, x: Expr, index: int, dtype: DType) -> Expr:
     """Quantize x with the scale in input `index` and the optional zero point in the next input."""
-    return quantized(node, x, single(node, node.tensor(index)), _zero_point(node, index + 1), dtype)
+    return quantize(node, x, as_rank_0(node, node.tensor(index)), _zero_point(node, index + 1), dtype)
 
 
 @converts("QLinearSigmoid", "QLinearLeakyRelu", domain=_MICROSOFT)
 def _qlinear_unary(node: OnnxNode) -> Expr:
-    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantised_input(node, 0))
-    return _quantised_as(node, result, 3, node.type(0).known_dtype)
+    result = apply_onnx_operator(node, node.proto.op_type.removeprefix("QLinear"), _dequantize_input(node, 0))
+    return _quantize_result(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QLinearSoftmax", domain=_MICROSOFT)
 def _qlinear_softmax(node: OnnxNode) -> Expr:
     """Computes Softmax as defined in the opset that the attribute `opset` names."""
-    result = as_operator(node, "Softmax", _dequantised_input(node, 0), opset=node.attribute("opset"))
-    return _quantised_as(node, result, 3, node.type(0).known_dtype)
+    result = apply_onnx_operator(node, "Softmax", _dequantize_input(node, 0), opset=node.attribute("opset"))
+    return _quantize_result(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QGemm", domain=_MICROSOFT)
@@ -352,67 +364,67 @@ def _qgemm(node: OnnxNode) -> Expr:
         node.emit(ops.transpose(node.tensor(index), perm=(1, 0))) if node.attribute(name, 0) else node.tensor(index)
         for index, name in ((0, "transA"), (3, "transB"))
     )
-    total = _product(node, a, b, node.tensor(2), node.tensor(5))
+    total = _integer_matmul(node, a, b, node.tensor(2), node.tensor(5))
     if node.has(6):
         total = node.emit(ops.add(total, node.tensor(6)))
-    scale = single(node, node.tensor(1))
+    scale = as_rank_0(node, node.tensor(1))
     if node.attribute("alpha", 1.0) != 1.0:
         scale = node.emit(ops.multiply(scale, constant(np.array(node.attribute("alpha"), np.float32))))
-    right = _scale_of(node, node.tensor(4), (0,))
+    right = _reshape_for_matmul(node, node.tensor(4), (0,))
     if node.has(7):
-        scales = (scale, right, single(node, node.tensor(7)))
-        return _requantised(node, total, scales, single(node, node.tensor(8)))
-    return _scaled(node, total, scale, right, None)
+        scales = (scale, right, as_rank_0(node, node.tensor(7)))
+        return _requantize(node, total, scales, as_rank_0(node, node.tensor(8)))
+    return _scale_product(node, total, scale, right, None)
 
 
 @converts("QLinearGlobalAveragePool", "QLinearAveragePool", domain=_MICROSOFT)
 def _qlinear_pool(node: OnnxNode) -> Expr:
-    x, rank = _dequantised_input(node, 0), node.type(0).known_rank
+    x, rank = _dequantize_input(node, 0), node.type(0).known_rank
     channels_last = bool(node.attribute("channels_last", 0))
     if channels_last:
         x = node.emit(ops.transpose(x, perm=(0, rank - 1, *range(1, rank - 1))))
-    result = as_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
+    result = apply_onnx_operator(node, node.proto.op_type.removeprefix("QLinear"), x)
     if channels_last:
         result = node.emit(ops.transpose(result, perm=(0, *range(2, rank), 1)))
-    return _quantised_as(node, result, 3, node.type(0).known_dtype)
+    return _quantize_result(node, result, 3, node.type(0).known_dtype)
 
 
 @converts("QLinearConcat", domain=_MICROSOFT)
 def _qlinear_concat(node: OnnxNode) -> Expr:
     """Inputs: the result's scale and zero point, then each tensor with its own scale and zero point."""
-    parts = [_dequantised_input(node, i) for i in range(2, len(node.inputs), 3)]
+    parts = [_dequantize_input(node, i) for i in range(2, len(node.inputs), 3)]
     joined = node.emit(ops.concat(*parts, axis=node.attribute("axis")))
-    return _quantised_as(node, joined, 0, node.type(2).known_dtype)
+    return _quantize_result(node, joined, 0, node.type(2).known_dtype)
 
 
 @converts("DynamicQuantizeMatMul", domain=_MICROSOFT)
 def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
     """Inputs: a (f32), b, the scale and zero point of b, a bias."""
     a, b, scale = map(node.tensor, range(3))
-    return quantised_product(node, a, b, scale, _optional(node, 3), _optional(node, 4))
+    return dynamic_quantized_matmul(node, a, b, scale, _optional(node, 3), _optional(node, 4))
 
 
-def quantised_product(
+def dynamic_quantized_matmul(
     node: OnnxNode, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
 ) -> Expr:
     """Return the matrix product of a and (b - zero) * scale, plus the bias.
 
     a is f32, and is quantized by its range.
     """
-    a, a_scale, a_zero = quantised_by_range(node, a)
-    total = _product(node, a, b, a_zero, zero)
-    return _scaled(node, total, a_scale, _scale_of(node, scale, (0,)), bias)
+    a, a_scale, a_zero = quantize_to_range(node, a)
+    total = _integer_matmul(node, a, b, a_zero, zero)
+    return _scale_product(node, total, a_scale, _reshape_for_matmul(node, scale, (0,)), bias)
 
 
 @converts("MatMulIntegerToFloat", domain=_MICROSOFT)
 def _matmul_integer_to_float(node: OnnxNode) -> Expr:
     """Inputs: a, b, their scales, their zero points, a bias."""
-    total = _product(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
-    a_scale, b_scale = _scale_of(node, node.tensor(2), (-1,)), _scale_of(node, node.tensor(3), (0,))
-    return _scaled(node, total, a_scale, b_scale, _optional(node, 6))
+    total = _integer_matmul(node, node.tensor(0), node.tensor(1), _optional(node, 4), _optional(node, 5))
+    a_scale, b_scale = _reshape_for_matmul(node, node.tensor(2), (-1,)), _reshape_for_matmul(node, node.tensor(3), (0,))
+    return _scale_product(node, total, a_scale, b_scale, _optional(node, 6))
 
 
-def _scaled(node: OnnxNode, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
+def _scale_product(node: OnnxNode, total: Expr, a_scale: Expr, b_scale: Expr, bias: Expr | None) -> Expr:
     factor = node.emit(ops.multiply(a_scale, b_scale))
     result = node.emit(ops.multiply(node.emit(ops.cast(total, to=factor.known_element_type.name)), factor))
     return result if bias is None else node.emit(ops.add(result, bias))

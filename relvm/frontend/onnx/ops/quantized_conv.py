@@ -6,15 +6,15 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.sliding_window import pads_of
+from relvm.frontend.onnx.sliding_window import padding_of
 from relvm.ir.expr import Constant, Expr, constant
 
 
-def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
-    """Return the convolution of x - x_zero and w - w_zero, as i32, with the node's attributes.
+def integer_convolution(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr | None:
+    """Return the convolution of x - x_zero and w - w_zero as i32, with the node's attributes.
 
-    Return None if the integer convolution does not apply.  The weights must be constant, and must fit signed bytes
-    after their zero point is subtracted.  The zero point of x must be a scalar, and the padding must be known.
+    Return None if the operator conv_integer cannot compute it.  The weights must be constant, and must fit i8 after
+    their zero point is subtracted.  The zero point of x must have rank 0, and the padding must be known.
     """
     groups = node.attribute("group", 1)
     weights = _signed_weights(w, w_zero)
@@ -22,7 +22,7 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
         return None
     spatial = weights.ndim - 2
     strides, dilations = (tuple(node.attribute(name, [1] * spatial)) for name in ("strides", "dilations"))
-    pads = pads_of(node, weights.shape[2:], strides, dilations)
+    pads = padding_of(node, weights.shape[2:], strides, dilations)
     zero = constant(np.zeros((), x.known_element_type.numpy)) if x_zero is None else x_zero
     if zero.tensor_type.rank != 0 or not all(isinstance(pad, int) for pad in pads):
         return None
@@ -30,13 +30,13 @@ def convolved_bytes(node: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zer
 
 
 def _signed_weights(w: Expr, zero: Expr | None) -> np.ndarray | None:
-    """Return w - zero, or None if it is not constant or does not fit i8.
+    """Return the weights w - zero as an i8 array, or None if they are not constant or do not fit i8.
 
-    zero: one zero point for all filters, or one for each filter.
+    zero: one zero point for all filters, or one for each filter.  None means 0.
     """
     if not isinstance(w, Constant) or not (zero is None or isinstance(zero, Constant)) or w.value.size == 0:
         return None
-    moved = w.value.astype(np.int32)
+    shifted = w.value.astype(np.int32)
     if zero is not None:
-        moved = moved - zero.value.astype(np.int32).reshape(-1, *[1] * (moved.ndim - 1))
-    return moved.astype(np.int8) if moved.min() >= -128 and moved.max() <= 127 else None
+        shifted = shifted - zero.value.astype(np.int32).reshape(-1, *[1] * (shifted.ndim - 1))
+    return shifted.astype(np.int8) if shifted.min() >= -128 and shifted.max() <= 127 else None

@@ -14,7 +14,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, I32, I64, U64, DType
@@ -27,15 +27,15 @@ _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB13311
 @converts("RandomUniform", "RandomUniformLike")
 def _uniform(node: OnnxNode) -> Expr:
     low, high = node.attribute("low", 0.0), node.attribute("high", 1.0)
-    shape, dtype = _wanted(node)
-    return (_fractions(node, shape, dtype) * (high - low) + low).cast(dtype).expr
+    shape, dtype = _result_type(node)
+    return (_uniform_fractions(node, shape, dtype) * (high - low) + low).cast(dtype).expr
 
 
 @converts("RandomNormal", "RandomNormalLike")
 def _normal(node: OnnxNode) -> Expr:
     mean, scale = node.attribute("mean", 0.0), node.attribute("scale", 1.0)
-    shape, dtype = _wanted(node)
-    one, other = (_fractions(node, shape, dtype, stream) for stream in (0, 1))
+    shape, dtype = _result_type(node)
+    one, other = (_uniform_fractions(node, shape, dtype, stream) for stream in (0, 1))
     radius = ((1 - one).apply(ops.log) * -2.0).apply(ops.sqrt)
     return (radius * (other * (2 * math.pi)).apply(ops.cos) * scale + mean).cast(dtype).expr
 
@@ -43,16 +43,16 @@ def _normal(node: OnnxNode) -> Expr:
 @converts("Bernoulli")
 def _bernoulli(node: OnnxNode) -> Expr:
     """Draws 1 with the probability given by each element, otherwise 0.  (ONNX's own function body swaps 0 and 1.)"""
-    x, number = shaped(node, 0), node.attribute("dtype")
+    x, number = shaped_input(node, 0), node.attribute("dtype")
     dtype = x.dtype if number is None else node.graph.element_type(number, "dtype")
-    drawn = _fractions(node, x.shape, x.dtype).cast(x.dtype)
+    drawn = _uniform_fractions(node, x.shape, x.dtype).cast(x.dtype)
     return (drawn < x).cast(dtype).expr
 
 
 @converts("Multinomial")
 def _multinomial(node: OnnxNode) -> Expr:
     """Draws classes from each row of unnormalized log probabilities."""
-    x = shaped(node, 0)
+    x = shaped_input(node, 0)
     rows, count, last = x.shape[0], node.attribute("sample_size", 1), x.shape[1]
     dtype = node.graph.element_type(node.attribute("dtype", 6), "dtype")
     if not isinstance(last, int):
@@ -60,27 +60,27 @@ def _multinomial(node: OnnxNode) -> Expr:
     if dtype not in (I32, I64):
         raise RelvmUnsupportedError(f"dtype is {dtype}, expected i32 or i64")
     bounds = x.apply(ops.softmax, axis=1).apply(ops.cumsum, axis=1)
-    drawn = _fractions(node, (rows, count), x.dtype).cast(x.dtype)
+    drawn = _uniform_fractions(node, (rows, count), x.dtype).cast(x.dtype)
     passed = drawn.apply(ops.expand_dims, axes=(2,)) > bounds.apply(ops.expand_dims, axes=(1,))
     place = passed.cast(I64).apply(ops.sum, axes=(2,), keepdims=False)
     return place.apply(ops.minimum, last - 1).cast(dtype).expr
 
 
-def _wanted(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
-    """Return the shape and dtype of the result, from attributes or from the input."""
+def _result_type(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
+    """Return the shape and dtype of a node's result, which its attributes or its input determine."""
     number = node.attribute("dtype")
-    like = shaped(node, 0) if node.inputs else None
+    like = shaped_input(node, 0) if node.inputs else None
     dtype = like.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")
     if not dtype.is_float:
         raise RelvmUnsupportedError(f"random numbers of dtype {dtype} are not supported: expected a float dtype")
     return like.shape if like else tuple(node.attribute("shape")), dtype
 
 
-def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
-    """Return random numbers in [0, 1), as f64 if `dtype` is f64, otherwise as f32.
+def _uniform_fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: int = 0) -> TensorExpr:
+    """Return a tensor of random numbers in [0, 1), of dtype f64 if `dtype` is f64, otherwise f32.
 
-    stream: distinguishes several calls for one node.  If the node has a seed, calls with different values of `stream`
-    return independent numbers.
+    stream: a number that must differ between several calls for one node.  If the node has a seed, calls with the same
+    value of `stream` would return the same numbers.
     """
     seed = node.attribute("seed")
     if seed is None:
@@ -89,10 +89,10 @@ def _fractions(node: OnnxNode, shape: tuple[AnyDim, ...], dtype: DType, stream: 
         (bits,) = struct.unpack("<I", struct.pack("<f", seed))
         start = TensorExpr(node, constant(np.uint64((bits * _SECOND + stream * _FIRST) % 2**64)))
     x = iota(node, *shape).cast(U64) * _STEP + start
-    x = _mixed(_mixed(_mixed(x, 30) * _FIRST, 27) * _SECOND, 31)
+    x = _mix(_mix(_mix(x, 30) * _FIRST, 27) * _SECOND, 31)
     wide, digits = (F64, 53) if dtype == F64 else (F32, 24)
     return x.apply(ops.shift_right, 64 - digits).cast(wide) * 2.0**-digits
 
 
-def _mixed(x: TensorExpr, shift: int) -> TensorExpr:
+def _mix(x: TensorExpr, shift: int) -> TensorExpr:
     return x.apply(ops.bitwise_xor, x.apply(ops.shift_right, shift))

@@ -11,18 +11,18 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import (
-    assert_none,
+    assert_all_false,
+    dim_as_operand,
     iota,
     is_known,
-    number_of,
     run_time_sizes,
     scalar,
     size_of,
     sizes_of,
 )
-from relvm.frontend.onnx.ops.slice import part
+from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import F64, I64, U64
 from relvm.ir.expr import Constant, Expr
@@ -30,10 +30,10 @@ from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, known_sizes, produ
 from relvm.ir.type_rules import expect_equal_dims
 
 
-def shaped(node: OnnxNode, index: int) -> TensorExpr:
-    """Return input `index`, with a dimension variable for each size that is only known at run time.
+def shaped_input(node: OnnxNode, index: int) -> TensorExpr:
+    """Return input `index`, a tensor of known rank, with a name for each size.
 
-    The rank of the input must be known.
+    If its sizes are only known at run time, each gets a new dimension variable.
     """
     return TensorExpr(node, node.known_shape(index))
 
@@ -53,13 +53,13 @@ def _range(node: OnnxNode) -> Expr:
     start, delta, dtype = scalar(node, 0), scalar(node, 2), node.type(0).known_dtype
     if isinstance(delta.expr, Constant) and not delta.expr.value:
         raise RelvmArgumentError("delta must not be 0")
-    assert_none(delta.apply(ops.equal, 0), "deltas equal to 0")
+    assert_all_false(delta.apply(ops.equal, 0), "deltas equal to 0")
     count = _range_count(node)
     return (iota(node, count).cast(dtype) * delta + start).expr
 
 
 def _range_count(node: OnnxNode) -> AnyDim:
-    """Return the number of elements from start to limit."""
+    """Return the number of elements of a Range node's result."""
     start, limit, delta = (scalar(node, i) for i in range(3))
     if start.dtype.is_float:
         known = [float(value.expr.value) for value in (start, limit, delta) if isinstance(value.expr, Constant)]
@@ -67,7 +67,7 @@ def _range_count(node: OnnxNode) -> AnyDim:
             return max(0, math.ceil((known[1] - known[0]) / known[2]))
         start, limit, delta = (value.cast(F64) for value in (start, limit, delta))
         count = ((limit - start) / delta).apply(ops.ceil)
-        assert_none((count < 2.0**62).apply(ops.logical_not), "infinite or undefined counts")
+        assert_all_false((count < 2.0**62).apply(ops.logical_not), "infinite or undefined counts")
         return run_time_sizes(count.apply(ops.maximum, 0).cast(I64))[0]
     if all(is_known(node, i) for i in range(3)):
         (first,), (last,), (step,) = (node.dims(i, "a Range bound") for i in range(3))
@@ -87,13 +87,15 @@ def _tile(node: OnnxNode) -> Expr:
     repeats = sizes_of(node, 1, "repeats", len(x.shape))
     if len(repeats) != len(x.shape):
         raise RelvmShapeError(f"repeats has {len(repeats)} elements, expected {len(x.shape)}, the rank of the input")
-    return repeated(x, repeats).expr
+    return repeat_axes(x, repeats).expr
 
 
-def repeated(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
+def repeat_axes(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
     """Repeat x along each axis.
 
-    A repeated axis gets a new axis in front of it, which is broadcast to the number of repeats.  Both are then merged.
+    To repeat an axis, insert a new axis before it, broadcast the new axis to the number of repeats, and merge both.
+
+    repeats: the number of repeats for each axis.
     """
     apart: list[AnyDim] = []
     wide: list[AnyDim] = []
@@ -121,7 +123,7 @@ def _split(node: OnnxNode) -> tuple:
     axis = node.axis(0, len(shape))
     sizes = _split_sizes(node, shape[axis], len(node.proto.output))
     if node.has(1) and not is_known(node, 1):
-        x = TensorExpr(node, node.graph.checked(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
+        x = TensorExpr(node, node.graph.with_shape(x.expr, (*shape[:axis], sum(sizes), *shape[axis + 1 :])))
     else:
         expect_equal_dims("Split", _PARTS_DIFFER, shape[axis], sum(sizes))
     start: AnyDim = 0
@@ -130,7 +132,7 @@ def _split(node: OnnxNode) -> tuple:
         if isinstance(start, int) and isinstance(size, int):
             results.append(x.apply(ops.slice, begin=(start,), end=(start + size,), axes=(axis,)).expr)
         else:
-            results.append(part(x, axis, start, size).expr)
+            results.append(dynamic_slice(x, axis, start, size).expr)
         start = start + size
     return tuple(results)
 
@@ -151,7 +153,10 @@ def _split_on_host(node: OnnxNode, value: HostValue) -> tuple[HostValue, ...]:
 
 
 def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
-    """Return the size of each of the `count` parts of an axis."""
+    """Return the sizes of the parts into which a Split node splits an axis.
+
+    size: the size of the axis.   count: the number of parts.
+    """
     if node.opset < 13:
         given = node.attribute("split")
     else:
@@ -180,7 +185,7 @@ def _split_sizes(node: OnnxNode, size: AnyDim, count: int) -> list[AnyDim]:
 
 @converts("Trilu")
 def _trilu(node: OnnxNode) -> Expr:
-    x = shaped(node, 0)
+    x = shaped_input(node, 0)
     if len(x.shape) < 2:
         raise RelvmShapeError(f"input has rank {len(x.shape)}, expected at least 2")
     diagonal = scalar(node, 1) if node.has(1) else 0
@@ -195,7 +200,7 @@ def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:
 
 @converts("EyeLike")
 def _eye_like(node: OnnxNode) -> Expr:
-    shape = shaped(node, 0).shape
+    shape = shaped_input(node, 0).shape
     if len(shape) != 2:
         raise RelvmShapeError(f"input has rank {len(shape)}, expected 2")
     wanted = node.attribute("dtype")
@@ -209,11 +214,11 @@ def _one_hot(node: OnnxNode) -> Expr:
 
     For an index outside [-depth, depth), the row contains only the off value.
     """
-    indices, values = term(node, 0).cast(I64), term(node, 2)
+    indices, values = input_tensor(node, 0).cast(I64), input_tensor(node, 2)
     depth = size_of(node, 1, "depth")
     rank = node.type(0).known_rank + 1
     axis = node.axis(-1, rank)
-    indices = (indices < 0).where(indices + number_of(node, depth), indices)
+    indices = (indices < 0).where(indices + dim_as_operand(node, depth), indices)
     indices = indices.apply(ops.expand_dims, axes=(axis,))
     classes = iota(node, depth).reshape(depth, *[1] * (rank - 1 - axis))
     off, on = (values.apply(ops.slice, begin=(i,), end=(i + 1,)).reshape() for i in range(2))

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_axes import chosen_axes, parted, rest_of
-from relvm.frontend.onnx.dynamic_sizes import count_of, is_known, number_of, numbers_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_axes import axis_mask, split_axes, unmasked_elements
+from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, dims_as_tensor, is_known, known_count, run_time_sizes
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL, F64, U8
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -23,12 +23,15 @@ def _sum(x: TensorExpr, **axes) -> TensorExpr:
 
 
 def _mean(x: TensorExpr, **axes) -> TensorExpr:
-    """Return the mean.  The mean of no elements is 0, as in ONNX Runtime.  ONNX leaves it undefined."""
+    """Return the mean along axes, where the mean of no elements is 0.
+
+    ONNX does not define the mean of no elements.  ONNX Runtime returns 0, too.
+    """
     chosen = range(len(x.shape)) if axes["axes"] is None else axes["axes"]
     count = product(x.shape[axis] for axis in chosen)
     if x.dtype.is_float and range_of(count, {}).low >= 1:
         return x.apply(ops.mean, **axes)
-    size = number_of(x.node, dim_op("max", count, 1))
+    size = dim_as_operand(x.node, dim_op("max", count, 1))
     return _sum(x, **axes) / (size.cast(x.dtype) if isinstance(size, TensorExpr) else size)
 
 
@@ -42,10 +45,7 @@ def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
 
 
 def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
-    """Extend a reduction that is defined for floats, so that it also accepts integers.
-
-    Integers are converted to f64, and the result is converted back.
-    """
+    """Extend a reduction that supports only floats to integers: convert them to f64, and convert the result back."""
 
     def reduced(x: TensorExpr, **axes) -> TensorExpr:
         own = x.dtype
@@ -57,7 +57,7 @@ def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., Tensor
 def _log_sum_exp(x: TensorExpr, **axes) -> TensorExpr:
     """Return log(sum(exp(x))).
 
-    The largest element, unless it is infinite, is subtracted first and added at the end, so that exp does not overflow.
+    To avoid an overflow of exp, the largest element is subtracted first and added to the result, unless it is infinite.
     """
     largest = x.apply(ops.max, axes=axes["axes"], keepdims=True)
     infinite = largest.apply(ops.abs).apply(ops.equal, np.inf)
@@ -83,44 +83,52 @@ _REDUCTIONS: dict[str, tuple[Callable[..., TensorExpr], int]] = {
 
 @converts(*_REDUCTIONS)
 def _reduce(node: OnnxNode) -> Expr:
-    """Reduces the given axes.  Without axes, reduces all axes, or each element alone if noop_with_empty_axes is set."""
+    """Reduces the given axes.
+
+    Without axes, it reduces all axes.  If noop_with_empty_axes is set, it instead reduces each element by itself.
+    """
     function, axes_are_input = _REDUCTIONS[node.proto.op_type]
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     if node.opset < axes_are_input:
         axes = node.attribute("axes")
     elif node.has(1) and not is_known(node, 1) and node.type(1).shape != (0,):
         return _reduced_at_run_time(node, function).expr
     else:
-        axes = node.known(1, "axes").tolist() if node.has(1) and is_known(node, 1) else None
+        axes = node.known_array(1, "axes").tolist() if node.has(1) and is_known(node, 1) else None
     chosen = tuple(axes) if axes else () if node.attribute("noop_with_empty_axes", 0) else None
     return function(x, axes=chosen, keepdims=bool(node.attribute("keepdims", 1))).expr
 
 
 def _reduced_at_run_time(node: OnnxNode, function: Callable[..., TensorExpr]) -> TensorExpr:
-    """Reduce along axes that are only known at run time.  Without keepdims, the number of axes must be known."""
+    """Convert a reduction along axes that are only known at run time.
+
+    If keepdims is 0, the number of axes must be known, because it determines the rank of the result.
+
+    function: the reduction.
+    """
     x, axes = TensorExpr(node, node.known_shape(0)), TensorExpr(node, node.known_shape(1))
     (count,), rank = axes.shape, len(x.shape)
-    gone = chosen_axes(axes, rank)
+    is_chosen = axis_mask(axes, rank)
     if not isinstance(count, int) and not node.attribute("noop_with_empty_axes", 0):
-        gone = numbers_of(node, [count]).reshape().apply(ops.equal, 0).apply(ops.logical_or, gone)
-    apart = parted(x, gone)
-    result = function(apart.x, axes=apart.axes, keepdims=False)
+        is_chosen = dims_as_tensor(node, [count]).reshape().apply(ops.equal, 0).apply(ops.logical_or, is_chosen)
+    pairs = split_axes(x, is_chosen)
+    result = function(pairs.x, axes=pairs.axes, keepdims=False)
     if node.attribute("keepdims", 1):
         return result
-    left = rank - count_of(axes, "axes without keepdims")
-    return result.reshape(*run_time_sizes(rest_of(apart.kept, gone, left)))
+    remaining = rank - known_count(axes, "axes without keepdims")
+    return result.reshape(*run_time_sizes(unmasked_elements(pairs.kept_sizes, is_chosen, remaining)))
 
 
 @converts("ArgMax", "ArgMin")
 def _extreme_position(node: OnnxNode) -> Expr:
     """Returns the position of the first extreme element along an axis.
 
-    If select_last_index is set, the axis is reversed, so that the position is that of the last of equal elements.
+    If select_last_index is set, it returns the position of the last one.
     """
     op = ops.argmax if node.proto.op_type == "ArgMax" else ops.argmin
     axis, keepdims = node.attribute("axis", 0), bool(node.attribute("keepdims", 1))
-    x = term(node, 0)
+    x = input_tensor(node, 0)
     if not node.attribute("select_last_index", 0):
         return op(x.expr, axis=axis, keepdims=keepdims)
-    found = x.backwards(axis).apply(op, axis=axis, keepdims=keepdims)
-    return (number_of(node, x.shape[axis] - 1) - found).expr
+    found = x.reverse(axis).apply(op, axis=axis, keepdims=keepdims)
+    return (dim_as_operand(node, x.shape[axis] - 1) - found).expr

@@ -5,11 +5,11 @@ from __future__ import annotations
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.broadcasting import common_dim, require_broadcast
-from relvm.frontend.onnx.dynamic_axes import chosen_axes
-from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, is_known, numbers_of, run_time_sizes
-from relvm.frontend.onnx.ops.range_split_tile import repeated
+from relvm.frontend.onnx.dynamic_axes import axis_mask
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, known_count, run_time_sizes
+from relvm.frontend.onnx.ops.range_split_tile import repeat_axes
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import AnyDim, difference, dim_op, exact_quotient, product
@@ -22,25 +22,26 @@ def _reshape(node: OnnxNode) -> Expr:
     if node.opset >= 5 and not is_known(node, 1):
         return _reshaped_at_run_time(node).expr
     x = node.graph.known_shape(node.tensor(0))
-    wanted = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "shape")
-    return ops.reshape(x, node.shape(_reshaped(node, x.tensor_type, wanted, bool(node.attribute("allowzero", 0)))))
+    target = list(node.attribute("shape")) if node.opset < 5 else node.dims(1, "shape")
+    return ops.reshape(x, node.shape(_resolve_shape(node, x.tensor_type, target, bool(node.attribute("allowzero", 0)))))
 
 
-def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
-    """Resolve 0 (the input's own dimension) and -1 (the remaining size) in the target shape `wanted`.
+def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allow_zero: bool) -> list[AnyDim]:
+    """Replace the special sizes in `target`, the new shape that a Reshape specifies.
 
-    A symbolic size may turn out to be 0 or -1 at run time.  ONNX would then give it the special meaning.  If that would
-    result in another size, an error is raised at run time.
+    A 0 stands for the dimension of the input at the same index, and -1 for the size that keeps the number of elements.
+    A symbolic size may turn out to be 0 or -1 at run time, which gives it the special meaning.  If this would result in
+    another size, an error is raised at run time.
 
     type_: the type of the input.   allow_zero: whether 0 is an ordinary size.
     """
     if type_.shape is None:
         raise RelvmUnsupportedError(f"the shape of the input must be known, got {type_}")
     dims: list[AnyDim] = []
-    for i, dim in enumerate(wanted):
+    for i, dim in enumerate(target):
         copies = isinstance(dim, int) and dim == 0 and not allow_zero
         if copies and i >= len(type_.shape):
-            raise RelvmShapeError(f"shape {wanted} has a 0 at index {i}, but the input has rank {len(type_.shape)}")
+            raise RelvmShapeError(f"shape {target} has a 0 at index {i}, but the input has rank {len(type_.shape)}")
         dims.append(type_.shape[i] if copies else dim)
         if isinstance(dim, int) or range_of(dim, {}).low > 0 or (i < len(type_.shape) and dim == type_.shape[i]):
             continue
@@ -50,12 +51,12 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
             node.require_at_most(0, dim, f"size {i} must be at least {{}}, got {{}}")
             copied = (1 - dim_op("min", dim_op("max", dim, 0), 1)) * type_.shape[i]
             node.require_equal(copied, 0, f"size {i} is 0, which means {{}} (copied from the input), not {{}}")
-    rest = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
-    if not rest:
+    inferred = [i for i, dim in enumerate(dims) if isinstance(dim, int) and dim == -1]
+    if not inferred:
         return dims
-    if len(rest) > 1:
-        raise RelvmShapeError(f"shape {wanted} has more than one -1")
-    others = product(dim for i, dim in enumerate(dims) if i != rest[0])
+    if len(inferred) > 1:
+        raise RelvmShapeError(f"shape {target} has more than one -1")
+    others = product(dim for i, dim in enumerate(dims) if i != inferred[0])
     total = product(type_.shape)
     if not isinstance(others, int):
         node.require_at_most(
@@ -65,28 +66,29 @@ def _reshaped(node: OnnxNode, type_: TensorType, wanted: list[AnyDim], allow_zer
     if left is None and others != 0:
         left = total // others
     if left is None:
-        raise RelvmShapeError(f"-1 in shape {wanted} cannot be inferred for an input of type {type_}")
-    dims[rest[0]] = left
+        raise RelvmShapeError(f"-1 in shape {target} cannot be inferred for an input of type {type_}")
+    dims[inferred[0]] = left
     return dims
 
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
     """Convert a Reshape to a shape that is only known at run time."""
-    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    rank, count = len(x.shape), count_of(wanted, "shape")
+    x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
+    rank, count = len(x.shape), known_count(target, "shape")
     if not node.attribute("allowzero", 0):
-        copies = wanted.apply(ops.equal, 0)
+        copies = target.apply(ops.equal, 0)
         if count > rank:
-            assert_none(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros beyond the rank of the input")
-        wanted = copies.where(numbers_of(node, (*x.shape, *[0] * count)[:count]), wanted)
-    is_rest = wanted.apply(ops.equal, -1)
-    assert_none(is_rest.cast(I64).apply(ops.sum) > 1, "repeated -1")
-    others = is_rest.where(1, wanted).apply(ops.prod)
-    assert_none(
-        others.apply(ops.equal, 0).apply(ops.logical_and, is_rest), "sizes of -1 beside a 0, which cannot be inferred"
+            assert_all_false(copies.apply(ops.slice, begin=(rank,), end=(count,)), "zeros beyond the rank of the input")
+        target = copies.where(dims_as_tensor(node, (*x.shape, *[0] * count)[:count]), target)
+    is_inferred = target.apply(ops.equal, -1)
+    assert_all_false(is_inferred.cast(I64).apply(ops.sum) > 1, "repeated -1")
+    others = is_inferred.where(1, target).apply(ops.prod)
+    assert_all_false(
+        others.apply(ops.equal, 0).apply(ops.logical_and, is_inferred),
+        "sizes of -1 beside a 0, which cannot be inferred",
     )
-    rest = numbers_of(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
-    return x.reshape(*run_time_sizes(is_rest.where(rest, wanted)))
+    inferred = dims_as_tensor(node, [product(x.shape)]) / others.apply(ops.maximum, 1)
+    return x.reshape(*run_time_sizes(is_inferred.where(inferred, target)))
 
 
 @converts("Flatten")
@@ -100,7 +102,7 @@ def _flatten(node: OnnxNode) -> Expr:
 def _unsqueeze(node: OnnxNode) -> Expr:
     if node.opset >= 13 and not is_known(node, 1):
         return _unsqueezed_at_run_time(node).expr
-    axes = node.attribute("axes") if node.opset < 13 else node.known(1, "axes").reshape(-1).tolist()
+    axes = node.attribute("axes") if node.opset < 13 else node.known_array(1, "axes").reshape(-1).tolist()
     return ops.expand_dims(node.tensor(0), axes=tuple(axes))
 
 
@@ -109,30 +111,30 @@ def _unsqueezed_at_run_time(node: OnnxNode) -> TensorExpr:
 
     The new axes have size 1, and the other axes have the sizes of the input.
     """
-    x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
-    count = count_of(axes, "axes")
+    x, axes = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1)
+    count = known_count(axes, "axes")
     rank = len(x.shape) + count
-    new = chosen_axes(axes.reshape(count), rank)
+    new = axis_mask(axes.reshape(count), rank)
     if count == rank:
         return x.reshape(*[1] * rank)
     source = new.apply(ops.logical_not).cast(I64).apply(ops.cumsum, axis=0) - 1
-    own = numbers_of(node, x.shape).apply(ops.gather, source, axis=0)
+    own = dims_as_tensor(node, x.shape).apply(ops.gather, source, axis=0)
     return x.reshape(*run_time_sizes(new.where(1, own)))
 
 
 @converts("Expand")
 def _expand(node: OnnxNode) -> Expr:
-    """Broadcasts the input and the target shape to each other.
+    """Broadcasts the input to its common shape with the target shape.
 
-    A 1 in the target shape therefore keeps the input's own dimension.
+    A 1 in the target shape therefore keeps the dimension of the input.
     """
     if not is_known(node, 1):
         return _expanded_at_run_time(node).expr
-    x, wanted = node.known_shape(0), node.dims(1, "shape")
+    x, target = node.known_shape(0), node.dims(1, "shape")
     shape = x.tensor_type.known_shape
-    rank = max(len(shape), len(wanted))
+    rank = max(len(shape), len(target))
     own = [1] * (rank - len(shape)) + list(shape)
-    asked = [1] * (rank - len(wanted)) + wanted
+    asked = [1] * (rank - len(target)) + target
     dims = [_expanded_dim(have, want) for have, want in zip(own, asked, strict=True)]
     for have, want, dim in zip(own, asked, dims, strict=True):
         require_broadcast(node, have, dim)
@@ -147,17 +149,17 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 
 
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Broadcast axes of size 1 to a shape that is only known at run time."""
-    x, wanted = TensorExpr(node, node.known_shape(0)), term(node, 1).cast(I64)
-    count = count_of(wanted, "shape")
+    """Convert an Expand to a shape that is only known at run time."""
+    x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
+    count = known_count(target, "shape")
     rank = max(len(x.shape), count)
     x = x.reshape(*[1] * (rank - len(x.shape)), *x.shape)
     if count < rank:
-        wanted = numbers_of(node, [1] * (rank - count)).apply(ops.concat, wanted.reshape(count), axis=0)
-    wanted, own = wanted.reshape(rank), numbers_of(node, x.shape)
+        target = dims_as_tensor(node, [1] * (rank - count)).apply(ops.concat, target.reshape(count), axis=0)
+    target, own = target.reshape(rank), dims_as_tensor(node, x.shape)
     single = own.apply(ops.equal, 1)
-    fits = single.apply(ops.logical_or, wanted.apply(ops.equal, 1)).apply(ops.logical_or, wanted.apply(ops.equal, own))
-    assert_none(fits.apply(ops.logical_not), "sizes that cannot be broadcast")
-    repeats = run_time_sizes(single.where(wanted, 1))
+    fits = single.apply(ops.logical_or, target.apply(ops.equal, 1)).apply(ops.logical_or, target.apply(ops.equal, own))
+    assert_all_false(fits.apply(ops.logical_not), "sizes that cannot be broadcast")
+    repeats = run_time_sizes(single.where(target, 1))
     known = [isinstance(dim, int) and dim != 1 for dim in x.shape]
-    return repeated(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])
+    return repeat_axes(x, [1 if once else repeat for once, repeat in zip(known, repeats, strict=True)])

@@ -16,7 +16,7 @@ import numpy as np
 import relvm.ops as ops
 from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.dynamic_sizes import assert_none, is_known, numbers_of, run_time_sizes, sizes_of
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, run_time_sizes, sizes_of
 from relvm.frontend.onnx.ops.if_ import if_then_else
 from relvm.frontend.onnx.ops.resize_coordinates import (
     LARGEST_DENOMINATOR,
@@ -25,14 +25,14 @@ from relvm.frontend.onnx.ops.resize_coordinates import (
     ResizeAxis,
     Roi,
     Scale,
-    clamped_table,
+    clamp_indices,
+    input_coordinates,
+    interpolation_table,
+    nearest_fraction,
     nearest_positions,
-    places_on,
-    quotient_near,
-    table,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, F64, I64, DType
 from relvm.ir.expr import Expr
 from relvm.ir.operator import Operator
@@ -46,15 +46,16 @@ _WHOLE = (Fraction(0), Fraction(1))  # the default region of interest (roi): the
 class _Target:
     """One axis to resize.
 
-    size: the size of the axis in the result.   scale: the scale that the node specifies, or None if it specifies the
-    size.   roi: the region of interest.   may_stay: whether the size may turn out at run time to be unchanged.
+    axis: the index of the axis.   size: the size of the axis in the result.   scale: the scale that the node specifies,
+    or None if it specifies the size.   roi: the region of interest.   may_be_unchanged: whether the size may turn out
+    at run time to be that of the input.
     """
 
     axis: int
     size: AnyDim
     scale: Scale | None
     roi: Roi
-    may_stay: bool = False
+    may_be_unchanged: bool = False
 
 
 @converts("Upsample")
@@ -65,46 +66,43 @@ def _upsample(node: OnnxNode) -> Expr:
         targets = _by_numbers(node, axes, node.attribute("scales"), [_WHOLE] * len(axes))
     else:
         targets = _by_scales(node, 1, axes, [_WHOLE] * len(axes))
-    return _resized(node, targets, "asymmetric", "")
+    return _resize_axes(node, targets, "asymmetric", "")
 
 
 @converts("Resize")
 def _resize(node: OnnxNode) -> Expr:
     rank = node.type(0).known_rank
     if node.opset < 11:
-        return _resized(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
+        return _resize_axes(node, _by_scales(node, 1, list(range(rank)), [_WHOLE] * rank), "asymmetric", "")
     axes = list(expect_axes("Resize", tuple(node.attribute("axes", range(rank))), rank))
     by_scales, by_sizes = (node.has(i) and not _is_empty(node, i) for i in (2, 3))
     if by_scales == by_sizes:
         raise RelvmFormatError(f"expected either scales or sizes, got {'both' if by_scales else 'neither'}")
-    how = node.attribute("coordinate_transformation_mode", "half_pixel")
-    roi = _roi(node, axes) if how == "tf_crop_and_resize" else [_WHOLE] * len(axes)
+    coordinate_mode = node.attribute("coordinate_transformation_mode", "half_pixel")
+    roi = _roi(node, axes) if coordinate_mode == "tf_crop_and_resize" else [_WHOLE] * len(axes)
     targets = _by_scales(node, 2, axes, roi) if by_scales else _by_sizes(node, axes, roi)
-    return _resized(node, targets, how, node.attribute("nearest_mode", "round_prefer_floor"))
+    return _resize_axes(node, targets, coordinate_mode, node.attribute("nearest_mode", "round_prefer_floor"))
 
 
 def _is_empty(node: OnnxNode, index: int) -> bool:
     return node.type(index).shape == (0,)
 
 
-def _elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[TensorExpr]:
-    """Return each of the `count` elements of input `index` as a tensor of shape [1].
-
-    The elements are only known at run time.
-    """
-    numbers = TensorExpr(node, node.graph.checked(node.tensor(index), (count,))).cast(dtype)
+def _input_elements(node: OnnxNode, index: int, count: int, dtype: DType) -> list[TensorExpr]:
+    """Return the elements of input `index`, which are only known at run time, as `count` tensors of shape (1,)."""
+    numbers = TensorExpr(node, node.graph.with_shape(node.tensor(index), (count,))).cast(dtype)
     return [numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for i in range(count)]
 
 
 def _roi(node: OnnxNode, axes: list[int]) -> list[Roi]:
     bounds: Sequence[Fraction | TensorExpr]
     if not is_known(node, 1):
-        bounds = _elements(node, 1, 2 * len(axes), F64)
+        bounds = _input_elements(node, 1, 2 * len(axes), F64)
     else:
-        known = node.known(1, "roi").astype(np.float64)
+        known = node.known_array(1, "roi").astype(np.float64)
         if not np.isfinite(known).all():
             raise RelvmShapeError(f"roi is {known.tolist()}, expected finite numbers")
-        bounds = [_ratio(bound) for bound in known.reshape(-1).tolist()]
+        bounds = [_as_fraction(bound) for bound in known.reshape(-1).tolist()]
     if len(bounds) != 2 * len(axes):
         raise RelvmShapeError(f"roi has {len(bounds)} elements, expected 2 for each of {len(axes)} axes")
     return list(zip(bounds[: len(axes)], bounds[len(axes) :], strict=True))
@@ -120,21 +118,23 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """Return the axes to resize by the scales in input `index`.
 
-    The new size of an axis is its dimension times the scale, rounded down.   roi: the region of interest of each axis.
+    The size of a resized axis is its dimension times its scale, rounded down.
+
+    axes: the indices of the axes.   roi: the region of interest of each axis.
     """
     if is_known(node, index):
-        return _by_numbers(node, axes, node.known(index, "scales").tolist(), roi)
+        return _by_numbers(node, axes, node.known_array(index, "scales").tolist(), roi)
     targets = []
-    for axis, scale, part in zip(axes, _elements(node, index, len(axes), F32), roi, strict=True):
-        assert_none((scale > 0).apply(ops.logical_not), "scales not greater than 0")
+    for axis, scale, part in zip(axes, _input_elements(node, index, len(axes), F32), roi, strict=True):
+        assert_all_false((scale > 0).apply(ops.logical_not), "scales not greater than 0")
         size = _size_at_run_time(node, _shape(node)[axis], scale)
-        targets.append(_Target(axis, size, quotient_near(scale), part, may_stay=True))
+        targets.append(_Target(axis, size, nearest_fraction(scale), part, may_be_unchanged=True))
     return targets
 
 
 def _size_at_run_time(node: OnnxNode, dim: AnyDim, scale: TensorExpr | np.float32) -> AnyDim:
-    """Return dim * scale, rounded to f32 and then down to an integer, as ONNX Runtime computes it."""
-    (size,) = run_time_sizes((numbers_of(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
+    """Compute a resized dimension at run time, as ONNX Runtime does: dim * scale in f32, rounded down."""
+    (size,) = run_time_sizes((dims_as_tensor(node, [dim]).cast(F32) * scale).apply(ops.floor).cast(I64))
     return size
 
 
@@ -143,7 +143,7 @@ def _by_numbers(node: OnnxNode, axes: list[int], scales: list[float], roi: list)
         raise RelvmShapeError(f"scales is {scales}, expected {len(axes)} positive numbers")
     targets = []
     for axis, scale, part in zip(axes, scales, roi, strict=True):
-        ratio, dim = _ratio(scale), _shape(node)[axis]
+        ratio, dim = _as_fraction(scale), _shape(node)[axis]
         if isinstance(dim, int):
             size: AnyDim = int(np.float32(dim) * np.float32(scale))
         elif _is_exact(scale):
@@ -160,8 +160,8 @@ def _is_exact(scale: float) -> bool:
     return top <= 1 << 10 and bottom <= 1 << 10
 
 
-def _ratio(scale: float) -> Fraction:
-    """Return a scale as a fraction.
+def _as_fraction(scale: float) -> Fraction:
+    """Convert a scale to a fraction.
 
     If a simple fraction such as 3 / 5 rounds to the scale in f32, return this fraction, otherwise the exact value.
     """
@@ -187,7 +187,7 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
     pairs = zip(dims, sizes, strict=True)
     known = [(dim, size) for dim, size in pairs if isinstance(dim, int) and isinstance(size, int)]
     if len(known) < len(axes):
-        return _of_one_ratio(node, axes, dims, sizes, roi, ops.argmin if policy == "not_larger" else ops.argmax)
+        return _by_common_scale(node, axes, dims, sizes, roi, ops.argmin if policy == "not_larger" else ops.argmax)
     ratios = [Fraction(size, dim) for dim, size in known]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
     half = Fraction(1, 2)
@@ -195,39 +195,39 @@ def _by_sizes(node: OnnxNode, axes: list[int], roi: list) -> list[_Target]:
     return [_Target(axis, math.floor(dim * scale + half), scale, part) for axis, (dim, _), part in rows]
 
 
-def _of_one_ratio(
+def _by_common_scale(
     node: OnnxNode, axes: list[int], dims: list[AnyDim], sizes: list[AnyDim], roi: list, choose: Operator
 ) -> list[_Target]:
     """Return the axes to resize, all by the same scale, which keeps the aspect ratio.
 
-    The scale is that of the axis that `choose` selects.  Sizes are rounded to the nearest integer, and halves are
-    rounded up.
+    Each requested size implies a scale.  The smallest or the largest of these scales is used.  The resulting sizes are
+    rounded to the nearest integer, and halves are rounded up.
 
-    dims, sizes, roi: the dimension, the requested size and the region of interest of each axis.   choose: the operator
-    argmin or argmax, which is applied to the scales of the axes.
+    axes, dims, sizes, roi: the index, the dimension, the requested size and the region of interest of each axis.
+    choose: the operator argmin for the smallest scale, or argmax for the largest.
     """
-    old, new = numbers_of(node, dims), numbers_of(node, sizes)
-    assert_none(old < 1, "axes of size 0, which have no aspect ratio")
+    old, new = dims_as_tensor(node, dims), dims_as_tensor(node, sizes)
+    assert_all_false(old < 1, "axes of size 0, which have no aspect ratio")
     place = (new.cast(F64) / old.cast(F64)).apply(choose, axis=0, keepdims=True)
     above, below = (numbers.apply(ops.gather, place, axis=0) for numbers in (new, old))
     wanted = run_time_sizes((old * above * 2 + below) / (below * 2))
     scale = Quotient(above.cast(F64), below.cast(F64))
     rows = zip(axes, wanted, roi, strict=True)
-    return [_Target(axis, size, scale, part, may_stay=True) for axis, size, part in rows]
+    return [_Target(axis, size, scale, part, may_be_unchanged=True) for axis, size, part in rows]
 
 
-def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> Expr:
+def _resize_axes(node: OnnxNode, targets: list[_Target], coordinate_mode: str, nearest_mode: str) -> Expr:
     """Resize the axes in `targets`.
 
-    how: the coordinate_transformation_mode.   nearest: the nearest_mode, or "" before opset 11.
+    coordinate_mode: the attribute coordinate_transformation_mode.   nearest_mode: the attribute, or "" before opset 11.
     """
-    x, shape, mode = term(node, 0), _shape(node), node.attribute("mode", "nearest")
+    x, shape, mode = input_tensor(node, 0), _shape(node), node.attribute("mode", "nearest")
     if mode not in ("nearest", "linear", "cubic"):
         raise RelvmUnsupportedError(f"mode {mode!r} is not supported")
     own = x.dtype
-    if mode == "nearest" and nearest not in ("", *NEAREST_MODES):
-        raise RelvmUnsupportedError(f"nearest_mode {nearest!r} is not supported")
-    crops = how == "tf_crop_and_resize"
+    if mode == "nearest" and nearest_mode not in ("", *NEAREST_MODES):
+        raise RelvmUnsupportedError(f"nearest_mode {nearest_mode!r} is not supported")
+    crops = coordinate_mode == "tf_crop_and_resize"
     changed = [t for t in targets if crops or (t.size != shape[t.axis] if t.scale is None else t.scale != 1)]
     if mode != "nearest" and not own.is_float:
         raise RelvmUnsupportedError(
@@ -235,24 +235,29 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
         )
     outside: list[tuple[int, TensorExpr]] = []
     for target in sorted(changed, key=lambda target: -target.axis):
-        repeats = _repeats(shape[target.axis], target, how, nearest) if mode == "nearest" else None
+        repeats = (
+            _repeat_count(shape[target.axis], target, coordinate_mode, nearest_mode) if mode == "nearest" else None
+        )
         if repeats is not None:
             x = _repeated(x, target.axis, repeats)
             continue
         axis = ResizeAxis(node, shape[target.axis], target.size, target.scale, target.roi)
-        if mode != "nearest" and not crops and target.may_stay:
-            x = _unless_same(
-                axis, x, target.axis, lambda axis, x, at: _sampled(axis, places_on(axis, how), x, at, mode)
+        if mode != "nearest" and not crops and target.may_be_unchanged:
+            x = _resample_if_changed(
+                axis,
+                x,
+                target.axis,
+                lambda axis, x, at: _interpolate(axis, input_coordinates(axis, coordinate_mode), x, at, mode),
             )
             continue
-        places = places_on(axis, how)
+        coordinates = input_coordinates(axis, coordinate_mode)
         if crops:
-            outside.append((target.axis, (places < 0).apply(ops.logical_or, places > axis.last)))
+            outside.append((target.axis, (coordinates < 0).apply(ops.logical_or, coordinates > axis.last)))
         if mode == "nearest":
-            positions = nearest_positions(axis, places, nearest)
+            positions = nearest_positions(axis, coordinates, nearest_mode)
             x = x.apply(ops.gather, positions, axis=target.axis)
             continue
-        x = _sampled(axis, places, x, target.axis, mode)
+        x = _interpolate(axis, coordinates, x, target.axis, mode)
     value = node.attribute("extrapolation_value", 0.0)
     for at, mask in outside:
         after = tuple(range(1, len(shape) - at))
@@ -260,37 +265,44 @@ def _resized(node: OnnxNode, targets: list[_Target], how: str, nearest: str) -> 
     return x.expr
 
 
-def _sampled(axis: ResizeAxis, places: TensorExpr, x: TensorExpr, at: int, mode: str) -> TensorExpr:
-    indices, weights = clamped_table(axis, table(axis.node, axis, places, mode))
+def _interpolate(axis: ResizeAxis, coordinates: TensorExpr, x: TensorExpr, at: int, mode: str) -> TensorExpr:
+    indices, weights = clamp_indices(axis, interpolation_table(axis.node, axis, coordinates, mode))
     return x.apply(ops.interpolate, indices, weights.cast(x.dtype), axis=at)
 
 
-def _unless_same(
-    axis: ResizeAxis, x: TensorExpr, at: int, sampled: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
+def _resample_if_changed(
+    axis: ResizeAxis, x: TensorExpr, at: int, resample: Callable[[ResizeAxis, TensorExpr, int], TensorExpr]
 ) -> TensorExpr:
-    """Return x resampled along axis `at`, or x itself if the axis turns out at run time to keep its size.
+    """Resample x along the axis with index `at`, unless the size of the axis turns out at run time to be unchanged.
 
-    sampled: a function that resamples x, called as sampled(axis, x, at).
+    axis: the size and scale of the axis.   resample: a function that resamples x, called as resample(axis, x, at).
     """
     node, shape = axis.node, x.shape
     assert not isinstance(axis.scale, Fraction), "a scale that is known"
-    same = axis.number(axis.size).apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
+    same = (
+        axis.dim_as_f64(axis.size).apply(ops.equal, axis.dim_as_f64(axis.dim))
+        if axis.scale is None
+        else axis.scale.is_one
+    )
     merged = if_then_else(
         node,
         same.reshape().expr,
         lambda inner: x.expr,
-        lambda inner: sampled(replace(axis, node=inner), TensorExpr(inner, x.expr), at).expr,
+        lambda inner: resample(replace(axis, node=inner), TensorExpr(inner, x.expr), at).expr,
     )
-    return TensorExpr(node, node.graph.checked(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
+    return TensorExpr(node, node.graph.with_shape(merged, (*shape[:at], axis.size, *shape[at + 1 :])))
 
 
-def _repeats(dim: AnyDim, target: _Target, how: str, rounding: str) -> int | None:
-    """Return how often each element along an axis is repeated, or None if elements are not repeated equally often.
+def _repeat_count(dim: AnyDim, target: _Target, coordinate_mode: str, nearest_mode: str) -> int | None:
+    """Return how often a resize in mode nearest repeats each element along an axis.
 
-    dim: the size of the axis.   how: the coordinate_transformation_mode.   rounding: the nearest_mode.
+    Return None if it does not repeat all elements equally often.
+
+    dim: the size of the axis.   coordinate_mode: the attribute coordinate_transformation_mode.   nearest_mode: the
+    attribute, or "" before opset 11.
     """
-    by_floor = how == "asymmetric" and rounding in ("floor", "")
-    by_middle = how in ("half_pixel", "half_pixel_symmetric") and rounding.startswith("round")
+    by_floor = coordinate_mode == "asymmetric" and nearest_mode in ("floor", "")
+    by_middle = coordinate_mode in ("half_pixel", "half_pixel_symmetric") and nearest_mode.startswith("round")
     scale, size, count = target.scale, target.size, None
     if isinstance(scale, Fraction) and scale.denominator == 1:
         count = scale.numerator

@@ -13,8 +13,8 @@ import numpy as np
 import relvm.ops as ops
 from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, run_time_sizes
 from relvm.frontend.onnx.dynamic_sizes import iota as numbered
-from relvm.frontend.onnx.dynamic_sizes import numbers_of, run_time_sizes
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, F64, I64, U8
@@ -26,9 +26,9 @@ NEAREST_MODES = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @record
 class Quotient:
-    """A scale that is only known at run time, as a numerator and a denominator of type f64[1].
+    """A scale that is only known at run time, as a fraction of two tensors of type f64[1].
 
-    If the scale is close to a simple fraction, both are whole numbers.
+    If the scale is close to a simple fraction, the numerator and the denominator are whole numbers.
     """
 
     numerator: TensorExpr
@@ -44,10 +44,10 @@ Roi = tuple[Fraction | TensorExpr, Fraction | TensorExpr]  # start and end, rela
 LARGEST_DENOMINATOR = 4096  # the largest denominator of a fraction that counts as simple
 
 
-def quotient_near(scale: TensorExpr) -> Quotient:
-    """Return the fraction with the smallest denominator that rounds to `scale` in f32.
+def nearest_fraction(scale: TensorExpr) -> Quotient:
+    """Return the fraction with the smallest denominator that rounds to `scale`, of type f32[1].
 
-    If no denominator up to LARGEST_DENOMINATOR suffices, return scale / 1.   scale: f32[1].
+    If no denominator up to LARGEST_DENOMINATOR suffices, return scale / 1.
     """
     node, own = scale.node, scale.cast(F64)
     denominators = (numbered(node, LARGEST_DENOMINATOR) + 1).cast(F64)
@@ -61,7 +61,7 @@ def quotient_near(scale: TensorExpr) -> Quotient:
 
 @record
 class ResizeAxis:
-    """An axis resized from `dim` to `size` elements.
+    """An axis that a node resizes from `dim` to `size` elements.
 
     scale: the scale that the node specifies, or None for size / dim.   roi: the start and the end of the region of
     interest, as numbers or as tensors of type f64[1].
@@ -73,30 +73,32 @@ class ResizeAxis:
     scale: Scale | None
     roi: Roi
 
-    def number(self, dim: AnyDim) -> TensorExpr:
-        """Return a dimension as f64[1]."""
-        return numbers_of(self.node, [dim]).cast(F64)
+    def dim_as_f64(self, dim: AnyDim) -> TensorExpr:
+        """Convert a dimension, which can be symbolic, to a tensor of type f64[1]."""
+        return dims_as_tensor(self.node, [dim]).cast(F64)
 
     @property
     def last(self) -> TensorExpr:
-        return self.number(self.dim) - 1
+        return self.dim_as_f64(self.dim) - 1
 
     def divided_by_scale(self, x: TensorExpr) -> TensorExpr:
-        """Return x / scale, computed as x * denominator / numerator of the scale, to avoid rounding the scale."""
+        """Return x / scale.  To avoid rounding the scale, compute x * denominator / numerator."""
         if self.scale is not None:
             return x * self.scale.denominator / self.scale.numerator
-        return x * self.number(self.dim) / self.number(self.size)
+        return x * self.dim_as_f64(self.dim) / self.dim_as_f64(self.size)
 
 
-def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
-    """Return the input coordinate of each output position: f64[size].  how: the coordinate_transformation_mode.
+def input_coordinates(axis: ResizeAxis, coordinate_mode: str) -> TensorExpr:
+    """Return the coordinate in the input of each output position, as a tensor of type f64[size].
 
-    In the mode align_corners, the output length is `dim * scale` without rounding, as in ONNX's reference and test
-    cases.  In the mode tf_half_pixel_for_nn, an axis that keeps its size is unchanged.
+    In the mode align_corners, the output length in the formula is `dim * scale` without rounding, as in ONNX's
+    reference and test cases.  In the mode tf_half_pixel_for_nn, an axis that keeps its size is unchanged.
+
+    coordinate_mode: the attribute coordinate_transformation_mode.
     """
     place = numbered(axis.node, axis.size).cast(F64)
-    length = axis.number(axis.size)
-    match how:
+    length = axis.dim_as_f64(axis.size)
+    match coordinate_mode:
         case "asymmetric":
             return axis.divided_by_scale(place)
         case "half_pixel":
@@ -105,28 +107,28 @@ def places_on(axis: ResizeAxis, how: str) -> TensorExpr:
             shifted = axis.divided_by_scale(place + 0.5)
             if isinstance(axis.scale, Fraction):
                 return shifted
-            same = length.apply(ops.equal, axis.number(axis.dim)) if axis.scale is None else axis.scale.is_one
+            same = length.apply(ops.equal, axis.dim_as_f64(axis.dim)) if axis.scale is None else axis.scale.is_one
             return same.where(place, shifted)
         case "pytorch_half_pixel":
             return (length > 1).where(axis.divided_by_scale(place + 0.5) - 0.5, 0)
         case "half_pixel_symmetric":
-            middle = axis.number(axis.dim) / 2
+            middle = axis.dim_as_f64(axis.dim) / 2
             offset = middle - axis.divided_by_scale(length) / 2
             return offset + axis.divided_by_scale(place + 0.5) - 0.5
         case "align_corners":
             exact = length
             if axis.scale is not None:
-                exact = axis.number(axis.dim) * axis.scale.numerator / axis.scale.denominator
+                exact = axis.dim_as_f64(axis.dim) * axis.scale.numerator / axis.scale.denominator
             return exact.apply(ops.equal, 1).where(0, place * axis.last / (exact - 1))
         case "tf_crop_and_resize":
-            start, end, whole = _whole_numbers(axis.roi)
+            start, end, whole = _scale_to_integers(axis.roi)
             inside = (place * (end - start) + (length - 1) * start) * axis.last / ((length - 1) * whole)
             return (length > 1).where(inside, axis.last * (start + end) / (2 * whole))
-    raise RelvmUnsupportedError(f"coordinate_transformation_mode {how!r} is not supported")
+    raise RelvmUnsupportedError(f"coordinate_transformation_mode {coordinate_mode!r} is not supported")
 
 
-def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
-    """Return the start and the end of a region of interest, both multiplied by a factor, and the factor.
+def _scale_to_integers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fraction | TensorExpr, float]:
+    """Multiply the start and the end of a region of interest by a factor.  Return both products and the factor.
 
     If both ends are known, the factor is their common denominator, so that the products are whole numbers.  Coordinates
     halfway between elements or on the edge are then exact.  If an end is not known, the factor is 1.
@@ -138,41 +140,45 @@ def _whole_numbers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float | Fra
     return float(start * whole), float(end * whole), float(whole)
 
 
-def nearest_positions(axis: ResizeAxis, places: TensorExpr, how: str) -> TensorExpr:
-    """Return the index of the element nearest to each position: i64[size].
+def nearest_positions(axis: ResizeAxis, coordinates: TensorExpr, nearest_mode: str) -> TensorExpr:
+    """Return the index of the element nearest to each coordinate, as a tensor of type i64[size].
 
-    places: the input coordinate of each output position.   how: the nearest_mode, or "" before opset 11.  With "",
+    coordinates: the result of `input_coordinates`.   nearest_mode: the attribute, or "" before opset 11.  With "",
     coordinates are rounded up if the axis shrinks, otherwise down.
     """
-    match how:
+    match nearest_mode:
         case "":
             assert axis.scale is not None
             if isinstance(axis.scale, Fraction):
-                chosen = places.apply(ops.ceil if axis.scale < 1 else ops.floor)
+                chosen = coordinates.apply(ops.ceil if axis.scale < 1 else ops.floor)
             else:
                 shrinks = axis.scale.numerator < axis.scale.denominator
-                chosen = shrinks.where(places.apply(ops.ceil), places.apply(ops.floor))
+                chosen = shrinks.where(coordinates.apply(ops.ceil), coordinates.apply(ops.floor))
         case "round_prefer_floor":
-            chosen = (places - 0.5).apply(ops.ceil)
+            chosen = (coordinates - 0.5).apply(ops.ceil)
         case "round_prefer_ceil":
-            chosen = (places + 0.5).apply(ops.floor)
+            chosen = (coordinates + 0.5).apply(ops.floor)
         case "floor":
-            chosen = places.apply(ops.floor)
+            chosen = coordinates.apply(ops.floor)
         case _:
-            chosen = places.apply(ops.ceil)
+            chosen = coordinates.apply(ops.ceil)
     return _clamped(axis, chosen).cast(I64)
 
 
-def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tuple[TensorExpr, TensorExpr]:
-    """Return the indices and the weights of the elements near each position: two tensors f64[taps, size].
+def interpolation_table(
+    node: OnnxNode, axis: ResizeAxis, coordinates: TensorExpr, mode: str
+) -> tuple[TensorExpr, TensorExpr]:
+    """Return, for each output position, the indices and the weights of the input elements near its coordinate.
 
-    The indices can be out of range.  The weights of a position have the sum 1.  If the node sets antialias, the filter
-    of a shrinking axis is widened by the ratio of the sizes.   places: the input coordinate of each output position.
-    mode: linear or cubic.
+    The results are two tensors of type f64[taps, size].  Indices can be out of range.  The weights of an output
+    position have the sum 1.  If the node sets antialias, the filter of a shrinking axis is widened by the ratio of the
+    sizes.
+
+    coordinates: the result of `input_coordinates`.   mode: linear or cubic.
     """
     reach = 1 if mode == "linear" else 2
-    shrink = _shrink(axis) if node.attribute("antialias", 0) else 1.0
-    base = places.apply(ops.floor)
+    shrink = _shrink_factor(axis) if node.attribute("antialias", 0) else 1.0
+    base = coordinates.apply(ops.floor)
     if isinstance(shrink, TensorExpr):
         half = (TensorExpr(node, shrink.operand(reach)) / shrink).apply(ops.ceil).cast(I64)
         (taps,) = run_time_sizes(half * 2)
@@ -182,7 +188,7 @@ def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tu
         node.graph.file.count(taps * 8, node.here)
         steps = TensorExpr(node, constant(np.arange(taps, dtype=np.float64).reshape(taps, 1) - (taps // 2 - 1)))
     indices = base + steps
-    distance = (indices - places).apply(ops.abs) * shrink
+    distance = (indices - coordinates).apply(ops.abs) * shrink
     if mode == "linear":
         weights = (1 - distance).apply(ops.relu)
     else:
@@ -195,8 +201,8 @@ def table(node: OnnxNode, axis: ResizeAxis, places: TensorExpr, mode: str) -> tu
     return indices, weights / weights.sum((0,))
 
 
-def _shrink(axis: ResizeAxis) -> float | TensorExpr:
-    """Return the scale if it is below 1, otherwise 1."""
+def _shrink_factor(axis: ResizeAxis) -> float | TensorExpr:
+    """Return the scale of an axis if it is below 1, otherwise 1."""
     match axis.scale:
         case Fraction():
             return min(1.0, float(axis.scale))
@@ -204,22 +210,22 @@ def _shrink(axis: ResizeAxis) -> float | TensorExpr:
             return (numerator / denominator).apply(ops.minimum, 1)
     if isinstance(axis.dim, int) and isinstance(axis.size, int):
         return min(1.0, axis.size / axis.dim)
-    return (axis.number(axis.size).apply(ops.maximum, 1) / axis.number(axis.dim)).apply(ops.minimum, 1)
+    return (axis.dim_as_f64(axis.size).apply(ops.maximum, 1) / axis.dim_as_f64(axis.dim)).apply(ops.minimum, 1)
 
 
 def _cubic(distance: TensorExpr, a: float) -> TensorExpr:
-    """Return Keys' piecewise cubic kernel, with the coefficient `a`, of a distance.
+    """Return the weights of elements at the given distances, by Keys' cubic convolution with the coefficient `a`.
 
-    It is one polynomial up to the distance 1, another up to 2, and 0 beyond.
+    The weight is one polynomial up to the distance 1, another up to 2, and 0 beyond.
     """
     near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
     far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
     return (distance < 1).where(near, (distance < 2).where(far, 0))
 
 
-def clamped_table(axis: ResizeAxis, made: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
-    """Replace indices that are out of range by the nearest valid index.  made: the result of `table`."""
-    indices, weights = made
+def clamp_indices(axis: ResizeAxis, table: tuple[TensorExpr, TensorExpr]) -> tuple[TensorExpr, TensorExpr]:
+    """Replace indices that are out of range by the nearest valid index.  table: from `interpolation_table`."""
+    indices, weights = table
     return _clamped(axis, indices).cast(I64), weights
 
 

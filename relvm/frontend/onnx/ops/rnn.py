@@ -18,9 +18,17 @@ _FAR = 2**63 - 1
 
 @converts("RNN")
 def _rnn(node: OnnxNode) -> tuple[Expr, ...]:
-    sizes = _Sizes(node, 1)
-    x = sizes.add_bias(sizes.product(), sizes.biases())
-    return sizes.results(ops.rnn(x, sizes.recurrence(), sizes.state(5), sizes.lengths(), **sizes.attributes(("tanh",))))
+    rnn = _RnnInputs(node, 1)
+    x = rnn.add_bias(rnn.input_product(), rnn.biases())
+    return rnn.node_outputs(
+        ops.rnn(
+            x,
+            rnn.recurrence_weights(),
+            rnn.initial_state(5),
+            rnn.sequence_lengths(),
+            **rnn.operator_attributes(("tanh",)),
+        )
+    )
 
 
 @converts("GRU")
@@ -29,38 +37,39 @@ def _gru(node: OnnxNode) -> tuple[Expr, ...]:
 
     With linear_before_reset, this bias must be added before the reset gate is applied.
     """
-    sizes = _Sizes(node, 3)
-    hidden = sizes.hidden
-    x, own = sizes.product(), sizes.zeros(sizes.directions, hidden)
-    if biases := sizes.biases():
+    rnn = _RnnInputs(node, 3)
+    hidden = rnn.hidden
+    x, own = rnn.input_product(), rnn.zeros(rnn.directions, hidden)
+    if biases := rnn.biases():
         first, second = biases
-        own = sizes.part(second, 2 * hidden, _FAR)
-        into = sizes.part(second, 0, 2 * hidden)
-        second = node.emit(ops.concat(into, sizes.zeros(sizes.directions, hidden), axis=1))
-        x = sizes.add_bias(x, (first, second))
-    attributes = sizes.attributes(("sigmoid", "tanh"))
+        own = rnn.columns(second, 2 * hidden, _FAR)
+        into = rnn.columns(second, 0, 2 * hidden)
+        second = node.emit(ops.concat(into, rnn.zeros(rnn.directions, hidden), axis=1))
+        x = rnn.add_bias(x, (first, second))
+    attributes = rnn.operator_attributes(("sigmoid", "tanh"))
     after = bool(node.attribute("linear_before_reset", 0))
-    args = (x, sizes.recurrence(), own, sizes.state(5), sizes.lengths())
-    return sizes.results(ops.gru(*args, reset_after=after, **attributes))
+    args = (x, rnn.recurrence_weights(), own, rnn.initial_state(5), rnn.sequence_lengths())
+    return rnn.node_outputs(ops.gru(*args, reset_after=after, **attributes))
 
 
 @converts("LSTM")
 def _lstm(node: OnnxNode) -> tuple[Expr, ...]:
-    sizes = _Sizes(node, 4)
-    x = sizes.add_bias(sizes.product(), sizes.biases())
-    peepholes = sizes.zeros(sizes.directions, 0)
+    rnn = _RnnInputs(node, 4)
+    x = rnn.add_bias(rnn.input_product(), rnn.biases())
+    peepholes = rnn.zeros(rnn.directions, 0)
     if node.has(7):
-        peepholes = node.graph.checked(node.tensor(7), (sizes.directions, 3 * sizes.hidden))
-    args = (x, sizes.recurrence(), peepholes, sizes.state(5), sizes.state(6), sizes.lengths())
+        peepholes = node.graph.with_shape(node.tensor(7), (rnn.directions, 3 * rnn.hidden))
+    args = (x, rnn.recurrence_weights(), peepholes, rnn.initial_state(5), rnn.initial_state(6), rnn.sequence_lengths())
     coupled = bool(node.attribute("input_forget", 0))
-    return sizes.results(ops.lstm(*args, coupled=coupled, **sizes.attributes(("sigmoid", "tanh", "tanh"))))
+    return rnn.node_outputs(ops.lstm(*args, coupled=coupled, **rnn.operator_attributes(("sigmoid", "tanh", "tanh"))))
 
 
-class _Sizes:
-    """The sizes and inputs that RNN, GRU and LSTM share.
+class _RnnInputs:
+    """The sizes and inputs of an RNN, GRU or LSTM node.
 
-    x: the input, of shape (steps, batch, inputs) for either value of the attribute layout.   gates: how many gates a
-    cell has.
+    node: the node.   gates: the number of gates of a cell.
+
+    The attribute `x` is the input, of shape (steps, batch, inputs) for either value of the node's attribute layout.
     """
 
     def __init__(self, node: OnnxNode, gates: int) -> None:
@@ -76,31 +85,30 @@ class _Sizes:
         x, self.weights = node.known_shape(0), node.known_shape(1)
         inputs = self.weights.tensor_type.known_shape[2]
         x = node.emit(ops.transpose(x, perm=(1, 0, 2))) if self.batch_first else x
-        self.x = node.graph.checked(x, (*x.tensor_type.known_shape[:2], inputs))
+        self.x = node.graph.with_shape(x, (*x.tensor_type.known_shape[:2], inputs))
         self.dtype = self.x.known_element_type
 
-    def product(self) -> Expr:
-        """Return x times W, of shape (steps, batch, directions * gates * hidden)."""
+    def input_product(self) -> Expr:
+        """Return the product of the input and W, of shape (steps, batch, directions * gates * hidden)."""
         width = self.directions * self.gates * self.hidden
         matrix = self.node.emit(ops.reshape(self.weights, self.node.shape([width, self.x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.matmul(self.x, self.node.emit(ops.transpose(matrix, perm=(1, 0)))))
 
-    def recurrence(self) -> Expr:
-        """Return the transposed recurrence weights R, of shape (directions, hidden, gates * hidden).
-
-        Each row belongs to a unit of the previous hidden state.
-        """
+    def recurrence_weights(self) -> Expr:
+        """Return the recurrence weights R, transposed to the shape (directions, hidden, gates * hidden)."""
         shape = (self.directions, self.gates * self.hidden, self.hidden)
-        return self.node.emit(ops.transpose(self.node.graph.checked(self.node.tensor(2), shape), perm=(0, 2, 1)))
+        return self.node.emit(ops.transpose(self.node.graph.with_shape(self.node.tensor(2), shape), perm=(0, 2, 1)))
 
     def biases(self) -> tuple[Expr, Expr] | None:
-        """Return the biases of W and of R, each of shape (directions, gates * hidden), or None if the node has no
-        biases."""
+        """Return the biases of W and of R, or None if the node has no biases.
+
+        Each has the shape (directions, gates * hidden).
+        """
         if not self.node.has(3):
             return None
         middle = self.gates * self.hidden
-        both = self.node.graph.checked(self.node.tensor(3), (self.directions, 2 * middle))
-        return self.part(both, 0, middle), self.part(both, middle, _FAR)
+        both = self.node.graph.with_shape(self.node.tensor(3), (self.directions, 2 * middle))
+        return self.columns(both, 0, middle), self.columns(both, middle, _FAR)
 
     def add_bias(self, x: Expr, biases: tuple[Expr, Expr] | None) -> Expr:
         if biases is None:
@@ -109,17 +117,16 @@ class _Sizes:
         row = self.node.emit(ops.reshape(total, self.node.shape([x.tensor_type.known_shape[2]])))
         return self.node.emit(ops.add(x, row))
 
-    def part(self, x: Expr, begin: int, end: int) -> Expr:
+    def columns(self, x: Expr, begin: int, end: int) -> Expr:
         """Return the columns `begin` to `end` (exclusive) of a matrix."""
         return self.node.emit(ops.slice(x, begin=(begin,), end=(end,), axes=(1,)))
 
     def zeros(self, *shape: AnyDim) -> Expr:
-        """Return a tensor of zeros.  Constant folding makes small tensors constants."""
         zero = constant(np.zeros((), self.dtype.numpy))
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
-    def state(self, index: int) -> Expr:
-        """Return input `index`, an initial state, of shape (directions, batch, hidden).  The default is zeros."""
+    def initial_state(self, index: int) -> Expr:
+        """Return the initial state, input `index`, of shape (directions, batch, hidden).  The default is zeros."""
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):
@@ -127,22 +134,24 @@ class _Sizes:
         given = node.tensor(index)
         if self.batch_first:
             given = node.emit(ops.transpose(given, perm=(1, 0, 2)))
-        return node.graph.checked(given, tuple(shape))
+        return node.graph.with_shape(given, tuple(shape))
 
-    def lengths(self) -> Expr:
+    def sequence_lengths(self) -> Expr:
         if not self.node.has(4):
             return constant(np.zeros((0,), np.int32))
-        return self.node.graph.checked(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
+        return self.node.graph.with_shape(self.node.tensor(4), (self.x.tensor_type.known_shape[1],))
 
-    def attributes(self, usual: tuple[str, ...]) -> dict[str, Any]:
-        """Return the attributes of the relvm operator.  usual: the default activations of one direction.
+    def operator_attributes(self, default_activations: tuple[str, ...]) -> dict[str, Any]:
+        """Return the attributes for the relvm operator.
 
-        Each activation with parameters takes the next numbers of the lists activation_alpha and activation_beta.
-        Source: ONNX Runtime, core/providers/cpu/rnn/rnn_helpers.cc.
+        Each activation with a parameter takes the next number of the list activation_alpha or activation_beta.  Source:
+        ONNX Runtime, core/providers/cpu/rnn/rnn_helpers.cc.
+
+        default_activations: the activations of one direction if the node does not specify them.
         """
         node = self.node
         given = node.attribute("activations")
-        names = list(usual * self.directions) if given is None else [name.lower() for name in given]
+        names = list(default_activations * self.directions) if given is None else [name.lower() for name in given]
         for name in names:
             if name not in ACTIVATIONS:
                 raise RelvmUnsupportedError(f"activation {name} is not supported")
@@ -160,8 +169,8 @@ class _Sizes:
         clip = node.attribute("clip")
         return {"direction": self.direction, "activations": tuple(names), "clip": clip, **numbers}
 
-    def results(self, call: Expr) -> tuple[Expr, ...]:
-        """Return the outputs of the node, in the node's layout, from a call of the relvm operator."""
+    def node_outputs(self, call: Expr) -> tuple[Expr, ...]:
+        """Bind `call`, a call of the relvm operator, and return the outputs of the node in the node's layout."""
         node = self.node
         results = node.fields(node.emit(call))
         if not self.batch_first:

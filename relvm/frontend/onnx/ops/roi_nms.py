@@ -9,10 +9,10 @@ import numpy as np
 import relvm.ops as ops
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import scalar
-from relvm.frontend.onnx.ops.gather_scatter_topk import coordinates, nonzero
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.ops.gather_scatter_topk import find_true, unravel_indices
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product
@@ -42,8 +42,8 @@ def _roi_align(node: OnnxNode) -> Expr:
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
     """Pools regions of interest by maximum.  A region is a row of five numbers: an image's index, and coordinates."""
-    rows = term(node, 1)
-    images = rows.at(0, 1).cast(I64)
+    rows = input_tensor(node, 1)
+    images = rows.select(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
     scale = node.attribute("spatial_scale", 1.0)
     return ops.roi_max_pool(
@@ -54,7 +54,7 @@ def _max_roi_pool(node: OnnxNode) -> Expr:
 @converts("NonMaxSuppression")
 def _non_max_suppression(node: OnnxNode) -> Expr:
     """Returns a row (image, class, box) for each selected box."""
-    boxes, scores = term(node, 0), shaped(node, 1)
+    boxes, scores = input_tensor(node, 0), shaped_input(node, 1)
     limit = scalar(node, 2) if node.has(2) else _number(node, np.int64(0))
     overlap = scalar(node, 3) if node.has(3) else _number(node, np.float32(0))
     threshold = scalar(node, 4) if node.has(4) else _number(node, np.float32(np.nan))
@@ -63,8 +63,8 @@ def _non_max_suppression(node: OnnxNode) -> Expr:
         ops.non_max_suppression, scores, limit.cast(I64), overlap.cast(F32), threshold.cast(F32), centred=centred
     )
     flat = left.reshape(product(scores.shape))
-    found, count = nonzero(flat.apply(ops.greater_equal, 0))
-    image, kind, _ = coordinates(found, scores.shape)
+    found, count = find_true(flat.apply(ops.greater_equal, 0))
+    image, kind, _ = unravel_indices(found, scores.shape)
     columns = [column.reshape(count, 1) for column in (image, kind, flat.apply(ops.gather, found, axis=0))]
     return columns[0].apply(ops.concat, *columns[1:], axis=1).expr
 

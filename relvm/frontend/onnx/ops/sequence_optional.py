@@ -16,7 +16,7 @@ from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmTypeError, Relvm
 from relvm.frontend.onnx.dynamic_sizes import is_known
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.scalars import scalar_of
-from relvm.frontend.onnx.types import type_of
+from relvm.frontend.onnx.types import declared_type
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr, MatchCast, Null, Prim, PrimCall, constant
@@ -35,42 +35,48 @@ def _identity(node: OnnxNode) -> Expr:
 # ---- lists ----
 
 
-def _list(node: OnnxNode, index: int = 0) -> Expr:
-    """Return input `index`, which must be a sequence.  An optional sequence is checked at run time to have a value."""
-    x = _value(node, node.tensor(index))
+def _list_input(node: OnnxNode, index: int = 0) -> Expr:
+    """Return input `index`, which must be a sequence.
+
+    If it is an optional sequence, check at run time that it has a value.
+    """
+    x = _unwrap_optional(node, node.tensor(index))
     if not isinstance(x.type, ListType):
         raise RelvmTypeError(f"input {index} is {x.type}, expected a sequence")
     return x
 
 
-def _known_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
-    """Return a new list of `items`.  If there are few items, record them, so that later accesses use them directly."""
+def _make_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
+    """Return a new list of `items`.  If there are few items, record them, so that later nodes use them directly."""
     made = node.emit(ops.make_list(*items))
     if len(items) <= MAX_KNOWN_ITEMS:
         node.graph.items[made] = items
     return made
 
 
-def _index(node: OnnxNode, index: int) -> Expr:
-    """Return input `index`, a position in a list, as an i64 scalar."""
+def _position_input(node: OnnxNode, index: int) -> Expr:
+    """Return the position in a list, input `index`, as an i64 scalar."""
     scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
         raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
     return scalar
 
 
-def _place(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
-    """Return `index` counted from the front of the list, or None if the index or the items are not known.
+def _known_position(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) -> int | None:
+    """Return a position in a list as a non-negative integer, or None if the position or the list is not known.
 
-    past: how many positions behind the last item are also valid.
+    Raise RelvmIndexError if the position is out of range.
+
+    index: the position, which counts from the end if it is negative.   items: the items of the list, or None.   past:
+    the number of positions after the last item that are also valid.
     """
     if items is None or not isinstance(index, Prim):
         return None
     value = int(index.value)
-    place = value + len(items) if value < 0 else value
-    if not 0 <= place < len(items) + past:
+    position = value + len(items) if value < 0 else value
+    if not 0 <= position < len(items) + past:
         raise RelvmIndexError(f"position {value} is out of range; the sequence has {len(items)} items")
-    return place
+    return position
 
 
 def _item_type(list_: Expr) -> Type | None:
@@ -89,13 +95,13 @@ def _expect_dtype(node: OnnxNode, list_: Expr, item: Expr) -> None:
 @converts("SequenceEmpty")
 def _sequence_empty(node: OnnxNode) -> Expr:
     node.graph.element_type(node.attribute("dtype", 1), "SequenceEmpty")
-    return _known_list(node, ())
+    return _make_list(node, ())
 
 
 @converts("SequenceConstruct")
 def _sequence_construct(node: OnnxNode) -> Expr:
     items = tuple(node.tensors())
-    made = _known_list(node, items)
+    made = _make_list(node, items)
     for item in items:
         _expect_dtype(node, made, item)
     return made
@@ -103,7 +109,7 @@ def _sequence_construct(node: OnnxNode) -> Expr:
 
 @converts("SequenceLength")
 def _sequence_length(node: OnnxNode) -> Expr | HostValue:
-    list_ = _list(node)
+    list_ = _list_input(node)
     items = node.graph.items.get(list_)
     if items is not None:
         return HostValue(np.array(len(items), dtype=object), I64)
@@ -112,39 +118,39 @@ def _sequence_length(node: OnnxNode) -> Expr | HostValue:
 
 @converts("SequenceAt")
 def _sequence_at(node: OnnxNode) -> Expr:
-    list_, index = _list(node), _index(node, 1)
+    list_, index = _list_input(node), _position_input(node, 1)
     items = node.graph.items.get(list_)
-    place = _place(index, items)
-    return ops.list_item(list_, index) if items is None or place is None else items[place]
+    position = _known_position(index, items)
+    return ops.list_item(list_, index) if items is None or position is None else items[position]
 
 
 @converts("SequenceInsert")
 def _sequence_insert(node: OnnxNode) -> Expr:
-    list_, item = _list(node), node.tensor(1)
+    list_, item = _list_input(node), node.tensor(1)
     _expect_dtype(node, list_, item)
     items = node.graph.items.get(list_)
     if not node.has(2):
-        return ops.list_append(list_, item) if items is None else _known_list(node, (*items, item))
-    index = _index(node, 2)
-    place = _place(index, items, past=1)
-    if items is None or place is None:
+        return ops.list_append(list_, item) if items is None else _make_list(node, (*items, item))
+    index = _position_input(node, 2)
+    position = _known_position(index, items, past=1)
+    if items is None or position is None:
         return ops.list_insert(list_, index, item)
-    return _known_list(node, (*items[:place], item, *items[place:]))
+    return _make_list(node, (*items[:position], item, *items[position:]))
 
 
 @converts("SequenceErase")
 def _sequence_erase(node: OnnxNode) -> Expr:
-    list_, index = _list(node), _index(node, 1) if node.has(1) else Prim(-1, I64)
+    list_, index = _list_input(node), _position_input(node, 1) if node.has(1) else Prim(-1, I64)
     items = node.graph.items.get(list_)
-    place = _place(index, items)
-    if items is None or place is None:
+    position = _known_position(index, items)
+    if items is None or position is None:
         return ops.list_erase(list_, index)
-    return _known_list(node, (*items[:place], *items[place + 1 :]))
+    return _make_list(node, (*items[:position], *items[position + 1 :]))
 
 
 @converts("ConcatFromSequence")
 def _concat_from_sequence(node: OnnxNode) -> Expr:
-    list_, axis, is_new = _list(node), node.attribute("axis"), bool(node.attribute("new_axis", 0))
+    list_, axis, is_new = _list_input(node), node.attribute("axis"), bool(node.attribute("new_axis", 0))
     items = node.graph.items.get(list_)
     if items:
         parts = list(map(node.graph.known_shape, items))
@@ -158,7 +164,7 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
         return joined
     axis %= rank
     rest = item.shape[axis:] if is_new else item.shape[axis + 1 :]
-    return node.graph.named(joined, (*item.shape[:axis], None, *rest))
+    return node.graph.with_sizes(joined, (*item.shape[:axis], None, *rest))
 
 
 # ---- SplitToSequence ----
@@ -175,18 +181,19 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
         raise RelvmTypeError(f"input 0 is {x.type}, expected a tensor")
     axis = node.attribute("axis", 0) if x.type.rank is None else node.axis(0, x.type.rank)
     is_dropped = not node.has(1) and not node.attribute("keepdims", 1)
-    sizes = _known_sizes(node, None if x.type.shape is None else x.type.shape[axis])
+    sizes = _constant_part_sizes(node, None if x.type.shape is None else x.type.shape[axis])
     if sizes is not None and len(sizes) <= MAX_KNOWN_ITEMS:
-        return _known_list(node, tuple(_known_parts(node, x, axis, sizes, is_dropped)))
+        return _make_list(node, tuple(_known_parts(node, x, axis, sizes, is_dropped)))
     if is_dropped:
         return ops.list_unstack(x, axis=axis)
-    return ops.list_split(x, _sizes(node), axis=axis)
+    return ops.list_split(x, _part_sizes(node), axis=axis)
 
 
-def _sizes(node: OnnxNode) -> Expr:
-    """Return the sizes of the parts: a shape with the size of each part, or a scalar, the common size of all parts.
+def _part_sizes(node: OnnxNode) -> Expr:
+    """Return the sizes of the parts of a SplitToSequence, as an argument of the operator list_split.
 
-    If there is a common size, the last part can be shorter.
+    This is a shape with the size of each part, or a scalar with the size of all parts.  In the latter case, the last
+    part can be shorter.
     """
     if not node.has(1):
         return Prim(1, I64)
@@ -194,20 +201,22 @@ def _sizes(node: OnnxNode) -> Expr:
     if not isinstance(sizes.type, TensorType) or sizes.type.rank not in (0, 1):
         raise RelvmUnsupportedError(f"split has type {sizes.type}, expected a known rank of 0 or 1")
     if sizes.type.rank == 0:
-        return _index(node, 1)
+        return _position_input(node, 1)
     wide = sizes if sizes.type.dtype == I64 else node.emit(ops.cast(sizes, to="i64"))
     return node.emit(ops.tensor_to_shape(wide))
 
 
-def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
-    """Return the sizes of the parts if they are constants and few, otherwise None.
+def _constant_part_sizes(node: OnnxNode, axis_size: AnyDim | None) -> list[int] | None:
+    """Return the sizes of the parts of a SplitToSequence if they are constants and few, otherwise None.
 
-    Raise RelvmShapeError if the sizes do not add up to the size of the axis, `extent`.
+    Raise RelvmShapeError if the sizes do not add up to the size of the axis.
+
+    axis_size: the size of the axis, or None if it is not known.
     """
-    if not isinstance(extent, int):
+    if not isinstance(axis_size, int):
         return None
     if not node.has(1):
-        return [1] * extent if extent <= MAX_KNOWN_ITEMS else None
+        return [1] * axis_size if axis_size <= MAX_KNOWN_ITEMS else None
     if not is_known(node, 1):
         return None
     known = known_sizes(node.dims(1, "split"))
@@ -218,11 +227,11 @@ def _known_sizes(node: OnnxNode, extent: AnyDim | None) -> list[int] | None:
         (each,) = sizes
         if each < 1:
             raise RelvmShapeError(f"split is {each}, expected at least 1")
-        if -(-extent // each) > MAX_KNOWN_ITEMS:
+        if -(-axis_size // each) > MAX_KNOWN_ITEMS:
             return None
-        sizes = [min(each, extent - first) for first in range(0, extent, each)]
-    if min(sizes, default=0) < 0 or sum(sizes) != extent:
-        raise RelvmShapeError(f"the part sizes {sizes} must add up to the axis size {extent}")
+        sizes = [min(each, axis_size - first) for first in range(0, axis_size, each)]
+    if min(sizes, default=0) < 0 or sum(sizes) != axis_size:
+        raise RelvmShapeError(f"the part sizes {sizes} must add up to the axis size {axis_size}")
     return sizes
 
 
@@ -238,8 +247,8 @@ def _known_parts(node: OnnxNode, x: Expr, axis: int, sizes: list[int], is_droppe
 # ---- optional values ----
 
 
-def _value(node: OnnxNode, x: Expr) -> Expr:
-    """Return `x`, checked at run time not to be null if its type allows null."""
+def _unwrap_optional(node: OnnxNode, x: Expr) -> Expr:
+    """Return the value of `x`.  If the type of x is optional, check at run time that it is not null."""
     match x.type:
         case OptionalType(None):
             raise RelvmTypeError("the optional has no value")
@@ -257,7 +266,7 @@ def _optional(node: OnnxNode) -> Expr:
     stated: Any = node.attribute("type")
     if stated is None:
         raise RelvmTypeError("expected an input or the attribute type, got neither")
-    type_of(node.graph, stated, "the type of the value")
+    declared_type(node.graph, stated, "the type of the value")
     return Null()
 
 
@@ -272,4 +281,4 @@ def _optional_has_element(node: OnnxNode) -> Expr:
 
 @converts("OptionalGetElement")
 def _optional_get_element(node: OnnxNode) -> Expr:
-    return _value(node, node.tensor(0))
+    return _unwrap_optional(node, node.tensor(0))

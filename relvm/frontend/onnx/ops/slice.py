@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_axes import matches, placed
-from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, iota, is_known, number_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_axes import match_axes, scatter_to_axes
+from relvm.frontend.onnx.dynamic_sizes import (
+    assert_all_false,
+    dim_as_operand,
+    iota,
+    is_known,
+    known_count,
+    run_time_sizes,
+)
 from relvm.frontend.onnx.registry import OnnxNode
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr
 from relvm.ir.symbolic import AnyDim, dim_op
@@ -22,24 +29,27 @@ _FARTHEST = 2**60  # larger steps are clamped to this, so that sums do not overf
 
 
 def symbolic_slice(node: OnnxNode) -> Expr:
-    """Convert a Slice of opset 10 or later with bounds or steps that are not all known numbers."""
+    """Convert a Slice of opset 10 or later with bounds or steps that are symbolic or only known at run time."""
     x = TensorExpr(node, node.known_shape(0))
     if any(node.has(i) and not is_known(node, i) for i in range(1, 5)):
         return _run_time_slice(x).expr
     begins, ends = (node.dims(i, "the Slice bounds") for i in (1, 2))
-    axes = node.known(3, "the Slice axes").tolist() if node.has(3) else list(range(len(begins)))
+    axes = node.known_array(3, "the Slice axes").tolist() if node.has(3) else list(range(len(begins)))
     if node.has(4) and any(step != 1 for step in node.dims(4, "the Slice steps")):
         return _run_time_slice(x).expr
     for axis, begin, end in zip(axes, begins, ends, strict=True):
         dim = x.shape[axis]
-        start, stop = _position(begin, dim), _position(end, dim)
+        start, stop = _normalize_bound(begin, dim), _normalize_bound(end, dim)
         if (start, stop) != (0, dim):
-            x = part(x, axis, start, dim_op("max", stop - start, 0))
+            x = dynamic_slice(x, axis, start, dim_op("max", stop - start, 0))
     return x.expr
 
 
-def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
-    """Normalize a bound of an axis of size `dim`: count a negative bound from the end, and clamp it to the axis."""
+def _normalize_bound(bound: AnyDim, dim: AnyDim) -> AnyDim:
+    """Convert a bound of a slice to a position from 0 to `dim`, the size of the axis.
+
+    A negative bound counts from the end of the axis.  A bound beyond the axis is clamped.
+    """
     possible = range_of(bound, {})
     if possible.low >= FAR:
         return dim
@@ -56,21 +66,24 @@ def _position(bound: AnyDim, dim: AnyDim) -> AnyDim:
     return is_negative * from_end + (1 - is_negative) * dim_op("min", dim_op("max", bound, 0), dim)
 
 
-def part(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
-    """Return `size` elements along an axis from position `start` on.  All these elements must exist."""
+def dynamic_slice(x: TensorExpr, axis: int, start: AnyDim, size: AnyDim) -> TensorExpr:
+    """Return the slice of x with `size` elements along an axis, from position `start` on.
+
+    The size and the position can be symbolic.  All elements of the slice must exist.
+    """
     positions = iota(x.node, size)
     if start != 0:
-        positions = positions + number_of(x.node, start)
+        positions = positions + dim_as_operand(x.node, start)
     return x.apply(ops.gather, positions, axis=axis)
 
 
 def _run_time_slice(x: TensorExpr) -> TensorExpr:
-    """Convert a Slice by clamping the bounds and computing the sizes at run time."""
+    """Convert a Slice of x whose bounds, steps or axes are only known at run time."""
     node = x.node
-    begins, ends = (term(node, i).cast(I64) for i in (1, 2))
-    axes, steps = (term(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
-    count = count_of(begins if axes is None else axes, "the Slice axes")
-    begins, ends = (TensorExpr(node, node.graph.checked(bounds.expr, (count,))) for bounds in (begins, ends))
+    begins, ends = (input_tensor(node, i).cast(I64) for i in (1, 2))
+    axes, steps = (input_tensor(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
+    count = known_count(begins if axes is None else axes, "the Slice axes")
+    begins, ends = (TensorExpr(node, node.graph.with_shape(bounds.expr, (count,))) for bounds in (begins, ends))
     chosen: Sequence[int]
     if axes is None:
         chosen = range(count)
@@ -78,32 +91,32 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
         chosen = axes.expr.value.tolist()
     else:
         rank = len(x.shape)
-        found = matches(axes.reshape(count), rank)
-        begins, ends = placed(found, begins, 0), placed(found, ends, _LAST)
-        steps, chosen = None if steps is None else placed(found, steps, 1), range(rank)
+        found = match_axes(axes.reshape(count), rank)
+        begins, ends = scatter_to_axes(found, begins, 0), scatter_to_axes(found, ends, _LAST)
+        steps, chosen = None if steps is None else scatter_to_axes(found, steps, 1), range(rank)
     for i, axis in enumerate(chosen):
         begin, end = (numbers.apply(ops.slice, begin=(i,), end=(i + 1,)) for numbers in (begins, ends))
-        step = 1 if steps is None else _step(steps.apply(ops.slice, begin=(i,), end=(i + 1,)))
-        x = _stepped(x, axis, begin, end, step)
+        step = 1 if steps is None else _clamp_step(steps.apply(ops.slice, begin=(i,), end=(i + 1,)))
+        x = _slice_axis(x, axis, begin, end, step)
     return x
 
 
-def _step(step: TensorExpr) -> TensorExpr | int:
-    """Clamp a step to the range from -_FARTHEST to _FARTHEST.  Return an int if the step is known at import time.
+def _clamp_step(step: TensorExpr) -> TensorExpr | int:
+    """Clamp a step to the range from -_FARTHEST to _FARTHEST, so that sums with it do not overflow.
 
-    A step of 0 is an error, at import time if it is known, otherwise at run time.
+    Return an int if the step is known at import time.  A step of 0 is an error.
     """
-    assert_none(step.apply(ops.equal, 0), "steps equal to 0")
+    assert_all_false(step.apply(ops.equal, 0), "steps equal to 0")
     step = step.apply(ops.maximum, -_FARTHEST).apply(ops.minimum, _FARTHEST)
     return int(step.expr.value.item()) if isinstance(step.expr, Constant) else step
 
 
-def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
+def _slice_axis(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step: TensorExpr | int) -> TensorExpr:
     """Return every `step`th element of x along `axis`, from `begin` to `end` (exclusive).
 
     As in ONNX Slice, negative bounds count from the end, and bounds outside the axis are clamped.
     """
-    node, size = x.node, number_of(x.node, x.shape[axis])
+    node, size = x.node, dim_as_operand(x.node, x.shape[axis])
     goes_back = step < 0
     if goes_back is not False:  # an end of INT_MAX means the end of the axis in either direction
         is_last = end.apply(ops.equal, _LAST).apply(ops.logical_or, end.apply(ops.equal, 2**31 - 1))
@@ -111,19 +124,27 @@ def _stepped(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, step:
         end = is_last.where(-_LAST, end)
     if isinstance(step, int):
         before, high = (0, size) if step > 0 else (-1, size - 1)
-        start, stop = _inside(begin, size, 0, high), _inside(end, size, before, high)
+        start, stop = (
+            _normalize_run_time_bound(begin, size, 0, high),
+            _normalize_run_time_bound(end, size, before, high),
+        )
         apart = stop - start if step > 0 else start - stop
         count = (apart + (abs(step) - 1)) / abs(step)
     else:
         down = (step < 0).cast(I64)
         high = size - down
-        start, stop = _inside(begin, size, 0, high), _inside(end, size, 0 - down, high)
+        start, stop = (
+            _normalize_run_time_bound(begin, size, 0, high),
+            _normalize_run_time_bound(end, size, 0 - down, high),
+        )
         count = (stop - start + step.apply(ops.sign) * -1 + step) / step
     (many,) = run_time_sizes(count.apply(ops.maximum, 0))
     return x.apply(ops.gather, iota(node, many) * step + start, axis=axis)
 
 
-def _inside(bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int) -> TensorExpr:
-    """Normalize a bound at run time: add `size` to a negative bound, and clamp the result to [low, high]."""
+def _normalize_run_time_bound(
+    bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int
+) -> TensorExpr:
+    """Convert a bound of a slice to a position at run time: add `size` if it is negative, then clamp to [low, high]."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_axes import chosen_axes, rest_of
-from relvm.frontend.onnx.dynamic_sizes import assert_none, count_of, is_known, numbers_of, run_time_sizes
+from relvm.frontend.onnx.dynamic_axes import axis_mask, unmasked_elements
+from relvm.frontend.onnx.dynamic_sizes import assert_all_false, dims_as_tensor, is_known, known_count, run_time_sizes
 from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, term
+from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL
 from relvm.ir.expr import DimValue, Expr, PrimCall, prim
 from relvm.ir.types import PrimType
@@ -21,7 +21,7 @@ def _squeeze(node: OnnxNode) -> Expr:
     if node.opset < 13:
         axes = node.attribute("axes")
     else:
-        axes = node.known(1, "axes").tolist() if node.has(1) else None
+        axes = node.known_array(1, "axes").tolist() if node.has(1) else None
     x = node.tensor(0)
     if axes is None:
         return _squeeze_all(node, x)
@@ -29,33 +29,36 @@ def _squeeze(node: OnnxNode) -> Expr:
         dims = list(x.tensor_type.shape)
         for axis in axes:
             dims[axis] = 1
-        x = node.graph.checked(x, tuple(dims))
+        x = node.graph.with_shape(x, tuple(dims))
     return ops.squeeze(x, axes=tuple(axes))
 
 
 def _squeezed_at_run_time(node: OnnxNode) -> TensorExpr:
-    x, axes = TensorExpr(node, node.known_shape(0)), term(node, 1)
-    rank, count = len(x.shape), count_of(axes, "axes")
-    gone, sizes = chosen_axes(axes.reshape(count), rank), numbers_of(node, x.shape)
-    assert_none(gone.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze whose size is not 1")
-    return x.reshape(*run_time_sizes(rest_of(sizes, gone, rank - count)))
+    x, axes = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1)
+    rank, count = len(x.shape), known_count(axes, "axes")
+    is_chosen, sizes = axis_mask(axes.reshape(count), rank), dims_as_tensor(node, x.shape)
+    assert_all_false(
+        is_chosen.apply(ops.logical_and, sizes.apply(ops.not_equal, 1)), "axes to squeeze whose size is not 1"
+    )
+    return x.reshape(*run_time_sizes(unmasked_elements(sizes, is_chosen, rank - count)))
 
 
 def _squeeze_all(node: OnnxNode, x: Expr) -> Expr:
-    """Remove every axis of size 1.
+    """Convert a Squeeze without axes, which removes every axis of size 1.
 
-    If exactly one size is not known, the rest of the graph is imported for both cases: the size is 1, or it is not.
+    If exactly one size is symbolic, raise RankSplit.  The rest of the graph is then imported for both cases: the size
+    is 1, or it is not.
     """
     dims = x.tensor_type.shape or ()
     symbolic = [axis for axis, dim in enumerate(dims) if not isinstance(dim, int)]
-    if len(symbolic) != 1 or node.graph.forks >= MAX_RANK_SPLITS:
+    if len(symbolic) != 1 or node.graph.rank_splits >= MAX_RANK_SPLITS:
         return ops.squeeze(x)
     (axis,) = symbolic
     single = node.emit(PrimCall("eq", (DimValue(dims[axis]), prim(1)), type=PrimType(BOOL)))
     others = tuple(i for i, dim in enumerate(dims) if dim == 1)
 
     def without(graph: Any) -> list[Expr]:
-        one = graph.checked(x, (*dims[:axis], 1, *dims[axis + 1 :]))
+        one = graph.with_shape(x, (*dims[:axis], 1, *dims[axis + 1 :]))
         return [graph.emit(ops.squeeze(one), "squeezed")]
 
     raise RankSplit(single, (without, lambda graph: [graph.emit(ops.squeeze(x, axes=others), "squeezed")]))

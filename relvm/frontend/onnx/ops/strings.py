@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmShapeError, RelvmUnsupportedError
-from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
+from relvm.frontend.onnx.ops.gather_scatter_topk import find_true
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import BF16, F32, I64, STR
@@ -18,22 +18,25 @@ from relvm.ops.regex_compiler import compile_pattern
 from relvm.ops.strings import string_table
 
 
-def texts(node: OnnxNode, name: str) -> np.ndarray | None:
-    """Return an attribute that is a list of strings as an array of str, or None if it is absent or empty."""
+def string_list(node: OnnxNode, name: str) -> np.ndarray | None:
+    """Return the attribute `name`, a list of strings, as an array of str, or None if it is absent or empty."""
     found = node.attribute(name)
-    return strings_of(found) if found else None
+    return string_array(found) if found else None
 
 
-def strings_of(values: Sequence[str]) -> np.ndarray:
-    """Return strings as a vector of dtype str."""
+def string_array(values: Sequence[str]) -> np.ndarray:
+    """Convert strings to a vector of dtype str."""
     array = np.empty(len(values), STR.numpy)
     array[:] = values
     return array
 
 
-def place_among(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return, as i64, the index of the first key that equals each string of x, or -1 for a string that is not a key."""
-    different = strings_of(list(dict.fromkeys(keys)))
+def find_strings(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
+    """Return the index of each string of x in `keys`, as an i64 tensor.
+
+    If keys are equal, it is the index of the first one.  The index of a string that is not a key is -1.
+    """
+    different = string_array(list(dict.fromkeys(keys)))
     table = constant(string_table(different))
     place = x.apply(ops.string_lookup, constant(different), table)
     if len(different) == len(keys):
@@ -52,7 +55,9 @@ def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
     x, delimiter = node.known_shape(0), constant(np.array(node.attribute("delimiter") or "", STR.numpy))
     most = node.attribute("maxsplit", -1)
     most = -1 if most is None or most < 0 else most
-    parts = node.graph.named(node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.known_shape, None))
+    parts = node.graph.with_sizes(
+        node.emit(ops.string_split(x, delimiter, most=most)), (*x.tensor_type.known_shape, None)
+    )
     return parts, ops.string_part_count(x, delimiter, most=most)
 
 
@@ -68,7 +73,7 @@ def _string_normalizer(node: OnnxNode) -> Expr:
     If no word remains, the result is one empty string.  Without case sensitivity, stop words are compared in lower
     case.
     """
-    x, stopwords = TensorExpr(node, node.known_shape(0)), texts(node, "stopwords")
+    x, stopwords = TensorExpr(node, node.known_shape(0)), string_list(node, "stopwords")
     rank, change = len(x.shape), node.attribute("case_change_action", "NONE")
     if rank not in (1, 2) or (rank == 2 and x.shape[0] != 1):
         raise RelvmShapeError(f"x is {x.type}, expected str[n] or str[1, n]")
@@ -76,7 +81,7 @@ def _string_normalizer(node: OnnxNode) -> Expr:
         raise RelvmFormatError(f"case_change_action is {change!r}, expected NONE, LOWER or UPPER")
     words = x.reshape(product(x.shape))
     if stopwords is not None:
-        words = _without(words, stopwords, bool(node.attribute("is_case_sensitive", 0)))
+        words = _remove_stop_words(words, stopwords, bool(node.attribute("is_case_sensitive", 0)))
     if change != "NONE":
         words = words.apply(ops.string_case, upper=int(change == "UPPER"))
     return words.reshape(*([1] * (rank - 1)), *words.shape).expr
@@ -89,10 +94,10 @@ def _tokenizer(node: OnnxNode) -> Expr:
     Each match of `tokenexp` is a token.  If the only separator is empty, each character is a token.  Rows with fewer
     tokens are padded with `pad_value`.
     """
-    x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), texts(node, "separators")
+    x, pattern, separators = node.known_shape(0), node.attribute("tokenexp"), string_list(node, "separators")
     if separators is not None and separators.tolist() == [""]:
         pattern = "(?s)."
-    if not pattern or node.attribute("mark", 0) or texts(node, "stopwords") is not None:
+    if not pattern or node.attribute("mark", 0) or string_list(node, "stopwords") is not None:
         raise RelvmUnsupportedError(
             "expected tokenexp, or an empty string as the only separator, and neither mark nor stopwords"
         )
@@ -100,13 +105,13 @@ def _tokenizer(node: OnnxNode) -> Expr:
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
     tokens = node.emit(ops.string_tokens(x, constant(compile_pattern(pattern))))
-    tokens = node.graph.named(tokens, (*x.tensor_type.known_shape, None))
+    tokens = node.graph.with_sizes(tokens, (*x.tensor_type.known_shape, None))
     empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
 
 
-def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
-    """Return the words that are not stop words, in order.  If none remain, return one empty string.
+def _remove_stop_words(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> TensorExpr:
+    """Remove stop words from a vector of words.  If no word remains, return one empty string.
 
     case_matters: whether the comparison is case-sensitive.
     """
@@ -114,16 +119,16 @@ def _without(words: TensorExpr, stopwords: np.ndarray, case_matters: bool) -> Te
     if not case_matters:
         found = words.apply(ops.string_case, upper=0)
         stopwords = np.asarray(ops.string_case.numpy(stopwords, upper=0))
-    is_kept = place_among(found, stopwords) < 0
+    is_kept = find_strings(found, stopwords) < 0
     none_is = is_kept.cast(I64).apply(ops.sum).apply(ops.equal, 0).reshape(1)
-    empty = TensorExpr(node, constant(strings_of([""])))
-    positions, count = nonzero(is_kept.apply(ops.concat, none_is, axis=0))
+    empty = TensorExpr(node, constant(string_array([""])))
+    positions, count = find_true(is_kept.apply(ops.concat, none_is, axis=0))
     kept = words.apply(ops.concat, empty, axis=0).apply(ops.gather, positions, axis=0)
-    return kept if kept.type.shape is not None else TensorExpr(node, node.graph.checked(kept.expr, (count,)))
+    return kept if kept.type.shape is not None else TensorExpr(node, node.graph.with_shape(kept.expr, (count,)))
 
 
-def text_of_number(x: TensorExpr) -> Expr:
-    """Convert numbers to strings.  bf16 is formatted as f32.  Source: ONNX Cast-25."""
+def numbers_to_strings(x: TensorExpr) -> Expr:
+    """Convert a tensor of numbers to strings, as ONNX Cast-25 defines it.  A bf16 number is formatted as f32."""
     dtype = x.dtype
     if dtype == STR:
         return x.expr

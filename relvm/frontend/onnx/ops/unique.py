@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import relvm.ops as ops
-from relvm.frontend.onnx.dynamic_sizes import iota, numbers_of
-from relvm.frontend.onnx.ops.gather_scatter_topk import nonzero
-from relvm.frontend.onnx.ops.range_split_tile import shaped
+from relvm.frontend.onnx.dynamic_sizes import dims_as_tensor, iota
+from relvm.frontend.onnx.ops.gather_scatter_topk import find_true
+from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import I64, U8
@@ -19,7 +19,7 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
 
     The sort is stable, so the first row of each run of equal rows is the one that comes first in the input.
     """
-    x = shaped(node, 0)
+    x = shaped_input(node, 0)
     if node.attribute("axis") is None:
         x = x.reshape(product(x.shape))
     rank = len(x.shape)
@@ -28,9 +28,9 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     front = x.apply(ops.transpose, perm=(axis, *(i for i in range(rank) if i != axis))) if axis else x
     rows = front.reshape(size, product(others))
     order = rows.apply(ops.lexsort_rows)
-    starts, run, count = _runs(node, rows.apply(ops.gather, order, axis=0), size)
+    starts, run, count = _find_runs(node, rows.apply(ops.gather, order, axis=0), size)
     firsts = order.apply(ops.gather, starts, axis=0)
-    ends = starts.apply(ops.concat, numbers_of(node, [size]), axis=0)
+    ends = starts.apply(ops.concat, dims_as_tensor(node, [size]), axis=0)
     counts = ends.apply(ops.gather, iota(node, count) + 1, axis=0) - starts
     run_of = order.apply(ops.scatter_elements, order, run, axis=0)
     if not node.attribute("sorted", 1):
@@ -41,7 +41,7 @@ def _unique(node: OnnxNode) -> tuple[Expr, ...]:
     return x.apply(ops.gather, firsts, axis=axis).expr, firsts.expr, run_of.expr, counts.expr
 
 
-def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
+def _find_runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, TensorExpr, AnyDim]:
     """Find the runs of equal rows in a sorted matrix.  NaN equals NaN.
 
     Return the index of the first row of each run, the index of the run that each row belongs to, and the number of
@@ -57,5 +57,5 @@ def _runs(node: OnnxNode, rows: TensorExpr, size: AnyDim) -> tuple[TensorExpr, T
         differs = differs.apply(ops.logical_and, numbers)
     changes = differs.cast(U8).apply(ops.max, axes=(1,)) > 0 if rows.shape[1] != 0 else here < 0
     begins = changes.apply(ops.logical_or, here.apply(ops.equal, 0))
-    starts, count = nonzero(begins)
+    starts, count = find_true(begins)
     return starts, begins.cast(I64).apply(ops.cumsum, axis=0) - 1, count

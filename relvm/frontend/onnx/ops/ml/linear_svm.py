@@ -10,14 +10,14 @@ import relvm.ops as ops
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
-    beside,
-    column_of_largest,
-    labelled,
-    labels_of,
-    needed,
-    numbers,
-    rows_of,
-    transformed,
+    apply_post_transform,
+    argmax_of_rows,
+    class_labels,
+    concat_columns,
+    float_matrix,
+    number_list,
+    required_number_list,
+    select_labels,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
@@ -26,7 +26,10 @@ from relvm.ir.expr import Expr, constant
 
 
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
-    """Return x * coefficients' + intercepts, of shape (rows, outputs)."""
+    """Return x * c' + intercepts, of shape (rows, outputs), where c has the rows of coefficients for each output.
+
+    coefficients: the elements of c as a vector.   intercepts: one for all outputs, or one for each.  None means 0.
+    """
     if outputs < 1 or len(coefficients) % outputs:
         raise RelvmFormatError(f"{len(coefficients)} coefficients cannot be divided among {outputs} outputs")
     own = x.type.known_dtype.numpy
@@ -41,8 +44,10 @@ def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | No
 @converts("LinearRegressor", domain=DOMAIN)
 def _regressor(node: OnnxNode) -> Expr:
     targets = node.attribute("targets", 1)
-    scores = _linear(rows_of(node, 0), needed(node, "coefficients"), numbers(node, "intercepts"), targets)
-    return transformed(node, scores).expr
+    scores = _linear(
+        float_matrix(node, 0), required_number_list(node, "coefficients"), number_list(node, "intercepts"), targets
+    )
+    return apply_post_transform(node, scores).expr
 
 
 @converts("LinearClassifier", domain=DOMAIN)
@@ -51,9 +56,9 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
     If there are two classes but only one row of coefficients, the row belongs to the second class.
     """
-    labels = labels_of(node, "ints")
-    coefficients, intercepts = needed(node, "coefficients"), numbers(node, "intercepts")
-    x = rows_of(node, 0)
+    labels = class_labels(node, "ints")
+    coefficients, intercepts = required_number_list(node, "coefficients"), number_list(node, "intercepts")
+    x = float_matrix(node, 0)
     columns = x.shape[1]
     if isinstance(columns, int) and columns:
         outputs = len(coefficients) // columns
@@ -61,11 +66,11 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
         outputs = next((len(known) for known in (intercepts, labels) if known is not None), 1)
     scores = _linear(x, coefficients, intercepts, outputs)
     if outputs == 1 and labels is not None and len(labels) == 2:
-        scores = beside(0 - scores, scores)
+        scores = concat_columns(0 - scores, scores)
     if outputs > 1 or (labels is not None and len(labels) == 2):
-        return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+        return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).expr
     threshold = 0.5 if node.attribute("post_transform", "NONE") != "NONE" else 0.0
-    results = transformed(node, scores)
+    results = apply_post_transform(node, scores)
     holds = results.apply(ops.greater_equal, threshold).reshape(x.shape[0]).cast(I64)
     if labels is not None and labels.dtype == STR.numpy:
         raise RelvmUnsupportedError("a single class with a string label is not supported")
@@ -76,8 +81,8 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
 
 
 def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
-    """Return the kernel function of each row of x and each support vector, of shape (rows, vectors)."""
-    parameters = numbers(node, "kernel_params")
+    """Apply the kernel function of an SVM to each row of x and each support vector: shape (rows, vectors)."""
+    parameters = number_list(node, "kernel_params")
     gamma, shift, degree = (0.0, 0.0, 0.0) if parameters is None else (float(p) for p in parameters[:3])
     kind = node.attribute("kernel_type", "LINEAR")
     products = _linear(x, vectors.reshape(-1), None, len(vectors))
@@ -85,7 +90,7 @@ def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
         case "LINEAR":
             return products
         case "POLY":
-            return (products * gamma + shift).to_the_power(int(degree))
+            return (products * gamma + shift).power(int(degree))
         case "SIGMOID":
             return (products * gamma + shift).apply(ops.tanh)
         case "RBF":
@@ -99,17 +104,17 @@ def _kernel(node: OnnxNode, x: TensorExpr, vectors: np.ndarray) -> TensorExpr:
 
 @converts("SVMRegressor", domain=DOMAIN)
 def _svm_regressor(node: OnnxNode) -> Expr:
-    x, coefficients = rows_of(node, 0), needed(node, "coefficients")
+    x, coefficients = float_matrix(node, 0), required_number_list(node, "coefficients")
     count = node.attribute("n_supports", 0)
-    rho = needed(node, "rho")
+    rho = required_number_list(node, "rho")
     if count:
-        vectors = needed(node, "support_vectors").reshape(count, -1)
+        vectors = required_number_list(node, "support_vectors").reshape(count, -1)
         scores = _linear(_kernel(node, x, vectors), coefficients, rho[:1], 1)
     else:
         scores = _linear(x, coefficients, rho[:1], 1)
     if node.attribute("one_class", 0):
         return (scores > 0.0).where(TensorExpr(node, scores.operand(1.0)), -1.0).expr
-    return transformed(node, scores).expr
+    return apply_post_transform(node, scores).expr
 
 
 @converts("SVMClassifier", domain=DOMAIN)
@@ -119,38 +124,44 @@ def _svm_classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     If prob_a and prob_b are given, class probabilities replace the decision values.  The winner need not have the
     largest probability.  Source: ONNX Runtime.
     """
-    labels = labels_of(node, "ints")
+    labels = class_labels(node, "ints")
     classes = len(labels) if labels is not None else 1
-    x, coefficients, rho = rows_of(node, 0), needed(node, "coefficients"), needed(node, "rho")
-    counts = numbers(node, "vectors_per_class", np.int64)
+    x, coefficients, rho = (
+        float_matrix(node, 0),
+        required_number_list(node, "coefficients"),
+        required_number_list(node, "rho"),
+    )
+    counts = number_list(node, "vectors_per_class", np.int64)
     if counts is None:
         scores = _linear(x, coefficients, rho[:1], classes)
-        return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+        return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).expr
     if len(counts) != classes:
         raise RelvmFormatError(
             f"vectors_per_class has {len(counts)} elements, expected {classes}, the number of classes"
         )
     total = int(counts.sum())
     node.graph.file.count(classes * (classes - 1) // 2 * (4 * total + 16 * classes), node.here)
-    kernels = _kernel(node, x, needed(node, "support_vectors").reshape(total, -1))
-    duels = _linear(kernels, _duels(coefficients.reshape(-1, total), counts), rho, classes * (classes - 1) // 2)
-    chosen = labelled(node, column_of_largest(_votes(duels, classes)), labels)
-    prob_a, prob_b = numbers(node, "prob_a"), numbers(node, "prob_b")
+    kernels = _kernel(node, x, required_number_list(node, "support_vectors").reshape(total, -1))
+    decisions = _linear(
+        kernels, _decision_weights(coefficients.reshape(-1, total), counts), rho, classes * (classes - 1) // 2
+    )
+    chosen = select_labels(node, argmax_of_rows(_count_wins(decisions, classes)), labels)
+    prob_a, prob_b = number_list(node, "prob_a"), number_list(node, "prob_b")
     if prob_a is not None and prob_b is not None:
-        return chosen, transformed(node, _probabilities(duels, classes, prob_a, prob_b)).expr
+        return chosen, apply_post_transform(node, _probabilities(decisions, classes, prob_a, prob_b)).expr
     if classes != 2:
-        return chosen, transformed(node, duels).expr
-    return chosen, transformed(node, beside(0 - duels, duels)).expr
+        return chosen, apply_post_transform(node, decisions).expr
+    return chosen, apply_post_transform(node, concat_columns(0 - decisions, decisions)).expr
 
 
-def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the weight of every support vector in every decision between two classes.
+def _decision_weights(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the weight of every support vector in the decision between each pair of classes.
 
-    The weights are a vector: for each pair of classes, one weight for each support vector.  It is 0 if the support
-    vector belongs to neither class.
+    The result is a vector: for each pair of classes in turn, one weight for each support vector.  The weight is 0 if
+    the support vector belongs to neither class.
 
-    coefficients: the coefficients of the support vectors, as in the attribute of the node.   counts: the number of
-    support vectors of each class.
+    coefficients: the coefficients of the support vectors, of shape (classes - 1, support vectors), as the node defines
+    them.   counts: the number of support vectors of each class.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
@@ -162,32 +173,33 @@ def _duels(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.concatenate(rows)
 
 
-def _probabilities(duels: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
+def _probabilities(decisions: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
     """Return the probability of each class, of shape (rows, classes), by Platt scaling of each pairwise decision.
 
-    duels: the value of each pairwise decision.   slopes, shifts: the factor and the summand of the scaling for each
-    decision.
+    decisions: the value of each decision, of shape (rows, pairs of classes).   slopes, shifts: the parameters of the
+    scaling, one of each for every pair of classes.
     """
-    pairs, own = list(itertools.combinations(range(classes), 2)), duels.type.known_dtype.numpy
+    pairs, own = list(itertools.combinations(range(classes), 2)), decisions.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(
             f"prob_a and prob_b have {len(slopes)} and {len(shifts)} elements, expected {len(pairs)}"
         )
-    lost = duels.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
+    lost = decisions.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
     first = (0 - lost).apply(ops.sigmoid).apply(ops.clip, min=1e-7, max=1 - 1e-7)
     place = np.zeros((classes, classes), np.int64)
     for number, (i, j) in enumerate(pairs):
         place[i, j], place[j, i] = number, number + len(pairs)
-    matrix = beside(first, 1 - first).apply(ops.gather, constant(place), axis=1)
+    matrix = concat_columns(first, 1 - first).apply(ops.gather, constant(place), axis=1)
     return matrix.apply(ops.pairwise_coupling)
 
 
-def _votes(duels: TensorExpr, classes: int) -> TensorExpr:
+def _count_wins(decisions: TensorExpr, classes: int) -> TensorExpr:
     """Return how many pairwise decisions each class wins, of shape (rows, classes).
 
-    duels: the value of each pairwise decision.
+    decisions: the value of each decision, of shape (rows, pairs of classes).  If it is positive, the first class of the
+    pair wins.
     """
-    wins = (duels > 0.0).cast(I64)
+    wins = (decisions > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))
     first = np.array([[i == c for c in range(classes)] for i, _ in pairs], np.int64)
     second = np.array([[j == c for c in range(classes)] for _, j in pairs], np.int64)

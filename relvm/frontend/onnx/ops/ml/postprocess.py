@@ -8,7 +8,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmFormatError
-from relvm.frontend.onnx.ops.strings import texts
+from relvm.frontend.onnx.ops.strings import string_list
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, I64
@@ -17,47 +17,46 @@ from relvm.ir.expr import Expr, constant
 DOMAIN = "ai.onnx.ml"
 
 
-def floats(x: TensorExpr) -> TensorExpr:
-    """Convert x to f32 unless it is f64."""
+def to_float(x: TensorExpr) -> TensorExpr:
+    """Convert x to f32, unless it has dtype f64."""
     return x if x.type.known_dtype.is_float and not x.type.known_dtype.is_narrow_float else x.cast(F32)
 
 
-def rows_of(node: OnnxNode, index: int) -> TensorExpr:
+def float_matrix(node: OnnxNode, index: int) -> TensorExpr:
     """Return input `index` as a matrix of floats.  A vector becomes one row."""
-    x = floats(TensorExpr(node, node.known_shape(index)))
+    x = to_float(TensorExpr(node, node.known_shape(index)))
     return x.apply(ops.expand_dims, axes=(0,)) if x.type.rank == 1 else x
 
 
-def numbers(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
+def number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
     """Return the attribute `name`, a list of numbers, as an array, or None if it is absent or empty.
 
-    The tensor attribute `name`_as_tensor takes precedence over the list `name`.
+    If the node has a tensor attribute of this name with the suffix _as_tensor, return that one instead.
     """
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
     return None if found is None or len(found) == 0 else np.asarray(found, dtype).reshape(-1)
 
 
-def needed(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
-    """Return the same as `numbers`, but raise RelvmFormatError instead of returning None."""
-    found = numbers(node, name, dtype)
+def required_number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray:
+    """Return the attribute `name` as `number_list` does.  Raise RelvmFormatError if it is absent or empty."""
+    found = number_list(node, name, dtype)
     if found is None:
         raise RelvmFormatError(f"attribute {name} is missing")
     return found
 
 
-def labels_of(node: OnnxNode, kind: str) -> np.ndarray | None:
-    """Return the labels of the classes, or None if the node has none.
+def class_labels(node: OnnxNode, kind: str) -> np.ndarray | None:
+    """Return the labels of a classifier's classes, strings or integers, or None if the node has none.
 
-    The labels are in `classlabels_strings`, or in `classlabels_int64s` or `classlabels_ints`.   kind: "int64s" or
-    "ints", the name of the integer attribute.
+    kind: the end of the name of the attribute with integer labels: "int64s" for `classlabels_int64s`, or "ints".
     """
-    names = texts(node, "classlabels_strings")
-    return names if names is not None else numbers(node, f"classlabels_{kind}", np.int64)
+    names = string_list(node, "classlabels_strings")
+    return names if names is not None else number_list(node, f"classlabels_{kind}", np.int64)
 
 
-def transformed(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
-    """Apply the transform that the attribute post_transform names to scores of shape (rows, classes)."""
+def apply_post_transform(node: OnnxNode, scores: TensorExpr) -> TensorExpr:
+    """Apply the function that the attribute post_transform names to scores of shape (rows, classes)."""
     match node.attribute("post_transform", "NONE"):
         case "NONE":
             return scores
@@ -95,18 +94,21 @@ def _probit(scores: TensorExpr) -> TensorExpr:
     return (x < 0).where(0 - root, root) * 1.41421356
 
 
-def beside(first: TensorExpr, second: TensorExpr) -> TensorExpr:
-    """Concatenate two columns to a matrix."""
+def concat_columns(first: TensorExpr, second: TensorExpr) -> TensorExpr:
+    """Concatenate two matrices along their columns."""
     return first.apply(ops.concat, second, axis=1)
 
 
-def column_of_largest(scores: TensorExpr) -> TensorExpr:
-    """Return the index of the largest score of each row: i64[rows].  If several are largest, take the first."""
+def argmax_of_rows(scores: TensorExpr) -> TensorExpr:
+    """Return the index of the largest score of each row, of type i64[rows].  Of equal scores, the first counts."""
     return scores.apply(ops.argmax, axis=1, keepdims=False)
 
 
-def labelled(node: OnnxNode, chosen: TensorExpr, labels: np.ndarray | None) -> Expr:
-    """Return the labels at the indices `chosen`, or the indices themselves if there are no labels."""
+def select_labels(node: OnnxNode, chosen: TensorExpr, labels: np.ndarray | None) -> Expr:
+    """Convert the indices of predicted classes to labels.  If there are no labels, return the indices.
+
+    chosen: the indices.
+    """
     if labels is None or (labels == np.arange(len(labels))).all():
         return chosen.cast(I64).expr
     return ops.gather(constant(labels), chosen.expr, axis=0)

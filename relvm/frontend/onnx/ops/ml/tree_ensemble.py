@@ -13,14 +13,14 @@ from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.ops.ml.postprocess import (
     DOMAIN,
-    beside,
-    column_of_largest,
-    labelled,
-    labels_of,
-    needed,
-    numbers,
-    rows_of,
-    transformed,
+    apply_post_transform,
+    argmax_of_rows,
+    class_labels,
+    concat_columns,
+    float_matrix,
+    number_list,
+    required_number_list,
+    select_labels,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
@@ -47,8 +47,8 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Decision trees, as arrays with an element or row for each node.  The successor of a leaf is the leaf itself.
 
-    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of the
-    successor of each node if its condition holds, and if it does not.   roots: the index of the root of each tree.
+    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of
+    each node's successor if its condition is true, and if it is false.   roots: the index of the root of each tree.
     weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
     leaf has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves
     are the first nodes.
@@ -62,7 +62,7 @@ class Forest:
     roots: np.ndarray
     weights: np.ndarray
 
-    def branches(self) -> np.ndarray:
+    def branch_mask(self) -> np.ndarray:
         """Return a mask of the nodes that are not leaves: bool[nodes]."""
         own = np.arange(len(self.yes))
         return (self.yes != own) | (self.no != own)
@@ -70,7 +70,7 @@ class Forest:
     def depth(self) -> int:
         """Return the length of the longest path from a root to a leaf.  Raise RelvmFormatError if a path is a cycle."""
         steps = np.zeros(len(self.yes), np.int64)
-        branches = self.branches()
+        branches = self.branch_mask()
         for _ in range(len(steps) + 1):
             longer = np.where(branches, 1 + np.maximum(steps[self.yes], steps[self.no]), 0)
             if (longer == steps).all():
@@ -83,7 +83,7 @@ class Forest:
 
         weights: f32[nodes, targets], which replaces the weights of this forest.  Only the rows of leaves are used.
         """
-        branches = self.branches()
+        branches = self.branch_mask()
         own, leaves = np.flatnonzero(branches), np.flatnonzero(~branches)
         _, firsts, which = np.unique(weights[leaves].view(np.int32), axis=0, return_index=True, return_inverse=True)
         number = np.empty(len(branches), np.int64)
@@ -100,9 +100,11 @@ class Forest:
         )
 
     def scores(self, x: TensorExpr, aggregate: str) -> TensorExpr:
-        """Return the scores without base values, of shape (rows, targets).
+        """Evaluate the trees, and aggregate the weights of the leaves.  Base values are not added.
 
-        x: the features of each row.   aggregate: the attribute aggregate_function.
+        The result has the shape (rows, targets).
+
+        x: the features of each row.   aggregate: the attribute aggregate_function of the node.
         """
         if aggregate not in _AGGREGATES:
             raise RelvmFormatError(f"unknown aggregate_function {aggregate!r}")
@@ -112,7 +114,7 @@ class Forest:
         depth = self.depth()
         missing = {"MIN": np.inf, "MAX": -np.inf}.get(aggregate, 0.0)
         forest = self.with_leaves_first(np.where(np.isnan(self.weights), missing, self.weights).astype(np.float32))
-        tests = np.unique(forest.tests[forest.branches()])
+        tests = np.unique(forest.tests[forest.branch_mask()])
         conditions = np.zeros(len(forest.tests) if len(tests) > 1 else 0, np.uint8)
         for number, test in enumerate(tests[: len(conditions)]):
             conditions[forest.tests == test] = number
@@ -132,89 +134,92 @@ class Forest:
         return total / float(len(self.roots)) if aggregate == "AVERAGE" else total
 
 
-def _named_forest(node: OnnxNode, prefix: str, targets: int) -> Forest:
-    """Return the forest of a node whose attributes identify tree nodes by tree number and node number.
+def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
+    """Return the forest of a TreeEnsembleClassifier or TreeEnsembleRegressor.
 
-    prefix: `class` or `target`, the prefix of the attributes with the weights.   targets: the number of targets.
+    The attributes of these operators identify a node of a tree by the tree number and the node number.
+
+    prefix: the prefix of the names of the attributes with the weights: "class" or "target".   targets: the number of
+    targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
     count = len(modes)
     row = {each: i for i, each in enumerate(zip(tree.tolist(), number.tolist(), strict=False))}
     features, yes, no = (_integers(node, f"nodes_{name}") for name in ("featureids", "truenodeids", "falsenodeids"))
-    thresholds = needed(node, "nodes_values", np.float64)
-    tracks = _tracks(node, count)
-    if not count or {len(t) for t in (tree, number, features, yes, no, thresholds, tracks)} != {count}:
+    thresholds = required_number_list(node, "nodes_values", np.float64)
+    nan_is_true = _nan_takes_true_branch(node, count)
+    if not count or {len(t) for t in (tree, number, features, yes, no, thresholds, nan_is_true)} != {count}:
         raise RelvmFormatError("the attributes whose names begin with nodes_ are empty or differ in length")
     if len(row) != count:
         raise RelvmFormatError("nodes_treeids and nodes_nodeids define a node twice")
     unknown = sorted({*modes} - {*_MODES, "LEAF"})
     if unknown:
         raise RelvmUnsupportedError(f"mode {unknown[0]!r} in nodes_modes is not supported")
-    ways = []
+    successors = []
     for table in (yes, no):
-        way = [
+        successor = [
             i if mode == "LEAF" else row.get((t, n), -1)
             for i, (mode, t, n) in enumerate(zip(modes, tree.tolist(), table.tolist(), strict=True))
         ]
-        if -1 in way:
-            at = way.index(-1)
+        if -1 in successor:
+            at = successor.index(-1)
             raise RelvmFormatError(f"node {number[at]} of tree {tree[at]} has the unknown successor {table[at]}")
-        ways.append(np.array(way))
+        successors.append(np.array(successor))
     roots = list({int(t): i for i, t in reversed(list(enumerate(tree)))}.values())[::-1]
     _expect_few_targets(targets)
     node.graph.file.count(count * targets * 8, node.here)
     weights = np.full((count, targets), np.nan)
     for t, n, target, weight in zip(
         *(_integers(node, f"{prefix}_{name}").tolist() for name in ("treeids", "nodeids", "ids")),
-        needed(node, f"{prefix}_weights", np.float64).tolist(),
+        required_number_list(node, f"{prefix}_weights", np.float64).tolist(),
         strict=True,
     ):
         if (t, n) not in row:
             raise RelvmFormatError(f"{prefix}_nodeids contains {n}, but tree {t} has no such node")
         if not 0 <= target < targets:
             raise RelvmFormatError(f"{prefix}_ids contains {target}, expected 0 to {targets - 1}")
-        held = weights[row[t, n], target]
-        weights[row[t, n], target] = weight + (0 if np.isnan(held) else held)
-    tests = [_MODES.get(mode, "<=") + "?" * bool(nan) for mode, nan in zip(modes, tracks, strict=True)]
+        previous = weights[row[t, n], target]
+        weights[row[t, n], target] = weight + (0 if np.isnan(previous) else previous)
+    tests = [_MODES.get(mode, "<=") + "?" * bool(nan) for mode, nan in zip(modes, nan_is_true, strict=True)]
     leaf = np.array([mode == "LEAF" for mode in modes])
     features = np.where(leaf, 0, features)
     if (features < 0).any():
         raise RelvmFormatError("nodes_featureids contains a negative number")
-    yes, no = ways
+    yes, no = successors
     return Forest(features, thresholds, np.array(tests), yes, no, np.array(sorted(roots)), weights)
 
 
 def _expect_few_targets(targets: int) -> None:
-    """Raise RelvmUnsupportedError if a forest has more targets than any realistic model.
+    """Raise RelvmUnsupportedError if a forest has more targets than _MAX_TARGETS, which is more than in any real model.
 
-    Each target is a column of a table, so the number of targets determines the required memory.
+    Each target is a column of a table, so a damaged model could otherwise require too much memory.
     """
     if targets > _MAX_TARGETS:
         raise RelvmUnsupportedError(f"n_targets is {targets}, expected at most {_MAX_TARGETS}")
 
 
 def _integers(node: OnnxNode, name: str) -> np.ndarray:
-    return needed(node, name, np.int64)
+    return required_number_list(node, name, np.int64)
 
 
-def _tracks(node: OnnxNode, count: int) -> np.ndarray:
-    """Return for each of the `count` nodes whether a missing value (NaN) takes the true branch."""
-    found = numbers(node, "nodes_missing_value_tracks_true", np.int64)
+def _nan_takes_true_branch(node: OnnxNode, count: int) -> np.ndarray:
+    """Return, for each of the `count` tree nodes, 1 if a missing value (NaN) takes the true branch, otherwise 0."""
+    found = number_list(node, "nodes_missing_value_tracks_true", np.int64)
     return np.zeros(count, np.int64) if found is None else found
 
 
 @converts("TreeEnsembleRegressor", domain=DOMAIN)
 def _regressor(node: OnnxNode) -> Expr:
     targets = node.attribute("n_targets", 1)
-    scores = _named_forest(node, "target", targets).scores(
-        rows_of(node, 0), node.attribute("aggregate_function", "SUM")
+    scores = _forest_by_node_ids(node, "target", targets).scores(
+        float_matrix(node, 0), node.attribute("aggregate_function", "SUM")
     )
-    return transformed(node, _with_base(node, scores, targets)).expr
+    return apply_post_transform(node, _with_base(node, scores, targets)).expr
 
 
 def _with_base(node: OnnxNode, scores: TensorExpr, targets: int) -> TensorExpr:
-    base = numbers(node, "base_values")
+    base = number_list(node, "base_values")
     if base is None:
         return scores
     if len(base) not in (1, targets):
@@ -229,39 +234,41 @@ def _classifier(node: OnnxNode) -> tuple[Expr, Expr]:
     If two classes share one score, it is the score of the second class.  The second class is then chosen if its score
     exceeds a threshold: 0.5 if no leaf has a negative weight, otherwise 0.  Source: ONNX Runtime.
     """
-    labels = labels_of(node, "int64s")
+    labels = class_labels(node, "int64s")
     classes = 0 if labels is None else len(labels)
     named = sorted(set(_integers(node, "class_ids").tolist()))
-    forest = _named_forest(node, "class", max(classes, named[-1] + 1 if named else 1))
-    x = rows_of(node, 0)
+    forest = _forest_by_node_ids(node, "class", max(classes, named[-1] + 1 if named else 1))
+    x = float_matrix(node, 0)
     scores = forest.scores(x, "SUM")
     if len(named) != 1 or classes > 2:
         scores = _with_base(node, scores, classes)
-        return labelled(node, column_of_largest(scores), labels), transformed(node, scores).expr
+        return select_labels(node, argmax_of_rows(scores), labels), apply_post_transform(node, scores).expr
     if classes == 1:
         raise RelvmUnsupportedError("a single class with a single score is not supported")
     score = scores.apply(ops.slice, begin=(named[0],), end=(named[0] + 1,), axes=(1,))
-    base = numbers(node, "base_values")
+    base = number_list(node, "base_values")
     if base is not None:
         score = score + float(base[-1])
     all_positive = not (np.nan_to_num(forest.weights) < 0).any()
     is_second = (score > (0.5 if all_positive and classes == 2 else 0.0)).reshape(x.shape[0])
     two = labels if classes == 2 else np.array([0, 1])
-    return labelled(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).expr
+    return select_labels(node, is_second.cast(I64), two), binary_scores(node, score, all_positive).expr
 
 
 def binary_scores(node: OnnxNode, score: TensorExpr, all_positive: bool) -> TensorExpr:
-    """Return the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
+    """Compute the scores of two classes from the score of the second class: (rows, 1) -> (rows, 2).
 
-    all_positive: whether no leaf has a negative weight.   Source: ONNX Runtime, which ignores SOFTMAX here.  PROBIT is
-    not supported, because ONNX Runtime then writes only half of the result.
+    Source: ONNX Runtime, which ignores the post_transform SOFTMAX in this case.  PROBIT is not supported, because ONNX
+    Runtime then writes only half of the result.
+
+    all_positive: whether no leaf has a negative weight.
     """
     match node.attribute("post_transform", "NONE"):
         case "PROBIT":
             raise RelvmUnsupportedError("PROBIT is not supported for two classes with a single score")
         case "LOGISTIC":
-            return transformed(node, beside(0 - score, score))
-    return beside(1 - score if all_positive else 0 - score, score)
+            return apply_post_transform(node, concat_columns(0 - score, score))
+    return concat_columns(1 - score if all_positive else 0 - score, score)
 
 
 @converts("TreeEnsemble", domain=DOMAIN)
@@ -269,18 +276,18 @@ def _ensemble(node: OnnxNode) -> Expr:
     """Returns the scores of an ensemble whose nodes and leaves are in separate tables.  A set-membership test becomes a
     chain of nodes."""
     targets, own = node.attribute("n_targets", 1), node.type(0).known_dtype
-    forest = _tabled_forest(node, targets)
-    scores = forest.scores(rows_of(node, 0), _meant(node, "aggregate_function", 1, _AGGREGATES))
-    transform = _meant(node, "post_transform", 0, _TRANSFORMS)
+    forest = _forest_from_tables(node, targets)
+    scores = forest.scores(float_matrix(node, 0), _enum_name(node, "aggregate_function", 1, _AGGREGATES))
+    transform = _enum_name(node, "post_transform", 0, _TRANSFORMS)
     if transform != "NONE":
         raise RelvmUnsupportedError(f"post_transform {transform} is not supported")
     return scores.cast(own if own.is_float else F32).expr
 
 
-def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name that the integer attribute `name` stands for.
+def _enum_name(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
+    """Return the name for the integer attribute `name`, which encodes one of `names` as its index.
 
-    default: the value of the attribute if it is absent.   names: the names, indexed by the value of the attribute.
+    default: the value of the attribute if it is absent.
     """
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
@@ -288,22 +295,22 @@ def _meant(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> s
     return names[number]
 
 
-def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
+def _forest_from_tables(node: OnnxNode, targets: int) -> Forest:
     modes, splits = node.attribute("nodes_modes"), node.attribute("nodes_splits")
     weights, target = node.attribute("leaf_weights"), _integers(node, "leaf_targetids")
     features = _integers(node, "nodes_featureids")
-    ways = [_integers(node, f"nodes_{name}") for name in ("truenodeids", "falsenodeids")]
-    at_leaf = [_integers(node, f"nodes_{name}") for name in ("trueleafs", "falseleafs")]
+    successors = [_integers(node, f"nodes_{name}") for name in ("truenodeids", "falsenodeids")]
+    is_leaf_index = [_integers(node, f"nodes_{name}") for name in ("trueleafs", "falseleafs")]
     roots = _integers(node, "tree_roots")
     count, leaves = len(features), len(target)
-    tracks = _tracks(node, count)
-    tables = (modes, splits, tracks, *ways, *at_leaf)
+    nan_is_true = _nan_takes_true_branch(node, count)
+    tables = (modes, splits, nan_is_true, *successors, *is_leaf_index)
     if {len(table) for table in tables} != {count} or len(weights) != leaves:
         raise RelvmFormatError("the attributes whose names begin with nodes_ (or leaf_) differ in length")
     _expect_few_targets(targets)
     members = _member_sets(node, modes)
     node.graph.file.count((leaves + count + sum(map(len, members.values()))) * targets * 8, node.here)
-    rows = _Rows(targets)
+    rows = _ForestBuilder(targets)
     for weight, each in zip(weights.tolist(), target.tolist(), strict=True):
         if not 0 <= each < targets:
             raise RelvmFormatError(f"leaf_targetids contains {each}, expected 0 to {targets - 1}")
@@ -311,26 +318,37 @@ def _tabled_forest(node: OnnxNode, targets: int) -> Forest:
     # A node becomes one row.  A set-membership node becomes one row for each member.  The rows after its first one
     # follow all other nodes.
     for i in range(count):
-        bounded = all(0 <= way[i] < (leaves if leaf[i] else count) for way, leaf in zip(ways, at_leaf, strict=True))
+        bounded = all(
+            0 <= successor[i] < (leaves if leaf[i] else count)
+            for successor, leaf in zip(successors, is_leaf_index, strict=True)
+        )
         if not 0 <= modes[i] < len(_MODES_5):
             raise RelvmFormatError(f"node {i} has mode {modes[i]}, expected 0 to {len(_MODES_5) - 1}")
         if not bounded:
             raise RelvmFormatError(f"node {i} has an unknown successor")
-        yes, no = (int(way[i]) if leaf[i] else leaves + int(way[i]) for way, leaf in zip(ways, at_leaf, strict=True))
-        test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(tracks[i])
+        yes, no = (
+            int(successor[i]) if leaf[i] else leaves + int(successor[i])
+            for successor, leaf in zip(successors, is_leaf_index, strict=True)
+        )
+        test = _MODES.get(_MODES_5[modes[i]], "==") + "?" * bool(nan_is_true[i])
         rows.node(int(features[i]), splits[i].item(), test, yes, no)
     for i, values in members.items():
-        rows.spread(leaves + i, values)
-    is_leaf = [bool(a and b) and ways[0][r] == ways[1][r] for r, (a, b) in enumerate(zip(*at_leaf, strict=True))]
+        rows.chain_member_tests(leaves + i, values)
+    is_leaf = [
+        bool(a and b) and successors[0][r] == successors[1][r]
+        for r, (a, b) in enumerate(zip(*is_leaf_index, strict=True))
+    ]
     if not all(0 <= root < count for root in roots):
         raise RelvmFormatError(f"tree_roots is {roots.tolist()}, expected nodes 0 to {count - 1}")
-    return rows.forest([int(ways[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
+    return rows.forest([int(successors[0][r]) if is_leaf[r] else leaves + int(r) for r in roots])
 
 
 def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
-    """Return the member set of each set-membership node, by the index of the node.  modes: the mode of each node.
+    """Return the values that each tree node of mode BRANCH_MEMBER tests for, by the index of the node.
 
-    The attribute membership_values contains the sets in the order of the nodes, each followed by NaN.
+    The attribute membership_values contains these sets in the order of the tree nodes, each followed by NaN.
+
+    modes: the mode of each tree node.
     """
     nodes = [i for i, mode in enumerate(modes) if _MODES_5[mode] == "BRANCH_MEMBER"]
     sets: list[list[float]] = [[]]
@@ -347,7 +365,7 @@ def _member_sets(node: OnnxNode, modes: np.ndarray) -> dict[int, list[float]]:
     return dict(zip(nodes, sets, strict=False))
 
 
-class _Rows:
+class _ForestBuilder:
     """A forest under construction, to which nodes and leaves are added one by one."""
 
     def __init__(self, targets: int) -> None:
@@ -365,10 +383,10 @@ class _Rows:
         self.rows.append((feature, split, test, yes, no))
         self.weights.append(np.full(self.targets, np.nan))
 
-    def spread(self, at: int, values: list[float]) -> None:
-        """Replace node `at` by a chain of nodes that tests whether its feature equals any of `values`.
+    def chain_member_tests(self, at: int, values: list[float]) -> None:
+        """Replace the node with index `at` by a chain of nodes that tests whether its feature equals any of `values`.
 
-        Each node of the chain tests one value.
+        Each node of the chain tests for one value.
         """
         feature, _, test, yes, no = self.rows[at]
         for value in values[:0:-1]:
