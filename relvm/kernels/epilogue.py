@@ -8,7 +8,7 @@ from itertools import pairwise
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.fused_expr import BufferLoad, FusedExpr, KernelOutput, NotFusable, post_order
+from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, NotFusable, post_order
 from relvm.kernels.loop_ir import KernelBuilder, Scalar
 from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
@@ -25,15 +25,15 @@ class Epilogue:
 
     dtype: DType
     shape: tuple[AnyDim, ...]
-    core: KernelOutput
+    core: ContractionElement
     walk: tuple[CollapsedLoop, ...]
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate code that computes one element of each output from one element of the contraction, and stores it.
+        """Generate code that computes and stores one element of each output.
 
-        counters: the indices of the contraction's element, one for each loop of the contraction (Contraction.axes).
-        value: the contraction's element.
+        value: the element of the contraction from which they are computed.   counters: the indices of this element, one
+        for each loop of the contraction (Contraction.axes).
         """
         scope = Scope(k)
         scope.counters = list(zip(self.walk, counters, strict=True))
@@ -43,21 +43,25 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The element of the first output in which the partial sum of an element of the contraction can be stored, or
-        None if the dtype of the output differs from that of the contraction."""
+        """The element of the first output, if it can store the partial sum of an element of the contraction.
+
+        It is None if the dtype of the output differs from that of the contraction.
+        """
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position in `partial.buffer` at which the partial sum of the contraction's element at indices
-        `counters` is stored."""
+        """Return the flat position in `partial.buffer` for the partial sum of one element of the contraction.
+
+        counters: the indices of this element.
+        """
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.walk, counters, strict=True))
         return scope.flat(self.outputs[0][0])
 
 
 def make_epilogue(
-    core: KernelOutput,
+    core: ContractionElement,
     dtype: DType,
     shape: tuple[AnyDim, ...],
     groups: tuple[tuple[int, ...], ...],

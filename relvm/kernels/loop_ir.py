@@ -250,7 +250,10 @@ class Parallel(Statement):
 
 @record
 class Store(Statement):
-    """The assignment `buffer[indices] = value`.  The indices have the same meaning as in Load."""
+    """The assignment `buffer[indices] = value`.
+
+    indices: as in Load, one index for each axis, or a single flat position.
+    """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -315,18 +318,19 @@ class Fail(Statement):
 
 @value_record
 class Provenance:
-    """The operators that a kernel consists of, and for each of its variables and statements, the operators that it
-    belongs to.
+    """A map from the variables and statements of a kernel to the operators for which they were generated.
 
-    members: for each operator, its source locations.  If several calls share the kernel, these are the locations of all
-    calls.   values: a dict from the name of a variable, array or output to the operators that it belongs to, as indices
-    into `members`.   rest: the operators, as indices, to which the statements that compute none of these values belong.
-    If it is None, each of these statements belongs to the operators that use its result.
+    Operators are given as indices into `members`.
+
+    members: the source locations of each operator of the kernel.  If several operator calls share the kernel, these are
+    the locations of all calls.   values: a dict from the name of a variable, array or output to its operators.
+    default: the operators of statements that compute none of these values.  If it is None, such a statement belongs to
+    the operators that use its result.
     """
 
     members: tuple[tuple[str, ...], ...]
     values: Mapping[str, tuple[int, ...]]
-    rest: tuple[int, ...] | None
+    default: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -529,11 +533,10 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A context manager that opens a parallel loop over [0, count), and yields the bounds `first` and `last` of a
-        part (see Parallel).
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds of one thread's part.
 
-        work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
-        iterations in a part.
+        The part is the range [first, last) of iterations (see Parallel).   work: the approximate time of one iteration,
+        in eighths of a nanosecond.   least: the minimum number of iterations in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)

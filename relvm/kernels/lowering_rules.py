@@ -2,7 +2,7 @@
 
 The rules:
     elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
-    DataMovement(places)   the elements of one argument, at other indices
+    DataMovement(indices)  the elements of one argument, at other indices
     Reduce(...)            a reduction along some axes
     Contraction(function)  a kernel with an epilogue: it passes each element to `result.store`
     GatherKernel(...)      the elements of one argument, at indices that another argument contains
@@ -117,19 +117,19 @@ IndexExprs = tuple[IndexExpr, ...]
 class DataMovement:
     """A rearrangement of the elements of the argument x.
 
-    places(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the result's
-    element at the indices `at`.
+    source_indices(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the
+    result's element at the indices `at`.
     """
 
-    places: Callable[..., IndexExprs]
+    source_indices: Callable[..., IndexExprs]
 
 
 @value_record
 class Reduction:
-    """The function of a reduction.
+    """The function of two elements with which a reduction combines elements, such as maximum.
 
-    combine(a, b): combines two elements and propagates NaN.   clause: the OpenMP name of the function.   start(dtype):
-    the result for no elements.
+    combine(a, b): returns the expression that combines two scalars and propagates NaN.   clause: the name of the
+    function in OpenMP, such as "+" or "max".   start(dtype): returns the result of reducing no elements.
     """
 
     combine: Callable[[Scalar, Scalar], Scalar]
@@ -209,8 +209,10 @@ def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
 
 @dataclass
 class loop_nest:
-    """A context manager that opens nested loops over `extents` and returns their counters, outermost first.  `simd` and
-    `reduce` apply to the innermost loop."""
+    """A context manager that opens nested loops over `extents` and returns their counters, outermost first.
+
+    simd, reduce: as in Loop, for the innermost loop.
+    """
 
     k: KernelBuilder
     extents: Sequence[AnyDim | Scalar]
@@ -236,12 +238,13 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 
 
 @contextmanager
-def part_loops(
+def parallel_loop_nest(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.  Threads
-    divide the iterations of the first two loops.  If an iteration of the first loop is known to take very little time,
-    threads divide only the iterations of the first loop.
+    """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.
+
+    Threads divide the iterations of the first two loops.  If an iteration of the first loop is known to take very
+    little time, threads divide only the iterations of the first loop.
 
     work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
     whether the innermost loop is a SIMD loop.
@@ -267,7 +270,7 @@ def part_loops(
         k.parallel(sizes[0] * sizes[1], work) as (first, last),
         k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i,
     ):
-        low, high = clip(k, first, last, i, sizes[1])
+        low, high = clip_to_block(k, first, last, i, sizes[1])
         with (
             k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
             loop_nest(k, list(extents[2:]), simd=simd) as rest,
@@ -275,8 +278,8 @@ def part_loops(
             yield [i, j, *rest]
 
 
-def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Return the part of [first, last) that lies in block `i`, relative to the start of the block.
+def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
+    """Return the bounds of the part of [first, last) that lies in block `i`, relative to the start of the block.
 
     Block `i` is the range [i * extent, (i + 1) * extent).
     """
@@ -286,7 +289,7 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
     return low, high
 
 
-def from_the_front(index: Scalar, size: Scalar) -> Scalar:
+def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
     """Convert an index in [-size, size), where a negative index counts from the end, to an index in [0, size)."""
     return Select(index < 0, index + size, index)
 

@@ -32,7 +32,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fusion_group import Group
-from relvm.kernels.group_cost import work_of
+from relvm.kernels.group_cost import group_work
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
@@ -170,7 +170,7 @@ class _KernelLowering:
         name = self.known.get(group.spec)
         if name is None:
             name = self.known[group.spec] = self.unique(group.base_name)
-            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=work_of(group))
+            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=group_work(group))
         origins = group.origins
         self.origins.setdefault(name, []).append(origins)
         found = tuple(dict.fromkeys(chain(*origins)))

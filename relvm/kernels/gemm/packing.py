@@ -21,19 +21,18 @@ def pack_columns(b: np.ndarray) -> np.ndarray:
     """
     width = panel_width(b.shape[1])
     panels = [b[:, start : start + width].ravel() for start in range(0, b.shape[1], width)]
-    return np.concatenate([*panels, np.zeros(_spare(b.shape[1]), b.dtype)])
+    return np.concatenate([*panels, np.zeros(_padding_size(b.shape[1]), b.dtype)])
 
 
 def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
-    """Return the original matrix of an array that `pack_columns` returned.   columns: the number of columns of the
-    matrix."""
-    width, depth = panel_width(columns), (packed.size - _spare(columns)) // columns
+    """Reverse `pack_columns`: return the matrix, with `columns` columns, that was packed into the array `packed`."""
+    width, depth = panel_width(columns), (packed.size - _padding_size(columns)) // columns
     starts = range(0, columns, width)
     panels = [packed[start * depth : min(start + width, columns) * depth].reshape(depth, -1) for start in starts]
     return np.concatenate(panels, axis=1)
 
 
-def packed_rows(name: str, b: TensorType, columns: int) -> int:
+def packed_row_count(name: str, b: TensorType, columns: int) -> int:
     """Return the number of rows of a packed matrix with `columns` columns.
 
     name: the name of the operator, for messages.   b: the type of the packed matrix, of rank 1 and known size.
@@ -44,11 +43,11 @@ def packed_rows(name: str, b: TensorType, columns: int) -> int:
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected an integer of at least 1", name, columns, error=RelvmArgumentError)
     elements: Any = b.known_shape[0]
-    rows, rest = divmod(elements - _spare(columns), columns)
+    rows, rest = divmod(elements - _padding_size(columns), columns)
     message = "{}: b has {} elements, expected rows of {} and {} more"
-    expect(rows >= 0 and rest == 0, message, name, elements, columns, _spare(columns), error=RelvmShapeError)
+    expect(rows >= 0 and rest == 0, message, name, elements, columns, _padding_size(columns), error=RelvmShapeError)
     return rows
 
 
-def _spare(columns: int) -> int:
+def _padding_size(columns: int) -> int:
     return -columns % STEP
