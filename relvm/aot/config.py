@@ -39,8 +39,10 @@ class CallKind(Enum):
 
 @dataclass(frozen=True)
 class Pool:
-    """A memory pool for tensors.  name: the name of the pool in C.  limit_bytes: its maximum size, or None for no
-    limit."""
+    """A memory pool for tensors.
+
+    name: the name of the pool in C.   limit_bytes: its maximum size, or None for no limit.
+    """
 
     name: str
     limit_bytes: int | None = None
@@ -149,7 +151,7 @@ class AotConfig:
         return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
 
     @property
-    def workspace_is_given(self) -> bool:
+    def caller_provides_pools(self) -> bool:
         """Whether the caller provides the pools."""
         return self.runtime == "hosted" or self.workspace == "caller"
 

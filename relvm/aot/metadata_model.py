@@ -143,7 +143,7 @@ def metadata_json(
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
-        used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.place is MemoryKind.CONSTANT}
+        used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.kind is MemoryKind.CONSTANT}
         return {
             "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
             "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),

@@ -73,8 +73,8 @@ def _values(function: Function) -> dict[str, list[str]]:
     Names that are bound inside ifs and local functions are included.
     """
     bound = [item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast)]
-    places: dict[str, dict[str, None]] = {}
+    locations: dict[str, dict[str, None]] = {}
     for var in bound:
         if var.origin:
-            places.setdefault(var.name, {})[var.origin] = None
-    return {name: list(each) for name, each in places.items()}
+            locations.setdefault(var.name, {})[var.origin] = None
+    return {name: list(each) for name, each in locations.items()}

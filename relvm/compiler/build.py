@@ -282,7 +282,7 @@ def assemble(
         report("kernel bytecode")
         kernels, in_c = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
     if in_c.kernels or compiled:
-        text = print_c(in_c, routines=compiled, places=bytecode.places if debugged else None)
+        text = print_c(in_c, routines=compiled, statement_positions=bytecode.statement_positions if debugged else None)
         report("C compilation")
         native, source = compile_native(text, target, each_unit), source_text(text)
     functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))

@@ -120,7 +120,7 @@ class Group:
         return TensorType(type_.dtype, tuple(map(self.dim, type_.shape)))
 
     @cached_property
-    def spec(self) -> Hashable:
+    def kernel_key(self) -> Hashable:
         """A key of the kernel.  Groups with equal keys have the same kernel."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
         place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
@@ -182,7 +182,7 @@ class Group:
                 axis = dict(call.attributes)["axis"] % len(x.shape)
                 call.op.lower.check(k, indices, x.shape[axis], axis)
 
-    def check(self) -> None:
+    def check_fusable(self) -> None:
         """Check that the operators can share a kernel.  Raise NotFusable otherwise."""
         buffers = {arg: Buffer("x", *_dtype_and_shape(self.type(arg))) for arg in self.args}
         outputs = tuple(Buffer("out", *_dtype_and_shape(self.type(var))) for var in self.results)

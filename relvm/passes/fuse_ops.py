@@ -155,7 +155,7 @@ def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):
         return True
     try:
-        Group(group, (result,)).check()
+        Group(group, (result,)).check_fusable()
     except NotFusable:
         return False
     return True

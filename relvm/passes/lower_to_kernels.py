@@ -126,11 +126,11 @@ class _KernelLowering:
             match_dims(buffer.type, arg.type, sizes)
         match_dims(definition.result_type, call.type, sizes)
         known = {var: dim for var, dim in sizes.items() if isinstance(dim, int)}
-        spec = (definition, frozenset(known.items()))
-        if spec not in self.known:
-            name = self.known[spec] = self.unique(call.kernel)
+        kernel_key = (definition, frozenset(known.items()))
+        if kernel_key not in self.known:
+            name = self.known[kernel_key] = self.unique(call.kernel)
             self.kernels[name] = lower_kernel_def(definition, known, name)
-        return replace(call, kernel=self.known[spec])
+        return replace(call, kernel=self.known[kernel_key])
 
     def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Append the lowered form of `binding`, whose value is the operator call `call`, to `bindings`."""
@@ -167,9 +167,9 @@ class _KernelLowering:
 
     def group(self, binding: Binding, group: Group, bindings: list) -> None:
         """Append a call of the kernel of a group to `bindings`.  Generate the kernel unless an equal one exists."""
-        name = self.known.get(group.spec)
+        name = self.known.get(group.kernel_key)
         if name is None:
-            name = self.known[group.spec] = self.unique(group.base_name)
+            name = self.known[group.kernel_key] = self.unique(group.base_name)
             self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=group_work(group))
         origins = group.origins
         self.origins.setdefault(name, []).append(origins)
@@ -178,11 +178,11 @@ class _KernelLowering:
 
     def reference(self, call: OpCall) -> str:
         """Return the name of the kernel that calls the NumPy function of the operator, for target "numpy"."""
-        spec = (call.op.name, call.attributes)
-        if spec not in self.known:
-            name = self.known[spec] = self.unique(call.op.name)
+        kernel_key = (call.op.name, call.attributes)
+        if kernel_key not in self.known:
+            name = self.known[kernel_key] = self.unique(call.op.name)
             self.kernels[name] = ReferenceKernel(call.op.name, json.dumps(dict(call.attributes), default=str))
-        return self.known[spec]
+        return self.known[kernel_key]
 
     def unique(self, base: str) -> str:
         while True:

@@ -90,20 +90,22 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
     return float_text(scalar.value) if scalar.value >= 0 else f"({float_text(scalar.value)})"
 
 
-def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return a C expression for the element at `position` of the storage with the C name `storage`, converted to a
-    scalar.
+def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
+    """Return a C expression that reads an element of a storage and converts it to a scalar, as kernels do.
 
-    letter: the type of the scalar, "i", "f" or "b".  The conversion is the same as in kernels.
+    letter: the type of the scalar, "i", "f" or "b".   storage: the C name of the storage.   position: the flat position
+    of the element.
     """
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
     return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))
 
 
-def as_element(text: str, letter: str, dtype: DType) -> str:
-    """Return a C expression that converts `text`, an expression of the scalar type `letter`, to an element of dtype
-    `dtype`."""
+def to_element(text: str, letter: str, dtype: DType) -> str:
+    """Return a C expression that converts the C expression `text` of a scalar to an element of dtype `dtype`.
+
+    letter: the type of the scalar, "i", "f" or "b".
+    """
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
 

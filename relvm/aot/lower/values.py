@@ -15,7 +15,7 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 @dataclass(frozen=True)
 class TensorValue:
-    """A tensor: its storage and its dimensions."""
+    """A tensor, given by the index of its storage and its dimensions."""
 
     storage: int
     dims: tuple[AnyDim, ...]
@@ -37,7 +37,7 @@ class TupleValue:
 
 @dataclass(frozen=True)
 class ClosureValue:
-    """A closure: the name of a function, and the captured values.  A call passes them after the other arguments."""
+    """A closure of function `function`.   captured: the values that a call passes after the other arguments."""
 
     function: str
     captured: tuple[Value, ...]
@@ -61,7 +61,7 @@ def expect_scalar(value: Value) -> Scalar:
 
 
 def with_sizes(type_: Type) -> Type:
-    """Return the type with each shape replaced by a tuple of i64."""
+    """Return the type with each shape replaced by a tuple of i64, because C functions return shapes as numbers."""
     match type_:
         case ShapeType(rank=rank) if rank is not None:
             return TupleType((PrimType(I64),) * rank)
@@ -86,8 +86,10 @@ def is_size(type_: PrimType) -> bool:
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """Yield the types and values of the scalars that are passed to parameters, in order.  Scalars that only pass a size
-    are omitted."""
+    """Yield the types and values of the scalars that are passed to parameters, in order.
+
+    A scalar that only passes a size is omitted (see `is_size`).
+    """
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)
 
