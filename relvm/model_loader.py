@@ -87,7 +87,7 @@ def build_onnx(
         if not digest:
             return built(exec_mode, progress)
         origin = onnx_origin(digest, dims, inputs, outputs)
-        place = build_cache.auto_place(origin, (("source", source),), target, None, fused=fused)
+        place = build_cache.auto_cache_path(origin, (("source", source),), target, None, fused=fused)
         executable = build_cache.cached_executable(place)
         if executable:
             if build_cache.has_bytecode(executable):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm._native import lib
-from relvm.bytecode.container import aligned, crc32c, pack_sections
+from relvm.bytecode.container import align_up, crc32c, pack_sections
 from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
@@ -73,7 +73,7 @@ def encode(program: Program) -> np.ndarray:
     if program.portable:
         if program.portable.native or program.portable.portable:
             raise RelvmFormatError("a portable program must not contain native code or a portable program")
-        tensors.share()
+        tensors.share_equal()
         sections["portable"] = [pack_sections(_sections(program.portable, tensors))]
     sections["data"] = [elements for _, elements in tensors.placed] or [b""]
     return pack_sections(sections)
@@ -85,27 +85,27 @@ class _Tensors:
     def __init__(self) -> None:
         self.placed: list[tuple[int, np.ndarray]] = []  # the offset and the elements of each tensor, in order
         # The same, by size and checksum, or None if equal tensors are not shared.
-        self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
+        self.by_content: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
-    def share(self) -> None:
+    def share_equal(self) -> None:
         """Share equal tensors from now on: `place` then stores a tensor only if no equal tensor is stored yet.
 
         The comparison takes time in proportion to the size of the tensors.
         """
-        self.known = {}
+        self.by_content = {}
         for offset, elements in self.placed:
-            self.known.setdefault(_content_key(elements), []).append((offset, elements))
+            self.by_content.setdefault(_content_key(elements), []).append((offset, elements))
 
     def place(self, elements: np.ndarray) -> int:
         """Store the bytes of a tensor in the section, and return their offset."""
-        like = [] if self.known is None else self.known.setdefault(_content_key(elements), [])
-        for offset, part in like:
+        candidates = [] if self.by_content is None else self.by_content.setdefault(_content_key(elements), [])
+        for offset, part in candidates:
             if np.array_equal(part, elements):
                 return offset
         last, part = self.placed[-1] if self.placed else (0, elements[:0])
-        offset = aligned(last + part.nbytes)
+        offset = align_up(last + part.nbytes)
         self.placed.append((offset, elements))
-        like.append((offset, elements))
+        candidates.append((offset, elements))
         return offset
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import input_names, scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
@@ -48,7 +48,7 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     RelvmFormatError
         The signature is malformed.
     """
-    stated = stated_signature(executable.signature, function)
+    stated = signature_entry(executable.signature, function)
     if stated is None:
         raise RelvmUnsupportedError(f"{function}: the executable does not describe its inputs; call it from Python")
     return stated

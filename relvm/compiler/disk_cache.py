@@ -24,7 +24,7 @@ from relvm.runtime.file_io import complete_file
 from relvm.runtime.trust import cache_directory
 
 _DEFAULT_BYTES = 2_000_000_000
-_KEPT_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
+_REMAINING_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
 _KINDS = ("compiled", "builds", "claims", "peaks")
 _LARGE_BYTES = 1_000_000
 
@@ -38,7 +38,7 @@ class CacheFile:
     used: float
 
 
-def cache_place(kind: str, digest: str) -> Path:
+def cache_file_path(kind: str, digest: str) -> Path:
     """Return the path of the cache file for a digest.
 
     kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
@@ -47,7 +47,7 @@ def cache_place(kind: str, digest: str) -> Path:
     return cache_directory() / kind / digest
 
 
-def touch(path: Path) -> None:
+def record_use(path: Path) -> None:
     """Set the time of last use of a file to now."""
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -67,7 +67,7 @@ def write(path: Path, content: bytes | memoryview) -> None:
             partial.write_bytes(content)
     # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
     if len(content) >= _LARGE_BYTES or path.name.startswith("0"):
-        shrink(limit)
+        remove_least_recently_used(limit)
 
 
 def limit_bytes() -> int:
@@ -78,7 +78,7 @@ def limit_bytes() -> int:
     return int(text)
 
 
-def kept_files() -> list[CacheFile]:
+def cached_files() -> list[CacheFile]:
     """Return all files in the cache."""
     return [file for kind in _KINDS for file in _files(cache_directory() / kind)]
 
@@ -93,12 +93,12 @@ def _files(folder: Path) -> list[CacheFile]:
     return found
 
 
-def shrink(limit: int) -> int:
+def remove_least_recently_used(limit: int) -> int:
     """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the number of bytes
     removed."""
-    files = kept_files()
+    files = cached_files()
     total = sum(file.size_bytes for file in files)
-    excess = total - limit * _KEPT_SHARE if total > limit else 0
+    excess = total - limit * _REMAINING_SHARE if total > limit else 0
     removed = 0
     for file in sorted(files, key=lambda file: file.used):
         if removed >= excess:

@@ -36,7 +36,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         for name in keywords:
             if name not in declared:  # NumPy's parameters, such as `where`, would leave memory unwritten
                 raise RelvmArgumentError(f"{operator.name}: unknown attribute {name}{near_matches(name, declared)}")
-        values = [_plain(arg) for arg in args]
+        values = [_as_array(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))
         for out in args[count:]:
             if not isinstance(out, Tensor) or not is_own(out):
@@ -80,5 +80,5 @@ def _input_count(parameters: tuple, count: int) -> int:
     return count - 1 if variadic else len(parameters)
 
 
-def _plain(value: Any) -> Any:
+def _as_array(value: Any) -> Any:
     return value.numpy() if isinstance(value, Tensor) else value

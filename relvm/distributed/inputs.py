@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import input_names, scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.runtime.array_files import from_file
 from relvm.vm import Executable
@@ -30,7 +30,7 @@ class FunctionSignature:
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
         """Return the signature of a function of an executable.  Raise RelvmFormatError if it is malformed."""
-        found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
+        found = signature_entry(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
         names = [each["name"] for each in found["params"]]

@@ -28,7 +28,7 @@ from relvm.bytecode.program import (
     immediate,
     register,
 )
-from relvm.bytecode.register_numbering import register_order, renumbered
+from relvm.bytecode.register_numbering import register_order, renumber
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -382,7 +382,7 @@ class ExecBuilder:
             )
         orders[name] = order = register_order(code, len(body.parameters))
         numbers = {written: number for number, written in enumerate(order)}
-        code = tuple(renumbered(instruction, numbers) for instruction in code)
+        code = tuple(renumber(instruction, numbers) for instruction in code)
         return FunctionEntry(
             name, "bytecode", body.parameters, len(order), code, private=body.private, impure=body.impure
         )

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from relvm.bytecode.container import section_places
+from relvm.bytecode.container import section_slices
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
 from relvm.runtime.trust import only_user_can_write
@@ -84,7 +84,7 @@ def _detach(executable: memoryview) -> None:
     """
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
-        places = section_places(executable)
+        places = section_slices(executable)
     except (RelvmFormatError, RelvmUnsupportedError):
         return  # such a file is rejected later
     for name, place in places.items():

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import signature_entry
 from relvm.display import Displayed, html_table
 from relvm.quoting import terminal
 
@@ -26,7 +26,7 @@ class instance_property(property):
 
 
 class Signatures(Displayed, dict[str, Any]):
-    """A dict with the signature of each function that is not private, by name.  See `stated_signature` for the
+    """A dict with the signature of each function that is not private, by name.  See `signature_entry` for the
     entries."""
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ def stated_types(signature: Mapping[str, Any], function: str, count: int) -> tup
 
     A type is an empty string if the executable does not state it, as for a function that was built by hand.
     """
-    stated = stated_signature(signature, function)
+    stated = signature_entry(signature, function)
     if stated is None or len(stated["params"]) != count:
         return [""] * count, ""
     return [each["type"] for each in stated["params"]], stated["result"]
