@@ -280,7 +280,7 @@ class Model(Displayed):
             The inputs, as for a call.
         """
         machine, function = self._new_machine()
-        return machine.profile(self._function, *function.ordered(arguments, self._by_parameter(inputs)))
+        return machine.profile(self._function, *function.order_arguments(arguments, self._by_parameter(inputs)))
 
     def explore(self, **options: Any) -> Exploration:
         """Return the result of every compilation stage.  See relvm.explore.explore.

@@ -51,7 +51,7 @@ _INDEXED = {"r": register, "c": constant, "f": function}
 
 
 class _Line:
-    """The tokens of one line, and the position of the next token."""
+    """A line of the text, as a sequence of tokens that the methods consume from left to right."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -131,10 +131,10 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A statement: a line of the text, and the lines below it that belong to it.
+    """A statement of the text, which is a line and the lines below it that belong to it.
 
-    block: the lines below that begin with `|`, without the `|`.   instructions: the lines below that are instructions,
-    if the statement begins a function.
+    block: the lines below that begin with `|`, without the `|`.   instructions: if the statement begins a function, the
+    lines of its instructions.
     """
 
     line: _Line

@@ -85,14 +85,16 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """Return read-only views of the known sections of the executable `buffer`, by name.  Raise the same errors as
-    `section_slices`."""
+    """Return read-only views of the known sections of the executable `buffer`, by name.
+
+    Raise the same errors as `section_slices`.
+    """
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_slices(view).items()}
 
 
 def section_slices(view: memoryview) -> dict[str, slice]:
-    """Return the positions of the known sections of the executable `view`, by name.  Unknown sections are skipped.
+    """Return the byte range of each known section of the executable `view`, by name.  Skip unknown sections.
 
     This function does not verify checksums.  The C loader does.
 

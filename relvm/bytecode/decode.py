@@ -62,10 +62,10 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program that an executable contains.
+    """Return the sections of the portable program that an executable contains, by name.
 
-    sections: the sections of the executable.  If the portable program has no section `data`, it uses that of the
-    executable.
+    sections: the sections of the executable, by name.  If the portable program has no section `data` of its own, it
+    uses that of the executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
@@ -85,8 +85,10 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """A context manager for code that decodes bytes.  If malformed bytes cause an error such as IndexError in its
-    block, it raises RelvmFormatError instead."""
+    """A context manager for code that decodes bytes.
+
+    If malformed bytes cause an error such as IndexError in its block, it raises RelvmFormatError instead.
+    """
     try:
         yield
     except RelvmFormatError:
@@ -199,10 +201,11 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction, with a jump distance converted to the index of the target instruction.
+    """Return the operands of an instruction, in which a jump target is the index of an instruction.
 
-    name: the opcode.   operands: the operands, in which a jump target is a distance in words.   start: the position of
-    the instruction in the function, in words.   indices: a dict from the position of each instruction to its index.
+    name: the opcode.   operands: the encoded operands, in which a jump target is a distance in words.   start: the
+    position of the instruction in the function, in words.   indices: a dict from the position of each instruction to
+    its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

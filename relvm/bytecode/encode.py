@@ -39,7 +39,7 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
-        """Return the index of `text`, the name of a function, parameter or symbol.
+        """Return the index of the string `text`, which is the name of a function, parameter or symbol.
 
         Raise RelvmFormatError if the name is too long.
         """
@@ -88,7 +88,7 @@ class _Tensors:
         self.by_content: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share_equal(self) -> None:
-        """Share equal tensors from now on: `place` then stores a tensor only if no equal tensor is stored yet.
+        """Make later calls of `place` store a tensor only if no equal tensor is stored yet.
 
         The comparison takes time in proportion to the size of the tensors.
         """
@@ -138,7 +138,8 @@ def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
 
 
 def _kernel_section(program: Program) -> bytes:
-    """Return the section `kernels`: the kernel programs, in the order of the function table."""
+    """Return the bytes of the section `kernels`, which contains the kernel programs in the order of the function
+    table."""
     indices = {entry.name: index for index, entry in enumerate(program.functions)}
     if unknown := [name for name in program.kernels if name not in indices]:
         raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")

@@ -52,9 +52,9 @@ def _translate_errors(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return, for each instruction, a tuple of the loops that enclose it, outermost first.
+    """Return, for each instruction, the loops that enclose it, outermost first.
 
-    A loop is represented by the index of its first instruction.  A tuple contains at most the _LOOPS outermost loops.
+    A loop is represented by the index of its first instruction.  At most the _LOOPS outermost loops are returned.
     """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)

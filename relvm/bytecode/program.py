@@ -109,10 +109,10 @@ def tail_call(callee: int, *arguments: Argument) -> Instruction:
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """Return a `prim` instruction, which stores the result of scalar arithmetic on `arguments` in register
-    `destination`.
+    """Return a `prim` instruction, which computes with scalars.
 
-    row: the index of the operation in csrc/tables/scalar_operators.def.
+    destination: the register for the result.   row: the index of the operation in csrc/tables/scalar_operators.def.
+    arguments: its operands.
     """
     return Instruction("prim", (destination, row, arguments))
 
@@ -289,10 +289,9 @@ def signature_entry(signature: Mapping[str, Any], function: str) -> dict[str, An
 
 
 def input_names(entry: Mapping[str, Any]) -> list[str]:
-    """Return the names of the inputs of a function: the input names of the model if there are any, otherwise the
-    parameter names.
+    """Return the input names of a model, or the parameter names of a function that has no input names.
 
-    entry: an entry of a signature, as `signature_entry` returns it.
+    entry: the entry of the function in a signature, as `signature_entry` returns it.
     """
     return list(entry["attributes"].get("input_names", [each["name"] for each in entry["params"]]))
 

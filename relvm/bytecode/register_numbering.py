@@ -12,7 +12,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 def register_order(code: Sequence[Instruction], parameter_count: int) -> list[int]:
-    """Return the registers that `code` uses, in the order of their final numbers.
+    """Return the registers that `code` uses, in the order in which they are renumbered.
 
     The parameters come first, then the register of the first `ret`, then the others in order of first use.
     """
@@ -22,7 +22,7 @@ def register_order(code: Sequence[Instruction], parameter_count: int) -> list[in
 
 
 def renumber(instruction: Instruction, numbers: dict[int, int]) -> Instruction:
-    """Return the instruction with registers renumbered.  numbers: a register -> its new number."""
+    """Return the instruction with registers renumbered.   numbers: a dict from each register to its new number."""
     pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
     return Instruction(instruction.op, tuple(_renumber_operand(letter, operand, numbers) for letter, operand in pairs))
 

@@ -26,7 +26,7 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with, known_size
 from relvm.ir.types import TensorType, type_vars
-from relvm.runtime.array_files import from_file, reading_arrays
+from relvm.runtime.array_files import restore_dtype, translate_numpy_errors
 from relvm.runtime.file_io import open_file
 from relvm.vm import Executable
 
@@ -191,9 +191,9 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
         if kind:
             given[name] = _scalar(setting, kind, file)
         elif type_text.endswith("[]") and (number := _number(file)) is not None:
-            given[name] = from_file(_element(setting, number, type_text.removesuffix("[]")), type_text)
+            given[name] = restore_dtype(_element(setting, number, type_text.removesuffix("[]")), type_text)
         else:
-            given[name] = from_file(_array(file), type_text)
+            given[name] = restore_dtype(_array(file), type_text)
     return given
 
 
@@ -222,7 +222,7 @@ def _element(setting: str, number: bool | int | float, type_text: str) -> np.nda
 
 
 def _array(file: str) -> np.ndarray:
-    with open_file(file) as opened, reading_arrays(f"{file} is not a .npy file"):
+    with open_file(file) as opened, translate_numpy_errors(f"{file} is not a .npy file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:

@@ -206,7 +206,7 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
-    """Compile a module for target "bytecode", and return the program."""
+    """Return the portable program of a module, which is compiled for target "bytecode"."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
     return assemble(lir, frozenset(), target=Target("bytecode"), debug_source=module if debug else None)
 
@@ -301,7 +301,7 @@ def assemble(
 
 
 class _EntryMaker:
-    """A callable that maps the name of a function to its entry of the function table.
+    """A callable that returns the entry of the function table for the name of a function.
 
     A name that is neither a kernel nor a routine of the module is that of a packed function.
 

@@ -96,9 +96,10 @@ def cached_executable(cache_file: Path) -> Executable | None:
 
 @contextlib.contextmanager
 def lock_cache_file(cache_file: Path) -> Iterator[None]:
-    """A context manager that locks the cache file `cache_file`, so that only one process builds its executable.
+    """A context manager that locks a cache file while its executable is built.
 
-    If another process has the lock, wait for it.  If the cache is not writable, do not lock, and do not wait.
+    If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
+    is not writable, the file is not locked.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -138,9 +139,10 @@ def _python_files(package: str) -> Iterator[tuple[str, float]]:
 
 
 def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
-    """Return the rows of RECORD for Python files of a package, computed from the contents of the files.
+    """Return a row `path,sha256=digest,bytes` for each Python file of a package, in sorted order.
 
-    A row is `path,sha256=digest,bytes`.   Source: Python Packaging User Guide, Recording installed projects.
+    The file RECORD of an installed package has the same rows.   files: a dict whose keys are the paths of the files.
+    Source: Python Packaging User Guide, Recording installed projects.
     """
     rows, start = [], len(os.path.dirname(package)) + 1  # os.path.relpath would be slow
     for path in files:
@@ -152,10 +154,10 @@ def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
 
 
 def _recorded_rows(package: str, files: Mapping[str, float]) -> list[bytes] | None:
-    """Return the same rows as `_rows`, read from RECORD, which the installer of a wheel writes.
+    """Return the same rows as `_rows`, read from the file RECORD, which the installer of a wheel writes.
 
-    Return None if there is no RECORD that lists exactly these files, or if a file was changed after the installation.
-    files: the time of the last modification of each file.
+    Reading RECORD is faster than reading all sources.  Return None if there is no RECORD that lists exactly the files
+    `files`, or if a file was changed after the installation.   files: the time of the last modification of each file.
     """
     folder, name = os.path.split(package)
     names = {path[len(folder) + 1 :].encode() for path in files}

@@ -31,7 +31,10 @@ _LARGE_BYTES = 1_000_000
 
 @value_record
 class CacheFile:
-    """A file of the cache.   used: the time of its last use, in seconds since the epoch."""
+    """A file of the cache.
+
+    used: the time of its last use, in seconds since the epoch.
+    """
 
     path: Path
     size_bytes: int
@@ -39,7 +42,7 @@ class CacheFile:
 
 
 def cache_file_path(kind: str, digest: str) -> Path:
-    """Return the path of the cache file for a digest.
+    """Return the path of the cache file for a digest of its contents' inputs.
 
     kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
     "peaks" for the peak rates of machines.
@@ -48,7 +51,7 @@ def cache_file_path(kind: str, digest: str) -> Path:
 
 
 def record_use(path: Path) -> None:
-    """Set the time of last use of a file to now."""
+    """Set the time of the last use of the cache file `path` to now, so that it is removed later than others."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
@@ -94,8 +97,10 @@ def _files(folder: Path) -> list[CacheFile]:
 
 
 def remove_least_recently_used(limit: int) -> int:
-    """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the number of bytes
-    removed."""
+    """Remove the least recently used files of the cache if its total size exceeds `limit` bytes.
+
+    Return the number of bytes removed.
+    """
     files = cached_files()
     total = sum(file.size_bytes for file in files)
     excess = total - limit * _REMAINING_SHARE if total > limit else 0

@@ -71,7 +71,7 @@ def _attributes(text: str) -> dict[str, Any]:
 
 
 def _input_count(parameters: tuple, count: int) -> int:
-    """Return how many of the `count` tensors passed to an operator are inputs.  The rest are output tensors.
+    """Return how many of the `count` tensors that are passed to an operator are inputs.  The others are outputs.
 
     parameters: the parameters of the operator that are tensors.  If one of them is variadic, the operator has exactly
     one output, so all tensors except the last are inputs.

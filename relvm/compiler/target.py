@@ -97,7 +97,7 @@ def level_of(options: set[str]) -> str:
 
 
 def required_features(macros: Container[str]) -> str:
-    """Return the processor features that compiled code requires, in the text form of the native section.
+    """Return the processor features that compiled code requires, as text such as "x86-64-v3 avxvnni".
 
     The text is the highest x86-64 level whose features are all required, followed by the required features that are not
     part of this level.  The lowest level is omitted.

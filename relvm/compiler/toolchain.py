@@ -184,7 +184,7 @@ _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
 
 
 def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
-    """Compile and link translation units to a shared library, or take the library from the cache.
+    """Return the shared library of translation units, from the cache if possible, otherwise compiled and linked.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
     meanings on different machines.   publish: a function that is called with the index and the object file of each
@@ -206,7 +206,10 @@ def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable
 
 
 def _unit_object(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
-    """Return the object file of a unit, from the cache if possible."""
+    """Return the object file of the translation unit `unit`, from the cache if possible.
+
+    cpu: the processor features that the flags select, as part of the cache key.
+    """
     return _get_or_make(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit))
 
 
@@ -215,8 +218,10 @@ def _digest(compiler: Compiler, what: Any) -> str:
 
 
 def _get_or_make(digest: str, make: Callable[[], bytes]) -> bytes:
-    """Return the content of the cache file for `digest`.  If the file is missing or not valid, call `make`, store its
-    result in the file, and return the result."""
+    """Return the content of the cache file for `digest`.
+
+    If the file is missing or not valid, call `make`, store its result in the file, and return the result.
+    """
     cache_file = cache_file_path("compiled", digest)
     try:
         content = cache_file.read_bytes()

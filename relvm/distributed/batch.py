@@ -12,7 +12,7 @@ import numpy as np
 
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
-from relvm.runtime.array_files import reading_arrays, unpacked
+from relvm.runtime.array_files import read_members, translate_numpy_errors
 from relvm.runtime.file_io import open_file
 from relvm.runtime.tensor import Tensor
 
@@ -198,11 +198,11 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: F
 
 
 def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict]:
-    with open_file(path) as opened, reading_arrays(f"{path} is not a {path.suffix} file"):
+    with open_file(path) as opened, translate_numpy_errors(f"{path} is not a {path.suffix} file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
-                found = unpacked(found, path)
+                found = read_members(found, path)
     if isinstance(found, np.ndarray):
         return (signature.first(found),), {}
     for name, array in found.items():

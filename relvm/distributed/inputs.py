@@ -10,7 +10,7 @@ import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.errors import RelvmArgumentError, near_matches
-from relvm.runtime.array_files import from_file
+from relvm.runtime.array_files import restore_dtype
 from relvm.vm import Executable
 
 
@@ -63,7 +63,7 @@ class FunctionSignature:
         type_text = self.types.get(parameter, "")
         kind = scalar_kind(type_text)
         if not kind:
-            return from_file(array, type_text)
+            return restore_dtype(array, type_text)
         if array.size != 1:
             raise RelvmArgumentError(
                 f"input {parameter} has type {kind}: expected an array of 1 element, got {array.size}"

@@ -22,7 +22,7 @@ class Closure(Callable):
     name = "the function"  # the name in messages
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle a call with `named` arguments besides the positional `arguments`.  Such a call is always an error.
+        """Reject a call with `named` arguments.  binding.c handles all other calls.
 
         Raises
         ------
@@ -39,7 +39,9 @@ class Closure(Callable):
         return f"<{TAGS[self.tag].name.lower()} of a machine>"
 
 
-def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error`, which was raised when argument k of `callee` was converted, with the argument's name in its
-    message."""
+def argument_error(callee: Closure, k: int, error: BaseException) -> BaseException:
+    """Return `error` with the name of argument k of `callee` in its message.
+
+    error: the exception that was raised when the argument was converted.
+    """
     return located(error, callee.argument(k))

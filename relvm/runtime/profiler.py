@@ -120,16 +120,19 @@ class Profile(Displayed):
     def _cells(self) -> Iterator[tuple[str, ...]]:
         yield "name", "kind", "count", "ms", "share", "bytes", "operations"
         for row in self.rows:
-            counted = "-" if row.operations is None else str(row.operations)
-            yield _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
+            operations_text = "-" if row.operations is None else str(row.operations)
+            yield _cells(
+                terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), operations_text
+            )
         other = self.other_seconds
         yield _cells("(the machine)", "", "", other, other / self.seconds)
         yield _cells(terminal(self.function), "total", "", self.seconds, 1)
 
 
 def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = False) -> Profile:
-    """Run a prepared call once and return its profile.  A Python instrument of the machine is not called during this
-    run.
+    """Run a prepared call once and return its profile.
+
+    A Python instrument of the machine is not called during this run.
 
     kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
     the calls.
@@ -181,7 +184,7 @@ def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tup
 
 
 def _kind(executable: Executable, index: int) -> str:
-    """Return "kernel", "packed" or "builtin" for a function that a profile measures."""
+    """Return the kind of function `index` in a profile: "kernel", "packed" or "builtin"."""
     is_builtin = executable.function_name(index).startswith(_BUILTIN)
     return "builtin" if is_builtin else executable.function_kind(index)
 

@@ -143,7 +143,7 @@ class Timeline(Displayed):
 
 
 def recorded_calls(profile: object, names: list[str], kinds: list[str]) -> Iterator[TimelineCall]:
-    """Yield the calls that the C runtime recorded in a profile.
+    """Yield the calls that the C runtime recorded in an rvm_profile.
 
     names, kinds: the name and the kind of each function, by function index.
     """

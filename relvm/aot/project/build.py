@@ -28,7 +28,7 @@ from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import terminal
-from relvm.runtime.array_files import for_file
+from relvm.runtime.array_files import to_file_dtype
 from relvm.runtime.file_io import complete_file
 
 
@@ -102,7 +102,7 @@ class AotProgram(Displayed):
         files = {path: text.encode() for path, text in texts.items()}
         if constants:
             parameters = io.BytesIO()
-            arrays: dict[str, Any] = {name: for_file(array) for name, array in self.params.items()}
+            arrays: dict[str, Any] = {name: to_file_dtype(array) for name, array in self.params.items()}
             np.savez(parameters, **arrays)
             files["parameters.npz"] = parameters.getvalue()
         return files
