@@ -296,7 +296,7 @@ class StripPrinter:
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
         if inverted and mask.kind == "scalar":
-            mask = p.pure("apply", mask, mask, function_number("logical_not"))
+            mask = p.reuse_or_emit("apply", mask, mask, function_number("logical_not"))
         elif inverted:
             mask = self.reuse_or_emit_strip("apply", mask, mask, function_number("logical_not"))
         if mask.kind == "scalar":
@@ -366,7 +366,7 @@ class StripPrinter:
 
     def apply(self, name: str, left: Reg, right: Reg) -> Reg:
         if left.kind == right.kind == "scalar":
-            return self.p.pure("apply", left, right, function_number(name))
+            return self.p.reuse_or_emit("apply", left, right, function_number(name))
         return self.reuse_or_emit_strip("apply", left, right, function_number(name))
 
     def binary(self, function: str, dtype: DType, left: StripValue, right: StripValue) -> StripValue:

@@ -176,7 +176,7 @@ class PreparedCall:
         raise uncopyable(self)
 
     def run(self) -> Reference:
-        """Run the function once and return a reference to the result, for Invoker.value_of."""
+        """Run the function once and return a reference to the result, for Invoker.convert_result."""
         outer = self.runner.begin(self.name)
         try:
             words = new_words(1)

@@ -15,8 +15,8 @@ from relvm.compiler.disk_cache import (
     cache_file_path,
     cached_files,
     limit_bytes,
+    record_use,
     remove_least_recently_used,
-    touch,
     write,
 )
 from relvm.errors import RelvmArgumentError
@@ -35,7 +35,7 @@ def keep(name: str, size: int, used: float) -> Path:
 
 def test_what_was_used_longest_ago_goes_first() -> None:
     places = [keep(f"{name}", 100, used) for used, name in enumerate("abcdefgh")]
-    touch(places[0])
+    record_use(places[0])
     assert remove_least_recently_used(800) == 0 and all(place.exists() for place in places)
     assert remove_least_recently_used(799) == 300
     assert [place.name for place in places if not place.exists()] == ["b", "c", "d"]
