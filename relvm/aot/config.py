@@ -97,9 +97,9 @@ class AotConfig:
 
     def __post_init__(self) -> None:
         for option, choices in _CHOICES.items():
-            got = getattr(self, option)
-            if option not in ("workspace", "favour") or got is not None:
-                expect_choice(option, got, choices)
+            value = getattr(self, option)
+            if option not in ("workspace", "favour") or value is not None:
+                expect_choice(option, value, choices)
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
         if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
@@ -132,13 +132,13 @@ class AotConfig:
     def _expect_calls(self) -> None:
         """Raise RelvmArgumentError if the runtime does not support the interface or the calling convention of
         kernels."""
-        given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
+        combination = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
-            raise RelvmArgumentError(f'{given}: runtime="bare" requires interface="packed" or unpacked=True')
+            raise RelvmArgumentError(f'{combination}: runtime="bare" requires interface="packed" or unpacked=True')
         if self.runtime == "hosted" and (self.interface != "packed" or self.unpacked):
-            raise RelvmArgumentError(f'{given}: runtime="hosted" requires interface="packed" and unpacked=False')
+            raise RelvmArgumentError(f'{combination}: runtime="hosted" requires interface="packed" and unpacked=False')
         if self.runtime == "hosted" and self.workspace == "static":
-            raise RelvmArgumentError(f"{given}, workspace='static': runtime='hosted' requires workspace='caller'")
+            raise RelvmArgumentError(f"{combination}, workspace='static': runtime='hosted' requires workspace='caller'")
 
     @property
     def base_alignment(self) -> int:

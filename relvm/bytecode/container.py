@@ -33,7 +33,7 @@ _NAMES = {row.id: row.name for row in SECTIONS}
 
 
 def align_up(offset: int) -> int:
-    """Return `offset` rounded up to a multiple of 64."""
+    """Return `offset` rounded up to a multiple of 64, the alignment of sections and tensors."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 

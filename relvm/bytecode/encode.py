@@ -88,7 +88,7 @@ class _Tensors:
         self.by_content: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share_equal(self) -> None:
-        """Make later calls of `place` store a tensor only if no equal tensor is stored yet.
+        """Make later calls of `store` store a tensor only if no equal tensor is stored yet.
 
         The comparison takes time in proportion to the size of the tensors.
         """
@@ -96,7 +96,7 @@ class _Tensors:
         for offset, elements in self.placed:
             self.by_content.setdefault(_content_key(elements), []).append((offset, elements))
 
-    def place(self, elements: np.ndarray) -> int:
+    def store(self, elements: np.ndarray) -> int:
         """Store the bytes of a tensor in the section, and return their offset."""
         candidates = [] if self.by_content is None else self.by_content.setdefault(_content_key(elements), [])
         for offset, part in candidates:
@@ -257,7 +257,7 @@ def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors:
                 array = plain_array(value)
                 elements = plain_bytes(array)
                 tag, dtype, extent = "TENSOR", dtype_number(array.dtype), array.shape
-                payload, size_bytes = tensors.place(elements), elements.nbytes
+                payload, size_bytes = tensors.store(elements), elements.nbytes
             case Shape():
                 tag, extent, payload = "SHAPE", value, 0
             case np.dtype():

@@ -63,11 +63,11 @@ def debug_section(
         if name in compiled:
             section[name]["code"] = [instruction_text(each, table) for each in bytecode.code[name]]
     for function in source.functions:
-        section.setdefault(function.name, {})["values"] = _values(function)
+        section.setdefault(function.name, {})["values"] = _binding_locations(function)
     return section
 
 
-def _values(function: Function) -> dict[str, list[str]]:
+def _binding_locations(function: Function) -> dict[str, list[str]]:
     """Return a mapping from each name in `function` to the source locations at which it is bound.
 
     Names that are bound inside ifs and local functions are included.

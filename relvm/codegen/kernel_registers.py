@@ -50,7 +50,7 @@ class Reg:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A jump target: a position in the code."""
+    """A jump target, which is the position of the label in the code."""
 
 
 @dataclass(eq=False, slots=True)  # not frozen, because creating a frozen object takes three times as long
@@ -148,7 +148,7 @@ def function_number(name: str) -> int:
 
 
 def min_or_max(scalar: Scalar) -> str | None:
-    """Return "larger" or "smaller" if the expression is the maximum or minimum of two numbers, otherwise None."""
+    """Return "larger" or "smaller" if `scalar` is the maximum or minimum of two numbers, otherwise None."""
     match scalar:
         case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
             return "larger" if function == ">" else "smaller"

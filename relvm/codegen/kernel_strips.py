@@ -345,7 +345,7 @@ class StripPrinter:
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + added.
+        """Return the strip with left * right + addend.
 
         The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
         `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.

@@ -71,15 +71,15 @@ def auto_cache_path(
 
 
 def _cache_path(*settings: object) -> Path:
-    text = repr((settings, np.__version__, _own_sources()))
+    text = repr((settings, np.__version__, _sources_digest()))
     return cache_file_path("builds", hashlib.sha256(text.encode()).hexdigest())
 
 
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", this is the case for the executable that is first written to a cache file.  Later, an
-    executable with native code replaces it.
+    With exec_mode="auto", a cache file first contains an executable with bytecode, which an executable with native code
+    replaces later.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
@@ -116,7 +116,7 @@ def write_executable(cache_file: Path, executable: Executable) -> None:
 
 
 @functools.cache
-def _own_sources() -> str:
+def _sources_digest() -> str:
     """Return a digest of the Python sources of this installation of relvm.
 
     The digest depends only on the names and contents of the files, and not on how relvm was installed.

@@ -42,7 +42,9 @@ class CacheFile:
 
 
 def cache_file_path(kind: str, digest: str) -> Path:
-    """Return the path of the cache file for a digest of its contents' inputs.
+    """Return the path of a cache file.
+
+    digest: the name of the file, which is a digest of everything that determines its contents.
 
     kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
     "peaks" for the peak rates of machines.
@@ -82,7 +84,7 @@ def limit_bytes() -> int:
 
 
 def cached_files() -> list[CacheFile]:
-    """Return all files in the cache."""
+    """Return all files that are in the cache, of all kinds."""
     return [file for kind in _KINDS for file in _files(cache_directory() / kind)]
 
 

@@ -50,7 +50,7 @@ class FusedExpr:
 class BufferLoad(FusedExpr):
     """The element `buffer.flat[start + sum of counter * stride]`.
 
-    strides: a loop -> the distance, in elements, by which the position moves in one iteration.
+    strides: a dict from a loop to the number of elements by which the position moves in one iteration.
     """
 
     buffer: Buffer
@@ -87,11 +87,13 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """The result of `function(args...)`.
+    """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
-    into `args`.  For example, `args` can read elements of a transposed tensor from the original tensor.   key: the IR
-    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
+    of: the IR variables for whose elements this node is evaluated.  The first is the result of the operator.  The
+    others are results of data movements that are merged into `args`, so that `args` read, for example, the original
+    tensor instead of the transposed one.   key: the IR value and the indices of the element.  Trees with equal keys
+    compute the same element and can share the result.   is_costly: whether `function` costs much more than a few
+    additions.
     """
 
     of: tuple[Var, ...]
@@ -107,11 +109,10 @@ class ApplyExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
-    """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
-    number of reduced elements.
+    """The result of a reduction: `finish(total, count)`.
 
-    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
-    into `arg`.  For example, `arg` can read elements of a transposed tensor from the original tensor.
+    `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.   of: as in
+    ApplyExpr.
     """
 
     of: tuple[Var, ...]
@@ -136,7 +137,7 @@ class ContractionElement(FusedExpr):
     at: IndexExprs
 
     def __post_init__(self) -> None:
-        self.axes = frozenset(axis for place in self.at for axis, _ in place.steps)
+        self.axes = frozenset(axis for index_expr in self.at for axis, _ in index_expr.steps)
 
 
 def subtrees(tree: FusedExpr) -> tuple[FusedExpr, ...]:
@@ -261,16 +262,16 @@ class FusedExprBuilder:
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
-        return self.at(self.buffers[expr], at, shape)
+        return self.load(self.buffers[expr], at, shape)
 
-    def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
+    def load(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
         """Return the load of the element of `buffer` at indices `at`.
 
         shape: the shape of the tensor to which the indices belong.  This tensor can be a view of the buffer.
         """
         position = IndexExpr()
-        for place, stride in zip(at, strides_of(shape), strict=True):
-            position = position + place * stride
+        for index_expr, stride in zip(at, strides_of(shape), strict=True):
+            position = position + index_expr * stride
         return BufferLoad(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
 
     def _gather(self, x: Expr, indices: Expr, at: IndexExprs, axis: int) -> GatherLoad:
@@ -279,7 +280,7 @@ class FusedExprBuilder:
         shape, rank = self.type_of(x).known_shape, self.type_of(indices).known_rank
         axis %= len(shape)
         index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).known_shape)
-        leaf = self.at(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
+        leaf = self.load(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
         return GatherLoad(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
 
     def _reduction(
@@ -288,13 +289,13 @@ class FusedExprBuilder:
         shape = self.type_of(x).known_shape
         reduced = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
         over = {axis: LoopAxis(shape[axis]) for axis in reduced}
-        kept = iter(at)
-        places = []
+        result_indices = iter(at)
+        source_indices = []
         for axis in range(len(shape)):
             if axis not in over or keepdims:
-                place = next(kept)
-            places.append(IndexExpr(((over[axis], 1),)) if axis in over else place)
-        arg = self.tree(x, tuple(places))
+                index_expr = next(result_indices)
+            source_indices.append(IndexExpr(((over[axis], 1),)) if axis in over else index_expr)
+        arg = self.tree(x, tuple(source_indices))
         order = tuple(over[axis] for axis in sorted(over))
         of = (expr, *self.moves.get(arg, ()))
         return ReduceExpr(of, reduction, finish, arg, order, self.type_of(x).known_dtype)
@@ -322,7 +323,7 @@ def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
     at: the indices of the result's element.   shape: the shape of the argument.
     """
     own = at[len(at) - len(shape) :]
-    return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+    return tuple(IndexExpr() if dim == 1 else index_expr for index_expr, dim in zip(own, shape, strict=True))
 
 
 def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[AnyDim, ...]) -> IndexExprs:
@@ -331,21 +332,21 @@ def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[
     shape: the shape of the view.   original_shape: the shape of the original tensor.  The view may split axes of the
     tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
     """
-    places: list[IndexExpr] = []
-    remaining = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
+    source_indices: list[IndexExpr] = []
+    remaining = [(index_expr, dim) for index_expr, dim in zip(at, shape, strict=True) if dim != 1]
     for dim in original_shape:
         if dim == 1:
-            places.append(IndexExpr())
+            source_indices.append(IndexExpr())
             continue
         run: list[tuple[IndexExpr, AnyDim]] = []
         while remaining and product(extent for _, extent in run) != dim:
             run.append(remaining.pop(0))
         if product(extent for _, extent in run) != dim:
             raise NotFusable
-        place = IndexExpr()
+        index_expr = IndexExpr()
         for (own, _), stride in zip(run, strides_of(tuple(extent for _, extent in run)), strict=True):
-            place = place + own * stride
-        places.append(place)
+            index_expr = index_expr + own * stride
+        source_indices.append(index_expr)
     if remaining:
         raise NotFusable
-    return tuple(places)
+    return tuple(source_indices)

@@ -30,9 +30,9 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group.
 
-    members: a variable that the group computes -> the operator call that computes it, in program order.   results: the
-    variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it is empty, the
-    names of the operators are used.
+    members: a dict from each variable that the group computes to the operator call that computes it, in program order.
+    results: the variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it
+    is empty, the names of the operators are used.
 
     At most one member is a contraction.  The lowering rules of all other members can be expression trees
     (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
@@ -56,7 +56,7 @@ class Group:
 
     @property
     def origins(self) -> tuple[tuple[str, ...], ...]:
-        """The source locations of each member."""
+        """The source locations of each operator of the group."""
         return tuple(tuple(dict.fromkeys((*var.origins, *call.origins))) for var, call in self.members.items())
 
     @cached_property
@@ -123,14 +123,14 @@ class Group:
     def kernel_key(self) -> Hashable:
         """A key of the kernel.  Groups with equal keys have the same kernel."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
-        place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
+        position: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
         for var, call in self.members.items():
-            operands = tuple(_operand_key(arg, place, self) for arg in call.args)
+            operands = tuple(_operand_key(arg, position, self) for arg in call.args)
             rows.append((call.op.name, repr(call.attributes), operands, _type_key(var.type, self, number)))
-            place[var] = len(place)
+            position[var] = len(position)
         types = tuple(_type_key(arg.type, self, number) for arg in self.args)
-        return types, tuple(rows), tuple(place[var] for var in self.results)
+        return types, tuple(rows), tuple(position[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
         """Return the kernel of the group.   is_compact: whether the kernel should use little memory (see
@@ -205,7 +205,7 @@ class Group:
         for var, out in zip(self.results, outputs, strict=True):
             if out.shape != shape:
                 raise NotFusable
-            pairs.append((tree_builder.at(out, at, shape), tree_builder.tree(var, at)))
+            pairs.append((tree_builder.load(out, at, shape), tree_builder.tree(var, at)))
         return root, pairs, self._epilogue(root, pairs, tree_builder)
 
     def _epilogue(
@@ -316,8 +316,8 @@ def _overwritable_inputs(
         if not starts_at_zero or any(out.strides.get(axis) != stride for axis, stride in strides.items()):
             return ()  # another view of the same memory might be read after it is written
         same[leaf.buffer] = same.get(leaf.buffer, True) and strides == out.strides
-    like = (out.buffer.dtype, out.buffer.shape)
-    return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == like)
+    required = (out.buffer.dtype, out.buffer.shape)
+    return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == required)
 
 
 def _is_number(arg: Expr) -> bool:
@@ -332,9 +332,9 @@ def _has_operators(dim: Dim) -> bool:
     return any(isinstance(atom, DimOp) for monomial, _ in dim.terms for atom in monomial)
 
 
-def _operand_key(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
-    if arg in place:
-        return place[arg]
+def _operand_key(arg: Expr, position: Mapping[Expr, int], group: Group) -> Hashable:
+    if arg in position:
+        return position[arg]
     if isinstance(arg, Constant):
         return (str(arg.value.dtype), arg.value.tobytes(), arg.value.shape)
     return "shape" if isinstance(arg, Shape) else type(arg).__name__

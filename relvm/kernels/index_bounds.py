@@ -119,7 +119,7 @@ class IndexBounds:
                 inner = tuple(map(self.key, parts))
                 return None if None in inner else (function, inner, dtype)
 
-    def is_small(self, dim: AnyDim) -> bool:
+    def cannot_overflow(self, dim: AnyDim) -> bool:
         """Return whether the computation of the polynomial cannot overflow if no size exceeds LARGEST_SIZE."""
         return self.magnitude(dim) < _LARGEST_MAGNITUDE
 
@@ -156,7 +156,7 @@ class IndexBounds:
         if not (self.is_exact(first) and self.is_exact(stop)) or dim_size(first) + dim_size(stop) > _LARGEST_BOUND:
             yield counter
             return
-        if self.is_small(first) and self.is_small(stop):
+        if self.cannot_overflow(first) and self.cannot_overflow(stop):
             self.small[counter] = max(self.magnitude(first), self.magnitude(stop))
         outer = len(self.facts)
         last = dim_op("sub", stop, 1)
@@ -209,7 +209,7 @@ class IndexBounds:
             return -(1 << 63) <= dim < 1 << 63
         if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
             return True
-        if not self.is_small(dim):
+        if not self.cannot_overflow(dim):
             return False
         self.relies_on_sizes = True
         return True

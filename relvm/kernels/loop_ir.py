@@ -109,7 +109,7 @@ class Literal(Scalar):
 
 @record
 class Local(Scalar):
-    """A loop counter or a variable of the kernel.  The builder makes names unique."""
+    """A loop counter or another variable of the kernel.  `KernelBuilder` makes the names unique."""
 
     name: str
     dtype: DType
@@ -117,7 +117,7 @@ class Local(Scalar):
 
 @record
 class Size(Scalar):
-    """A dimension, as an i64 scalar."""
+    """The value of the dimension `dim`, as an i64 scalar."""
 
     dim: AnyDim
     dtype: DType = I64
@@ -192,7 +192,7 @@ class Intrinsic(Scalar):
 
 @record
 class Buffer:
-    """A contiguous row-major array.  `buffer[i, j]` loads an element."""
+    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element."""
 
     name: str
     dtype: DType
@@ -289,7 +289,7 @@ class Allocate(Statement):
 
 @record
 class Address:
-    """The address of the element of a buffer at a flat position."""
+    """The address of the element at flat position `position` of a buffer, as an argument of an `Invoke`."""
 
     buffer: Buffer
     position: Scalar
@@ -489,7 +489,7 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 
 
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
-    """Return the remainder that belongs to `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
+    """Return the remainder of the division x / y in `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
     if x.dtype.is_signed:
         rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
@@ -500,8 +500,8 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it is slower.   values: the name of a variable or
-    array -> the IR values that it computes.
+    is_compact: whether the kernel should use little memory, even if it is slower.   values: a dict from the name of a
+    variable or array to the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -560,11 +560,14 @@ class KernelBuilder:
         self.add(IfThen(cond, (Fail(status, message, values),)))
 
     def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
-        """Return the product of dimensions, as a scalar."""
+        """Return the product of the dimensions `dims`, as a scalar."""
         return as_scalar(product(dims), I64)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
-        """Return a new array on the stack.   of: the IR values whose elements it contains."""
+        """Return a new array on the C stack.
+
+        of: the IR values whose elements it contains, for the provenance.
+        """
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
             self.values[buffer.name] = of
@@ -572,7 +575,10 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized with `value`.  of: the IR values that it computes."""
+        """Return a new variable, initialized with `value`.
+
+        of: the IR values whose elements it contains, for the provenance.
+        """
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

@@ -62,7 +62,7 @@ def overwrites_before_reading(root: tuple[LoopAxis, ...], outputs: list[tuple[Bu
     value in the memory of the output, from which later passes load it.
     """
     totals = _find_reductions(outputs)
-    return bool(totals) and _RowGenerator(KernelBuilder(), root, outputs, totals).overwrites
+    return bool(totals) and _RowGenerator(KernelBuilder(), root, outputs, totals).writes_result_early
 
 
 def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
@@ -78,12 +78,12 @@ def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[Buff
     """
     totals = _find_reductions(outputs)
     rows = row_axes(root, totals) if totals else []
-    walks: list[tuple[tuple[FusedExpr, ...], list[LoopAxis]]] = []
-    walks += [((total.arg,), [*rows, *total.over]) for total in totals]
-    walks.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
-    met: set[tuple] = set()
+    passes: list[tuple[tuple[FusedExpr, ...], list[LoopAxis]]] = []
+    passes += [((total.arg,), [*rows, *total.over]) for total in totals]
+    passes.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
+    seen_keys: set[tuple] = set()
     shared: set[tuple] = set()
-    for inside, order in walks:
+    for inside, order in passes:
         over = tuple(order[len(rows) :])
         order = [axis for axis in order if axis.extent != 1]
         seen: set[Expr] = set()
@@ -97,11 +97,11 @@ def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[Buff
                 return True
             seen.add(expr)
             key = _value_key(tree, over)
-            if key in met:
+            if key in seen_keys:
                 shared.add(key)
                 if tree.dtype != outputs[0][0].buffer.dtype:
                     return True  # the value cannot be stored in the memory of the result
-            met.add(key)
+            seen_keys.add(key)
     return len(shared) > 1
 
 
@@ -255,8 +255,8 @@ class _RowGenerator:
     ) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        storage: the place of the shared value, as returned by `_shared_storage`.  The first pass that computes the
-        value stores it in this place, and later passes load it.
+        storage: the result of `_shared_storage`.  The first pass that computes the shared value stores it there, and
+        later passes load it.
         """
         for part in post_order((tree,), into_reductions=False):
             if (
@@ -280,9 +280,9 @@ class _RowGenerator:
         if len(self.outputs) != 1 or not self.columns:
             return None
         tree, columns = self.outputs[0][1], tuple(self.columns)
-        walks = [(total.arg, total.over) for total in self.totals] + [(tree, columns)]
+        passes = [(total.arg, total.over) for total in self.totals] + [(tree, columns)]
         found: dict[tuple, int] = {}
-        for arg, over in walks:
+        for arg, over in passes:
             if tuple(axis.extent for axis in over) != tuple(axis.extent for axis in columns):
                 continue
             keys = {
@@ -298,11 +298,10 @@ class _RowGenerator:
         return next((key for key, count in found.items() if count > 1), None)
 
     def _shared_storage(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return the place where the shared value (see `_find_shared_key`) is stored, as a dict from the key of the
-        value to the place.
+        """Return a dict from the key of the shared value (see `_find_shared_key`) to the element that stores the value.
 
         The dict is empty if `tree` does not contain the shared value.   over: the loops of the pass, which determine
-        the position in memory.
+        the position of the element.
         """
         if self.shared is None:
             return {}
@@ -317,7 +316,7 @@ class _RowGenerator:
         return {self.shared: BufferLoad(out.buffer, strides, out.start)}
 
     @property
-    def overwrites(self) -> bool:
+    def writes_result_early(self) -> bool:
         """Whether the kernel writes to the memory of the result before it has read all inputs.
 
         It does if it stores the shared value there.
@@ -333,7 +332,7 @@ def _value_key(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
-    at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
+    at = tuple((tuple((number.get(axis, axis), step) for axis, step in index.steps), index.start) for index in indices)
     return (expr, at)
 
 

@@ -67,12 +67,12 @@ class _Lowering:
         self.unchecked: kd.For | None = None
         self.k.names["shared_"] = 1  # the C printer uses this name itself
         for buffer in kernel.params:
-            shape = tuple(map(self.axis, buffer.shape))
+            shape = tuple(map(self.buffer_dim, buffer.shape))
             self.buffers[buffer] = ir.Buffer(
                 self.k.local(f"{c_identifier(buffer.name)}_", I64).name, buffer.dtype, shape
             )
 
-    def axis(self, dim: AnyDim) -> AnyDim:
+    def buffer_dim(self, dim: AnyDim) -> AnyDim:
         """Convert a dimension to a form that is allowed in the shape of a buffer: an integer or a variable."""
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
@@ -131,7 +131,7 @@ class _Lowering:
                 self.locals[variable] = k.let(self.name_of(variable), scalar)
                 self.bounds.define(variable, value)
             case kd.Assign(variable, value):
-                k.assign(self.locals[variable], self.assigned(variable, value))
+                k.assign(self.locals[variable], self.assigned_value(variable, value))
             case kd.Put(buffer, indices, value, origin):
                 at = self.indices(buffer, indices, None, origin)
                 scalar = self.scalar(value)
@@ -141,7 +141,7 @@ class _Lowering:
             case kd.For():
                 self.loop(statement)
 
-    def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
+    def assigned_value(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
         """Lower `value`, which is assigned to `variable`.
 
         If the assignment is a reduction, return the form that loop IR expects, such as x + -a for x - a.
@@ -437,9 +437,9 @@ def is_fully_written(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
 
     If not, the output must be set to 0 first.
 
-    This requires an assignment to the output inside loops over all of its axes, with the counters of these loops as
-    indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come after
-    that assignment and have the same indices.
+    The function looks for an assignment to the output inside loops over all of its axes, with the counters of these
+    loops as indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come
+    after that assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:

@@ -290,7 +290,7 @@ def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, exte
 
 
 def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
-    """Convert an index in [-size, size), where a negative index counts from the end, to an index in [0, size)."""
+    """Convert an index in [-size, size) to [0, size).  A negative index counts from the end."""
     return Select(index < 0, index + size, index)
 
 

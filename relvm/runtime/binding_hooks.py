@@ -40,7 +40,7 @@ binding.install(
     store=store_other,
     take=other_to_python,
     failure=lambda status, address: failure(status, _value(address)),
-    ended=lambda objects, status, address: objects.ended(status, _value(address)),
+    ended=lambda objects, status, address: objects.run_error(status, _value(address)),
     busy=_busy,
     misfit=argument_error,
     carry=store_exception,

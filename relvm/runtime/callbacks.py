@@ -17,7 +17,7 @@ def handle_callback_error(kind: type[BaseException], exception: BaseException, t
     """Handle an exception that a callback raised: store it in the machine, and return an error status.
 
     The status ends the run in C.  cffi calls this function for each callback that is defined with
-    ffi.def_extern(onerror=carry).  Such a callback must have a parameter `result` for the error.
+    ffi.def_extern(onerror=handle_callback_error).  Such a callback must have a parameter `result` for the error.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))

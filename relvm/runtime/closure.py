@@ -31,7 +31,7 @@ class Closure(Callable):
         """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
-    def argument(self, k: int) -> str:
+    def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages."""
         return f"{self.name}: argument {k}"
 
@@ -44,4 +44,4 @@ def argument_error(callee: Closure, k: int, error: BaseException) -> BaseExcepti
 
     error: the exception that was raised when the argument was converted.
     """
-    return located(error, callee.argument(k))
+    return located(error, callee.argument_name(k))

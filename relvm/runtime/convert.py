@@ -56,8 +56,8 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
     Returns
     -------
     bool
-        Whether value k now owns a reference, which the caller must release.  Otherwise, value k is valid as long as
-        `value` exists.
+        Whether value k of the array now owns a reference, which the caller must release.  If not, value k is valid as
+        long as the Python object `value` exists.
 
     Raises
     ------

@@ -96,7 +96,12 @@ class MachineDebugger:
     def stop_in_kernels(self, stops: bool) -> None:
         """Set whether `stop_within` also stops inside kernels in bytecode, from the next call of a kernel on.
 
-        This method may be called from any thread.   stops: whether it stops there.
+        This method may be called from any thread.
+
+        Parameters
+        ----------
+        stops
+            Whether it stops inside kernels.
         """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 

@@ -78,9 +78,9 @@ def map_executable(path: str | os.PathLike) -> memoryview:
 
 
 def _copy_metadata_pages(executable: memoryview) -> None:
-    """Copy the pages of an executable in a private file mapping, so that later writes to the file do not change them.
+    """Make copies of the pages of a mapped executable, so that later writes to the file do not change them.
 
-    Pages that contain only elements of tensors are not copied.
+    The executable is in a private mapping of the file.  Pages that contain only elements of tensors are not copied.
     """
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:

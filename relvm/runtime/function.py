@@ -99,9 +99,11 @@ class Function(Closure):
 
     def prepare(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
         """Convert the arguments once, and return a PreparedCall that runs the function on them any number of times."""
-        return PreparedCall(self.objects, self.name, self.index, self.order_arguments(arguments, named), self.argument)
+        return PreparedCall(
+            self.objects, self.name, self.index, self.order_arguments(arguments, named), self.argument_name
+        )
 
-    def argument(self, k: int) -> str:
+    def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages, or its number if it has no name."""
         return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 

@@ -124,7 +124,7 @@ class Invoker(Objects):
 
     # ---- what messages say ----
 
-    def ended(self, status: int, result: Any) -> BaseException:
+    def run_error(self, status: int, result: Any) -> BaseException:
         """Return the exception of a failed run: the exception that a callback raised, or that of the machine.
 
         status, result: the status of the run, and its result, which contains the error.
@@ -206,4 +206,4 @@ class PreparedCall:
         arguments, result = value_at(self._words, 0), value_at(words, 0)
         status = lib.rvm_machine_call(self.runner.machine, self.index, arguments, self.count, result)
         if status:
-            raise self.runner.ended(status, result)
+            raise self.runner.run_error(status, result)

@@ -19,10 +19,10 @@ Provider = Callable[[str], Callable[..., Any] | None]
 
 
 class _RegisteredFunction(HostFunction):
-    """The context object that the C callback of a registered function receives.
+    """The context object of a registered Python function, which the C callback receives.
 
-    It contains the name.  Each call looks up the Python function that is registered under this name at the time of the
-    call.
+    function: the Python function that is registered under the name now, or None.  It can be replaced, so each call
+    looks it up.
     """
 
     __slots__ = ("address",)

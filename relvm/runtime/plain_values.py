@@ -20,7 +20,10 @@ def plain_output(value: Any, is_map: bool) -> Any:
 
 
 def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Return `values` with some arrays copied, so that no two arrays share memory.   values: outputs by name."""
+    """Copy some of the arrays in `values`, so that no two arrays share memory.  Return the changed dict.
+
+    values: the outputs of a model, by name.
+    """
     arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
     end = 0
     for start, name in sorted(arrays):

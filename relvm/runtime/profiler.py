@@ -147,7 +147,7 @@ def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = F
 
     expect_ok(lib.rvm_profile_new(runner.executable.pointer, profile, error))
     try:
-        for index, code in _codes(runner.executable):
+        for index, code in _cost_formulas(runner.executable):
             expect_ok(lib.rvm_profile_count(profile[0], index, code, len(code), error))
         if kernels:
             expect_ok(lib.rvm_profile_kernels(profile[0], error))
@@ -210,7 +210,7 @@ def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile
     return {kernel.name: kernel for kernel in found}
 
 
-def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
+def _cost_formulas(executable: Executable) -> Iterator[tuple[int, list[int]]]:
     """Yield the arguments `function` and `code` of rvm_profile_count for each kernel in the debug section.
 
     `function` is the function index of the kernel.  `code` contains the formulas for the number of operations and for
@@ -220,11 +220,11 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
             case {"operations": operations, "reads": list(reads)}:
-                sums = [_sum(each) for each in (operations, *reads)]
+                sums = [_encode_sum(each) for each in (operations, *reads)]
                 yield index, [number for each in sums for number in each]
 
 
-def _sum(terms: Any) -> list[int]:
+def _encode_sum(terms: Any) -> list[int]:
     """Encode a formula, a sum of terms, as a list of integers for rvm_profile_count.
 
     An invalid formula, which a file from another source can contain, is encoded as unknown.

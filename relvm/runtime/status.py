@@ -38,7 +38,10 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
 
 
 def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
-    """Return the exception for a failed call, and the stack trace of the machine as text.  Release `value`."""
+    """Return the exception for a failed call, and the stack trace of the machine as text.
+
+    value: an `rvm_value *` with the error of the call, which is released.
+    """
     message, trace = STATUS[status].meaning, ""
     if value.tag == _ERROR:
         error = getattr(value, "as").error

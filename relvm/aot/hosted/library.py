@@ -80,7 +80,7 @@ def _address(handle: ctypes.CDLL) -> int:
 
 
 def _metadata(found: Any) -> Metadata:
-    """Convert `found`, the C struct of metadata in a library, to a Metadata object."""
+    """Convert the C struct of metadata in a library to a Metadata object."""
     if found.version != VERSION:
         raise RelvmFormatError(f"expected metadata version {VERSION}, got {found.version}; export the library again")
     return Metadata(

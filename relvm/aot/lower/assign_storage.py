@@ -54,10 +54,10 @@ class MemoryKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class TensorStorage:
-    """Memory for one tensor at a time.
+    """Memory for a tensor.  An alias or a view of a tensor is in the same storage.
 
-    name, origin: the name and source location of the first tensor in the storage.   dtype, shape: those of its tensors.
-    value: the array, if the storage is a constant.
+    name, origin: the name and the source location of the first tensor in the storage.   kind: the kind of memory.
+    dtype, shape: the dtype and the shape of this tensor.   value: the array, if the storage is a constant.
     """
 
     name: str

@@ -47,8 +47,8 @@ from relvm.aot.lower.values import (
     expect_scalar,
     is_size,
     scalars_of,
+    shapes_to_tuples,
     tensors_of,
-    with_sizes,
 )
 from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import I64, U64
@@ -176,7 +176,7 @@ class _Lowering:
         head = self.section(self.loop.head)
         type_ = head.source.func_type.result
         if self.is_entry:
-            type_ = with_sizes(type_)
+            type_ = shapes_to_tuples(type_)
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return new storage for a value: storages from the front of `ids`, and variables, appended to `scalars`."""
+        """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))

@@ -60,18 +60,18 @@ def expect_scalar(value: Value) -> Scalar:
     return value
 
 
-def with_sizes(type_: Type) -> Type:
+def shapes_to_tuples(type_: Type) -> Type:
     """Return the type with each shape replaced by a tuple of i64, because C functions return shapes as numbers."""
     match type_:
         case ShapeType(rank=rank) if rank is not None:
             return TupleType((PrimType(I64),) * rank)
         case TupleType(fields):
-            return TupleType(tuple(map(with_sizes, fields)))
+            return TupleType(tuple(map(shapes_to_tuples, fields)))
     return type_
 
 
 def tensors_of(value: Value) -> Iterator[TensorValue]:
-    """Yield the tensors in a value, in order."""
+    """Yield the tensors in a value, including those inside tuples, in order."""
     match value:
         case TensorValue():
             yield value
@@ -81,7 +81,7 @@ def tensors_of(value: Value) -> Iterator[TensorValue]:
 
 
 def is_size(type_: PrimType) -> bool:
-    """Return whether a scalar parameter of this type only passes a size, that is, a dimension variable."""
+    """Return whether a scalar parameter of type `type_`, such as i64(n), only passes the size of a dimension."""
     return type_.value is not None and as_var(type_.value) is not None
 
 

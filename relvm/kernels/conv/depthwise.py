@@ -36,7 +36,7 @@ _LANES, _ROWS, _SLACK = (
 )  # as in csrc/codegen/gemm_f32.h: columns and rows processed at a time, and positions of one axis processed at a time
 
 
-class _Shape:
+class _BlockLayout:
     """The window over two spatial axes, and the layout of an input block.
 
     The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
@@ -63,7 +63,7 @@ class _Shape:
         self.phases = list(dict.fromkeys(self.locate_tap(tap)[0] for tap in range(self.taps)))
         self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
 
-    def plane(self, channel: int, phase: tuple[int, int]) -> int:
+    def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
         """Return the position in the block at which the plane for `channel` and `phase` starts."""
         return (channel * len(self.phases) + self.phases.index(phase)) * self.max_plane_size
 
@@ -105,11 +105,11 @@ def can_write_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
         return False
-    shape = _Shape(window, known_size(w.shape[1]))
+    shape = _BlockLayout(window, known_size(w.shape[1]))
     return shape.max_plane_size // (_MAX_COLUMNS + shape.reach[1]) > shape.reach[0]
 
 
-def _fits_one_block(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
+def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
     """Return whether a single block certainly covers all output positions of a channel.
 
     If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   indices: the
@@ -126,7 +126,7 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
 
     x, w: the input and the weights.   filters: the number of filters per group.
     """
-    shape = _Shape(window, known_size(w.shape[1]))
+    shape = _BlockLayout(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
     groups = k.size(result.shape[1:2]) / filters
@@ -162,7 +162,7 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
 
 def _make_convolve(
     k: KernelBuilder,
-    shape: _Shape,
+    shape: _BlockLayout,
     pitch: Local,
     lanes: Local,
     w: Buffer,
@@ -190,7 +190,7 @@ def _make_convolve(
     offsets, firsts = k.allocate("offsets", I64, (count,)), k.allocate("firsts", I64, (count,))
     for number, (plane, tap) in enumerate(itertools.chain.from_iterable(groups.values())):
         phase, (row, column) = shape.locate_tap(tap)
-        k.store(offsets, (number,), pitch * row + (shape.plane(plane, phase) + column))
+        k.store(offsets, (number,), pitch * row + (shape.plane_position(plane, phase) + column))
         k.store(firsts, (number,), plane * shape.taps + tap)
     zero = Literal(0, I64)
 
@@ -216,7 +216,7 @@ def _copy_planes(
     channel: Scalar,
     block: Buffer,
     plane: int,
-    shape: _Shape,
+    shape: _BlockLayout,
     pitch: Local,
     at: tuple[Local, Local],
     count: tuple[Local, Local],
@@ -258,7 +258,7 @@ def _copy_planes(
         for phase, (offset, first, last) in bounds.items():
             if (row_phase, phase) not in shape.phases:
                 continue
-            origin = start + begin * wide + offset, shape.plane(plane, (row_phase, phase))
+            origin = start + begin * wide + offset, shape.plane_position(plane, (row_phase, phase))
             if has_padding:
                 copy_rows(above, below, (first, first, last, last), *origin)
             else:

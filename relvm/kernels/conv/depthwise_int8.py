@@ -22,7 +22,7 @@ _SLACK = 64  # positions that csrc/codegen/gemm_int8.h processes at a time
 _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 or L2 cache
 
 
-class _Shape:
+class _RingLayout:
     """The window over two spatial axes, and the layout of the ring buffer.
 
     The ring buffer contains words, and has shape (`rows`, `words_per_row`, `pitch`).  rows: the number of input rows
@@ -49,7 +49,7 @@ def can_write_byte_depthwise(w: Buffer, window: Window) -> bool:
     """
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
-    shape = _Shape(window, None)
+    shape = _RingLayout(window, None)
     return w.shape[1] == 1 and shape.rows * shape.row_size * WORD <= _MAX_BYTES
 
 
@@ -60,7 +60,7 @@ def write_byte_depthwise(
 
     padding: the zero point of x.   filters: the number of filters per group.
     """
-    shape = _Shape(window, result.shape[-1])
+    shape = _RingLayout(window, result.shape[-1])
     taps = shape.sizes[0] * shape.words_per_row
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
@@ -99,11 +99,11 @@ def write_byte_depthwise(
                         result.store(k, (image, filter_, top * wide + start + o), sums[o])
 
 
-def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Generate code that packs the weights of filter `filter_` into words and stores them in `weights`.  Return the
-    variable that contains the sum of the weights.
+def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Local) -> Local:
+    """Generate code that packs the weights of one filter into words, and stores the words in `weights`.
 
-    w: the weights of all filters.
+    Return the variable that contains the sum of the weights.   w: the weights of all filters.   filter_: the index of
+    the filter.
     """
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
@@ -123,7 +123,7 @@ def _fill_ring(
     k: KernelBuilder,
     x: Buffer,
     ring: Buffer,
-    shape: _Shape,
+    shape: _RingLayout,
     plane: Local,
     start: Local,
     count: Local,
@@ -131,8 +131,9 @@ def _fill_ring(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Generate code that stores words of input rows in the ring buffer.  The rows are those that output row `y` reads
-    and output row `y - 1` does not.
+    """Generate code that loads input rows into the ring buffer, as words.
+
+    The rows are those that output row `y` reads and output row `y - 1` does not.
 
     plane: the position in x at which the channel begins.   start, count: the first output position of the row to
     process, and the number of output positions.   padding: the zero point of x.   pad_word: the word for positions
@@ -140,8 +141,8 @@ def _fill_ring(
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
-    kept = shape.rows - min(shape.strides[0], shape.rows)
-    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(kept, I64)))
+    reused_rows = shape.rows - min(shape.strides[0], shape.rows)
+    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(reused_rows, I64)))
     before = k.let("before", start * shape.strides[1] - shape.pads[1])
     with k.loop(shape.rows, start=fresh, name="n") as n:
         row = k.let("row", y * shape.strides[0] + n)
@@ -152,14 +153,14 @@ def _fill_ring(
             line = Address(x, plane + place * wide)
             for four in range(shape.words_per_row):
                 at = before + four * WORD * shape.dilations[1]
-                have = min(shape.sizes[1] - four * WORD, WORD)
-                how = shape.dilations[1], have, count, shape.strides[1], padding, unsigned_flip_mask(x.dtype)
+                valid = min(shape.sizes[1] - four * WORD, WORD)
+                how = shape.dilations[1], valid, count, shape.strides[1], padding, unsigned_flip_mask(x.dtype)
                 k.invoke("rvm_words_of_line", Address(ring, target + four * shape.pitch), line, wide, at, *how)
         with k.branch(inside.eq(False)), k.loop(shape.row_size, name="i", simd=True) as i:
             k.store(ring, (target + i,), pad_word)
 
 
-def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
+def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local) -> None:
     """Generate code that stores, for each word of weights, where in the ring buffer its input words begin.
 
     A word of weights is multiplied by adjacent input words, one for each output position.

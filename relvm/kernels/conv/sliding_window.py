@@ -57,14 +57,14 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilat
     ones = (1,) * rank
     strides, dilations = ones if strides is None else strides, ones if dilations is None else dilations
     pads = (0,) * (2 * rank) if pads is None else pads
-    for name, given, count, least in (
+    for name, values, count, least in (
         ("strides", strides, rank, 1),
         ("pads", pads, 2 * rank, 0),
         ("dilations", dilations, rank, 1),
     ):
-        expect_integers(op, name, given, count)
+        expect_integers(op, name, values, count)
         message = "{}: {} are {}, expected values of at least {}"
-        expect(all(n >= least for n in given), message, op, name, given, least, error=RelvmArgumentError)
+        expect(all(n >= least for n in values), message, op, name, values, least, error=RelvmArgumentError)
     return Window(tuple(sizes), strides, pads, dilations)
 
 
@@ -102,8 +102,8 @@ def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tu
     + offset`.
     """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
-    room = dim - 1 - offset
-    last = Select(room < 0, Literal(0, I64), room / stride + 1)
+    last_input = dim - 1 - offset
+    last = Select(last_input < 0, Literal(0, I64), last_input / stride + 1)
     return first, minimum(last, indices)
 
 
@@ -178,9 +178,9 @@ def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
     spans = tuple(
         (known_size(size) - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True)
     )
-    rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
-    if min(rooms) < 0:
-        indices = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
+    free_sizes = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
+    if min(free_sizes) < 0:
+        indices = (max(free // stride + 1, 0) for free, stride in zip(free_sizes, window.strides, strict=True))
         return np.empty((*x.shape[:2], *indices, *window.sizes), x.dtype)
     views = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
     steps = [slice(None, None, step) for step in (*window.strides, *window.dilations)]

@@ -74,21 +74,21 @@ class Lhs:
 
 @value_record
 class LhsInt8:
-    """A left matrix of bytes with contiguous rows.  The element at (row, column) is `buffer.flat[start + row * row_step
-    + column]`.
+    """A left matrix of bytes with contiguous rows.
 
-    The product processes four columns of the left matrix at a time, as one word.  The depth of the product is therefore
-    counted in words of four bytes, and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
+    The element at (row, column) is `buffer.flat[start + row * row_step + column]`.  The product processes four columns
+    of the left matrix at a time, as one word.  The depth of the product is therefore counted in words of four bytes,
+    and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
     depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
     is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
 
-    begin(row, after_first): generates the code that is needed once for row `row` of the left matrix, and returns a
-    function correction(first, column).  This function returns the correction for the zero points, a number to add to
-    the sum of products of that row and a column of the right matrix: column `column` of the panel that begins at column
-    `first`.  If the depth is divided into chunks, each chunk adds its own correction, and the first one also adds the
-    part that depends on the whole row.   after_first: whether this is not the first chunk.  None stands for False.
+    begin(row, after_first): generates the code that is needed once for row `row`, and returns a function
+    correction(first, column).  The function returns a scalar that is added to an element of the product, because of the
+    zero points.  This element is that of row `row`, and of column `column` of the panel that begins at column `first`.
+    If the depth is divided into chunks, each chunk adds a correction.   after_first: whether this is not the first
+    chunk.  None stands for False.
     """
 
     buffer: Buffer
@@ -266,9 +266,9 @@ class _PanelMatmul:
     ) -> None:
         k, width, tile, partial = self.k, self.width, self.tile, self.result.partial
         if after_first is not None and partial is not None:
-            kept = partial.buffer
+            sums_buffer = partial.buffer
             with k.branch(after_first):
-                self._for_each_element(row, count, lambda at, place: k.store(tile, (at,), kept.flat(place)))
+                self._for_each_element(row, count, lambda at, place: k.store(tile, (at,), sums_buffer.flat(place)))
         left = self.left
         if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if after_first is None else after_first
@@ -322,7 +322,7 @@ class _PanelMatmul:
         self._for_each_width(add)
 
     def _panel_row_stride(self, columns: int) -> int:
-        """Return the distance in memory between the rows of a panel that has `columns` columns."""
+        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns."""
         return columns if self.is_packed else self.width
 
     def _for_each_width(self, body: Callable[[int], None]) -> None:
@@ -435,7 +435,7 @@ def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Sc
 def copy_run(
     k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
 ) -> None:
-    """Generate `panel[to + j] = x[source + j]` for first <= j < end."""
+    """Generate code that copies part of a row to a panel: `panel[to + j] = x[source + j]` for first <= j < end."""
     if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
         k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
         return

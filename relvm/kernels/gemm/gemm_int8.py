@@ -138,11 +138,11 @@ def word_of(elements: Sequence[Scalar]) -> Scalar:
 def pack_words(
     k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, shift: int, sums: Buffer
 ) -> PackOnTheFly:
-    """Return a right matrix of words that is packed from a matrix of bytes in x.  The matrix of bytes begins at flat
-    position `start`, and is stored row by row.
+    """Return a right matrix of words, whose panels are packed from a row-major matrix of bytes at run time.
 
-    sizes: depth and columns of the matrix of bytes.   shift: the number to add to each byte.   sums: an array of
-    `width` elements, in which the kernel stores the sums of the panel's columns.
+    The matrix of bytes begins at flat position `start` of `x`.   sizes: its number of rows and of columns.   width: the
+    panel width.   shift: the number to add to each byte.   sums: an array of `width` elements, in which the kernel
+    stores the sums of the panel's columns.
     """
     depth, columns = sizes
 

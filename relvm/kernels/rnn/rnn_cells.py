@@ -82,9 +82,9 @@ def lstm_kernel(k: KernelBuilder, inputs, outputs, *, coupled, direction, activa
                 return k.let("gate", f.point(_clip(k.let("total", value), clip)))
 
             old = k.let("old", last_c.flat(at.at_h + j))
-            into = gate(0, 0, old)
-            kept = 1 - into if coupled else gate(2, 2, old)
-            new = k.let("new", kept * old + into * g.point(_clip(k.let("total", total(3)), clip)))
+            input_gate = gate(0, 0, old)
+            forget_gate = 1 - input_gate if coupled else gate(2, 2, old)
+            new = k.let("new", forget_gate * old + input_gate * g.point(_clip(k.let("total", total(3)), clip)))
             k.store(last_c, (at.at_h + j,), new)
             _store_state(k, last, y, at, j, gate(1, 1, new) * h_.point(new))
 
@@ -137,9 +137,9 @@ def numpy_lstm(x, r, p, h, c, lengths, *, coupled, direction, activations, alpha
         i, o, forget, n = np.split(total + state @ r[number], 4)
         to_i, to_o, to_f = np.split(p[number], 3) if p.shape[1] else (np.zeros_like(i),) * 3
         peep = (lambda weight, value: weight * value) if p.shape[1] else (lambda weight, value: weight)
-        into = f.numpy(_numpy_clip(i + peep(to_i, old), clip))
-        kept = 1 - into if coupled else f.numpy(_numpy_clip(forget + peep(to_f, old), clip))
-        new = kept * old + into * g.numpy(_numpy_clip(n, clip))
+        input_gate = f.numpy(_numpy_clip(i + peep(to_i, old), clip))
+        forget_gate = 1 - input_gate if coupled else f.numpy(_numpy_clip(forget + peep(to_f, old), clip))
+        new = forget_gate * old + input_gate * g.numpy(_numpy_clip(n, clip))
         return [f.numpy(_numpy_clip(o + peep(to_o, new), clip)) * h_.numpy(new), new]
 
     chosen = choose_activations("lstm", activations, alpha, beta, ("sigmoid", "tanh", "tanh"), h.shape[0])
@@ -162,8 +162,8 @@ def _numpy_steps(op, x, starts, lengths, direction, chosen, cell: Cell) -> tuple
             for t in reversed(range(length)) if backwards else range(length):
                 states = cell(parts[number][t, n], states, number, chosen[number])
                 y[t, number, n] = states[0]
-            for kept, state in zip(last, states, strict=True):
-                kept[number, n] = state
+            for forget_gate, state in zip(last, states, strict=True):
+                forget_gate[number, n] = state
     return (y, *last)
 
 

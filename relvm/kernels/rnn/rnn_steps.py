@@ -1,7 +1,7 @@
 """Time steps of recurrent kernels.
 
 This module divides the sequences into batches, and generates the product of the states and the recurrent weights r.
-All sequences of a batch go through a step write_single_batch, so that r is read only once for each step.  Batches are
+All sequences of a batch go through a step together, so that r is read only once for each step.  Batches are
 independent.  Threads divide the batches and the directions among themselves.  If all sequences form one batch, threads
 divide the columns of r at each step.
 
@@ -285,9 +285,11 @@ class _StepGenerator:
             if lengths is not None:
                 k.assign(longest, maximum(longest, length))
             at = k.let("at", at_h + row * hidden)
-            for start, kept in self.states:
+            for start, state_buffer in self.states:
                 with k.loop(hidden, name="j", simd=True) as j:
-                    k.store(kept, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, kept.dtype)))
+                    k.store(
+                        state_buffer, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, state_buffer.dtype))
+                    )
             with k.loop(steps, start=length, name="t") as t:
                 at_y = k.let("at_y", ((t * directions + direction) * batch + first + row) * hidden)
                 with k.loop(hidden, name="j", simd=True) as j:
