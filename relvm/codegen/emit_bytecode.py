@@ -148,20 +148,20 @@ class _Printer:
         test = self.emit(program.unless(condition_register, 0), origins=statement.origins)
         self.statement_positions.append(test)
         self.block(statement.then)
-        leave = None
+        leave_index = None
         if not always_tail_calls(statement.then):
-            leave = self.emit(program.goto(0))
-            self.statement_positions.append(leave)
+            leave_index = self.emit(program.goto(0))
+            self.statement_positions.append(leave_index)
         self.instructions[test] = program.unless(condition_register, len(self.instructions))
         self.block(statement.orelse)
-        if leave is not None:
-            self.instructions[leave] = program.goto(len(self.instructions))
+        if leave_index is not None:
+            self.instructions[leave_index] = program.goto(len(self.instructions))
 
     def shorten_jumps(self) -> None:
         """Replace each jump to a return instruction by a return instruction."""
-        for place, instruction in enumerate(self.instructions):
+        for index, instruction in enumerate(self.instructions):
             if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
-                self.instructions[place] = self.instructions[instruction.operands[0]]
+                self.instructions[index] = self.instructions[instruction.operands[0]]
 
     def condition_register(self, cond: Operand) -> int:
         """Return the register that contains the condition `cond`.

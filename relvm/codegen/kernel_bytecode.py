@@ -232,8 +232,8 @@ class _Printer:
             case Parallel():
                 self.parallel(statement)
             case Store(buffer, indices, value):
-                place = self.position(buffer, indices)
-                self.emit("store", self.buffers[buffer.name], place, self.scalar(value), buffer.dtype.size_bytes)
+                position = self.position(buffer, indices)
+                self.emit("store", self.buffers[buffer.name], position, self.scalar(value), buffer.dtype.size_bytes)
             case Let(local, value) if local.name in self.assigned:
                 self.env[local.name] = reg = self.new(is_mutable=True)
                 self.emit("copy", reg, self.scalar(value))
@@ -386,8 +386,8 @@ class _Printer:
                 return self.size(dim)
             case Load(buffer, indices):
                 result = self.new()
-                place = self.position(buffer, indices)
-                self.emit("load", result, self.buffers[buffer.name], place, buffer.dtype.size_bytes)
+                position = self.position(buffer, indices)
+                self.emit("load", result, self.buffers[buffer.name], position, buffer.dtype.size_bytes)
                 return result
             case Binary("&&" | "||" as function, left, right) if self.has_load(right):
                 return self.short_circuit(function, left, right)

@@ -158,8 +158,8 @@ class _Generator:
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
-        place, origins = self.operand(block.result), (block.origin,) if block.origin else ()
-        copy = CallStatement(BUILTIN_PREFIX + "copy", (place,), result.index, comment=name, origins=origins)
+        source, origins = self.operand(block.result), (block.origin,) if block.origin else ()
+        copy = CallStatement(BUILTIN_PREFIX + "copy", (source,), result.index, comment=name, origins=origins)
         self.tables.function(copy.function)
         return (*statements, copy)
 

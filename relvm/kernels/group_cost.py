@@ -82,7 +82,7 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
     """
     total: AnyDim = 0
     for call in group.members.values():
-        used = [place for place, each in enumerate(call.args) if each is arg]
+        used = [index for index, argument in enumerate(call.args) if argument is arg]
         if used and (used != [0] or not _only_selects(call)):
             return None
         if used:

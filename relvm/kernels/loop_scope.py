@@ -168,12 +168,12 @@ def parallel_scope(scope: Scope, collapsed: list[CollapsedLoop], work: Scalar, *
 def estimate_time(trees: Iterable[FusedExpr], over: Iterable[LoopAxis] = ()) -> Scalar:
     """Return the estimated time to compute `trees` in all iterations of the loops `over`, in the unit of
     KernelBuilder.parallel."""
-    each = 0
+    time = 0
     for tree in post_order(tuple(trees), into_reductions=False):
-        each += (
+        time += (
             2 if isinstance(tree, BufferLoad) else (8 if tree.is_costly else 1) if isinstance(tree, ApplyExpr) else 0
         )
-    return as_scalar(product(axis.extent for axis in over), I64) * each
+    return as_scalar(product(axis.extent for axis in over), I64) * time
 
 
 def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:

@@ -87,11 +87,11 @@ def _copy_metadata_pages(executable: memoryview) -> None:
         slices = section_slices(executable)
     except (RelvmFormatError, RelvmUnsupportedError):
         return  # such a file is rejected later
-    for name, place in slices.items():
+    for name, section in slices.items():
         if name == "portable":
-            _copy_metadata_pages(executable[place])
+            _copy_metadata_pages(executable[section])
         elif name != "data":
-            _copy_pages(executable[place])
+            _copy_pages(executable[section])
 
 
 def _copy_pages(part: memoryview) -> None:

@@ -144,8 +144,8 @@ class _PackedEntry(_Entry):
         super().__init__(*args)
         inputs = packed_inputs(self.module)
         self.ports = [*inputs, *self.module.outputs]
-        self.place = {port.value: number for number, port in enumerate(inputs)}
-        self.out = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
+        self.input_numbers = {port.value: number for number, port in enumerate(inputs)}
+        self.output_numbers = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
         self.codes: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
 
     def caller_pool(self, number: int) -> str:
@@ -176,14 +176,14 @@ class _PackedEntry(_Entry):
             *self.check_bounds(self.size_of),
             *self.check_compound_dims(),
         ]
-        tensors = [self.pointer(number, self.place[number], "const ") for number in self.entry.inputs]
-        tensors += [self.pointer(number, self.out[number], "") for number in self.entry.outputs]
-        scalars = [self.read(var, self.place[var]) for var in self.entry.scalars]
+        tensors = [self.pointer(number, self.input_numbers[number], "const ") for number in self.entry.inputs]
+        tensors += [self.pointer(number, self.output_numbers[number], "") for number in self.entry.outputs]
+        scalars = [self.read(var, self.input_numbers[var]) for var in self.entry.scalars]
         results = [self.result(var) for var in self.entry.results]
         body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
         for var in self.entry.results:
             if var.letter == "b":
-                body.append(f"  *{self.data('uint8_t', self.out[var])} = (uint8_t){self.variable(var)};")
+                body.append(f"  *{self.data('uint8_t', self.output_numbers[var])} = (uint8_t){self.variable(var)};")
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
@@ -200,7 +200,7 @@ class _PackedEntry(_Entry):
         for dim, number in self.codes.items():
             if as_var(dim) is var:
                 return f"sizes[{number}]"
-        return self.read(ScalarVar("", "i"), self.place[var])
+        return self.read(ScalarVar("", "i"), self.input_numbers[var])
 
     def check_compound_dims(self) -> Iterator[str]:
         """Yield C statements that check compound dimensions, such as `n + m`, against the actual sizes."""
@@ -219,14 +219,16 @@ class _PackedEntry(_Entry):
         return f"*{self.data(f'const {CTYPES[var.letter]}', number)}"
 
     def variable(self, var: ScalarVar) -> str:
-        return f"result{self.out[var]}"
+        return f"result{self.output_numbers[var]}"
 
     def bool_variables(self) -> list[str]:
         """Return C declarations of int64 variables for bool results, which are converted to bytes for the caller."""
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:
-        return f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.out[var])
+        return (
+            f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.output_numbers[var])
+        )
 
     def descriptor(self) -> str:
         name = self.config.name

@@ -349,7 +349,7 @@ class _Lowering:
                 return self.refuse(var.name, f"calls of host functions ({name})")
         return self.value(value, var.name)
 
-    def value(self, expr: Expr, place: str = "") -> Value:
+    def value(self, expr: Expr, name: str = "") -> Value:
         match expr:
             case Var():
                 return self.values[expr]
@@ -363,7 +363,7 @@ class _Lowering:
                 return ShapeValue(tuple(map(self.dim, dims)))
             case FunctionRef(name):
                 return ClosureValue(name, ())
-        return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
+        return self.refuse(name or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
 
     def tensor(self, expr: Expr) -> TensorValue:
         return expect_kind(TensorValue, self.value(expr))
@@ -592,8 +592,8 @@ class _Lowering:
         self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
-    def refuse(self, place: str, what: str) -> NoReturn:
-        refuse(self.current, place, what, self.origin)
+    def refuse(self, name: str, what: str) -> NoReturn:
+        refuse(self.current, name, what, self.origin)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

@@ -123,9 +123,9 @@ class AotProgram(Displayed):
             write_archive(path, self.config.name, files)
             return
         for name, content in files.items():
-            place = Path(path, name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with complete_file(place) as partial:
+            file_path = Path(path, name)
+            file_path.parent.mkdir(parents=True, exist_ok=True)
+            with complete_file(file_path) as partial:
                 partial.write_bytes(content)
 
 

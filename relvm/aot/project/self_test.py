@@ -84,11 +84,11 @@ def _flatten_input(type_: Type, value: Any, where: str, passed_sizes: list[tuple
     """
     match type_:
         case TupleType(fields):
-            for place, field, part in _match_items(fields, value, where):
-                yield from _flatten_input(field, part, place, passed_sizes)
+            for item_name, field, part in _match_items(fields, value, where):
+                yield from _flatten_input(field, part, item_name, passed_sizes)
         case ShapeType(dims) if dims is not None:
-            for place, dim, part in _match_items(dims, value, where):
-                passed_sizes.append((place, dim, int(expect_number(place, I64, part))))
+            for item_name, dim, part in _match_items(dims, value, where):
+                passed_sizes.append((item_name, dim, int(expect_number(item_name, I64, part))))
         case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
             passed_sizes.append((where, dim, int(expect_number(where, I64, value))))
         case _:

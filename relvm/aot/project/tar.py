@@ -23,7 +23,7 @@ def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]
     archives.   files: the contents, by path inside the folder.
     """
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:
-        for place in sorted(files):
-            entry = tarfile.TarInfo(f"{name}/{place}")
-            entry.size = len(files[place])
-            archive.addfile(entry, io.BytesIO(files[place]))
+        for file_path in sorted(files):
+            entry = tarfile.TarInfo(f"{name}/{file_path}")
+            entry.size = len(files[file_path])
+            archive.addfile(entry, io.BytesIO(files[file_path]))

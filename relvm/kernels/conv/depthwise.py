@@ -156,8 +156,8 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
                 filter_ = k.let("filter", number % groups * filters + f)
                 convolve(filter_ * every, *count)
                 with k.loop(count[0], name="i") as i, k.loop(count[1], name="j", simd=True) as j:
-                    place = (at[0] + i) * wide + at[1] + j
-                    result.store(k, (number / groups, filter_, place), sums[i * lanes + j])
+                    position = (at[0] + i) * wide + at[1] + j
+                    result.store(k, (number / groups, filter_, position), sums[i * lanes + j])
 
 
 def _make_convolve(

@@ -147,10 +147,10 @@ def _fill_ring(
     with k.loop(shape.rows, start=fresh, name="n") as n:
         row = k.let("row", y * shape.strides[0] + n)
         target = k.let("target", row % shape.rows * shape.row_size)
-        place = k.let("place", row - shape.pads[0])
-        inside = k.let("inside", (place >= 0).logical_and(place < high))
+        position = k.let("place", row - shape.pads[0])
+        inside = k.let("inside", (position >= 0).logical_and(position < high))
         with k.branch(inside):
-            line = Address(x, plane + place * wide)
+            line = Address(x, plane + position * wide)
             for four in range(shape.words_per_row):
                 at = before + four * WORD * shape.dilations[1]
                 valid = min(shape.sizes[1] - four * WORD, WORD)
@@ -168,7 +168,7 @@ def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local
     offsets: the array for the flat positions in the ring buffer.   y: the output row.
     """
     for row in range(shape.sizes[0]):
-        place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
-        at_row = k.let("at_row", place * shape.row_size)
+        position = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
+        at_row = k.let("at_row", position * shape.row_size)
         for four in range(shape.words_per_row):
             k.store(offsets, (row * shape.words_per_row + four,), at_row + four * shape.pitch)

@@ -160,9 +160,9 @@ def for_each_row(
             tap = tap * as_scalar(size, I64) + at
             dim = as_scalar(dims[axis], I64)
             offset = at * window.dilations[axis] - window.pads[axis]
-            place = k.let("place", row[axis] * window.strides[axis] + offset)
-            loops.enter_context(k.branch((place >= 0).logical_and(place < dim)))
-            source = source * dim + place
+            position = k.let("place", row[axis] * window.strides[axis] + offset)
+            loops.enter_context(k.branch((position >= 0).logical_and(position < dim)))
+            source = source * dim + position
         body(tap, source)
 
 

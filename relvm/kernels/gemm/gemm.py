@@ -268,7 +268,9 @@ class _PanelMatmul:
         if after_first is not None and partial is not None:
             sums_buffer = partial.buffer
             with k.branch(after_first):
-                self._for_each_element(row, count, lambda at, place: k.store(tile, (at,), sums_buffer.flat(place)))
+                self._for_each_element(
+                    row, count, lambda at, sum_position: k.store(tile, (at,), sums_buffer.flat(sum_position))
+                )
         left = self.left
         if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if after_first is None else after_first
@@ -289,7 +291,7 @@ class _PanelMatmul:
             return
         out = partial.buffer
         with k.branch(before_last):
-            self._for_each_element(row, count, lambda at, place: k.store(out, (place,), tile[at]))
+            self._for_each_element(row, count, lambda at, sum_position: k.store(out, (sum_position,), tile[at]))
         with k.branch(Unary("!", before_last, BOOL)):
             self._store_results(row, count)
 
@@ -373,8 +375,8 @@ class _PanelMatmul:
             with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
                 factor = k.let("factor", left.element(row + r, first + p))
                 with k.loop(columns, name="j", simd=True) as j:
-                    here, place = r * width + j, start + p * self._panel_row_stride(columns) + j
-                    k.store(tile, (here,), tile[here] + factor * right.flat(place))
+                    here, sum_position = r * width + j, start + p * self._panel_row_stride(columns) + j
+                    k.store(tile, (here,), tile[here] + factor * right.flat(sum_position))
 
         if self.is_packed:
             self._for_each_width(add)
@@ -396,8 +398,8 @@ class _PanelMatmul:
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
-            place = self.result.partial_position(self.counters(row + r, self.column + j))
-            body(r * self.width + j, place)
+            sum_position = self.result.partial_position(self.counters(row + r, self.column + j))
+            body(r * self.width + j, sum_position)
 
 
 def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
