@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from relvm.compiler import build_cache
+from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmFormatError, expect_type
 from relvm.frontend.model_origin import onnx_origin
-from relvm.frontend.onnx_bytes import model_digest
+from relvm.frontend.onnx_bytes import read_source
 from relvm.runtime.executable import Executable
-from relvm.runtime.file_io import read_file
+
+if TYPE_CHECKING:
+    from relvm.ir.expr import Module
 
 Dims = Mapping[str, int | tuple[int, int] | None]
 
@@ -68,32 +71,42 @@ def build_onnx(
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
 
-    def built(exec_mode: str, progress: Callable | None, origin: str | None = None) -> Executable:
-        from relvm.compiler.build import build
+    def imported(model: Any) -> Module:
         from relvm.frontend.onnx import from_onnx
-        from relvm.ir.fingerprint import origin_of
 
-        module = from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, weights=weights)
-        if origin is not None and origin_of(module) != origin:
-            raise RelvmFormatError(f"{source}: the file has changed since the model was loaded; load it again")
+        return from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, weights=weights)
+
+    def built(module: Module, exec_mode: str, progress: Callable | None) -> Executable:
+        from relvm.compiler.build import build
+
         return build(module, exec_mode, target, fused=fused, progress=progress)
 
-    is_file = isinstance(model, str | os.PathLike | bytes) and weights is None
-    if is_file and (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims):
-        if isinstance(model, bytes):
-            source, (digest, _) = "model", model_digest(model, None)
-        else:
-            source, (digest, _) = str(model), model_digest(read_file(model), Path(model).parent)
-        if not digest:
-            return built(exec_mode, progress)
-        origin = onnx_origin(digest, dims, inputs, outputs)
-        place = build_cache.auto_cache_path(origin, (("source", source),), target, None, fused=fused)
-        executable = build_cache.cached_executable(place)
+    def compiled(publish: object) -> Executable:
+        from relvm.ir.fingerprint import origin_of
+
+        module = imported(model)
+        if origin_of(module) != origin:
+            raise RelvmFormatError(f"{place}: the file has changed since the model was loaded; load it again")
+        return built(module, "compiled", None)
+
+    is_cached = (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims)
+    if not is_cached or weights is not None or not isinstance(model, str | os.PathLike | bytes):
+        with no_garbage_collection():
+            return built(imported(model), exec_mode, progress)
+    source = read_source(model)
+    place = source.place
+    if source.digest:
+        origin = onnx_origin(source.digest, dims, inputs, outputs)
+        cache_file = build_cache.auto_cache_path(origin, (("source", place),), target, None, fused=fused)
+        executable = build_cache.cached_executable(cache_file)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, lambda publish: built("compiled", None, origin), place)
+                compile_in_background(executable, compiled, cache_file)
             return executable
-    return built(exec_mode, progress)
+    with no_garbage_collection():  # it would also take a sixth of the time to import the compiler
+        module = imported(source)
+        del source  # the build does not need the bytes of the file
+        return built(module, exec_mode, progress)
 
 
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:

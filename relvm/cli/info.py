@@ -15,10 +15,11 @@ from relvm.cli.models import expect_model
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.errors import RelvmError, RelvmFormatError, RelvmUnsupportedError
+from relvm.frontend.onnx_bytes import read_source
 from relvm.frontend.onnx_info import OnnxValue, onnx_info
 from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
-from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, read_file
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def show_info(options: argparse.Namespace) -> int:
@@ -69,19 +70,19 @@ def _text(value: Any) -> str:
 
 
 def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str, Any]:
-    content = read_file(path)
-    stated = onnx_info(content, str(path))
+    source = read_source(path)
+    stated = onnx_info(source.content, str(path))
     from relvm.frontend.onnx import from_onnx
     from relvm.frontend.onnx.model_file import read_model
 
-    proto = read_model(path).proto
+    proto = read_model(source).proto
     nodes, tensors = _contents(proto)
     operators = Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes)
     names = [size for value in stated.inputs for size in value.shape or () if isinstance(size, str)]
     return {
         "file": str(path),
         "format": f"ONNX, IR version {proto.ir_version}",
-        "size_bytes": len(content),
+        "size_bytes": len(source.content),
         "producer": f"{stated.producer_name} {stated.producer_version}".strip() or "unknown",
         "opsets": {each.domain or "ai.onnx": each.version for each in proto.opset_import},
         "inputs": _described(stated.inputs),
@@ -90,7 +91,7 @@ def _of_onnx(path: Path, dims: dict[str, Any], weights: str | None) -> dict[str,
         "parameters": sum(math.prod(tensor.dims) for tensor in tensors),
         "nodes": operators.total(),
         "operators": dict(operators.most_common()),
-        "unsupported": _unsupported(lambda: from_onnx(path, dims=dims or None, weights=weights)),
+        "unsupported": _unsupported(lambda: from_onnx(source, dims=dims or None, weights=weights)),
     }
 
 

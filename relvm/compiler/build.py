@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from relvm.codegen.emit_bytecode import Bytecode, print_bytecode
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler import build_cache
+from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.compiler.target import HERE, Target, parse_target
 from relvm.compiler.toolchain import compile_native
 from relvm.compiler.upgrade import compile_in_background
@@ -152,7 +151,7 @@ def build(
             )
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
-    with _no_garbage_collection(), resources("build"):
+    with no_garbage_collection(), resources("build"):
         report("passes")
         source = module
         try:
@@ -209,23 +208,6 @@ def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Pr
     """Return the portable program of a module, which is compiled for target "bytecode"."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
     return assemble(lir, frozenset(), target=Target("bytecode"), debug_source=module if debug else None)
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """A context manager that disables Python's cyclic garbage collection.
-
-    The data of a build contains no reference cycles.  The search for cycles would take a third of the time of a large
-    build.  If garbage collection is already disabled, for example by a concurrent build, nothing changes.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def lower(module: Module) -> LirModule:

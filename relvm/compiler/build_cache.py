@@ -112,7 +112,7 @@ def lock_cache_file(cache_file: Path) -> Iterator[None]:
 
 def write_executable(cache_file: Path, executable: Executable) -> None:
     """Write an executable to the cache file `cache_file`, which is replaced if it exists."""
-    write(cache_file, executable.to_bytes())
+    write(cache_file, executable.to_buffer())
 
 
 @functools.cache

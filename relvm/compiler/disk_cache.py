@@ -36,7 +36,7 @@ class CacheFile:
     used: the time of its last use, in seconds since the epoch.
     """
 
-    path: Path
+    path: str
     size_bytes: int
     used: float
 
@@ -94,7 +94,7 @@ def _files(folder: Path) -> list[CacheFile]:
         for entry in entries:
             with contextlib.suppress(OSError):  # another process can have removed the file
                 status = entry.stat()
-                found.append(CacheFile(Path(entry.path), status.st_size, status.st_mtime))
+                found.append(CacheFile(entry.path, status.st_size, status.st_mtime))
     return found
 
 
@@ -105,12 +105,13 @@ def remove_least_recently_used(limit: int) -> int:
     """
     files = cached_files()
     total = sum(file.size_bytes for file in files)
-    excess = total - limit * _REMAINING_SHARE if total > limit else 0
-    removed = 0
+    if total <= limit:
+        return 0
+    excess, removed = total - limit * _REMAINING_SHARE, 0
     for file in sorted(files, key=lambda file: file.used):
         if removed >= excess:
             break
         with contextlib.suppress(OSError):
-            file.path.unlink()
+            os.unlink(file.path)
             removed += file.size_bytes
     return removed

@@ -5,53 +5,106 @@ Field numbers are those of onnx/onnx.proto.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
-from relvm.errors import RelvmError
+from relvm.data_classes import record
+from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.protobuf import LENGTH, VARINT, NotAMessage, fields, key, read_varint, string, varint
-from relvm.runtime.file_io import read_file
+from relvm.runtime.file_io import read_buffer
 
+_BLOCK_BYTES = 4 << 20  # the part of a file that one thread hashes at a time
 _LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14
 _LOCATION = b"\x08location"  # the text "location" as a field, with its length
 _LOCATION_ENTRY = b"\n" + _LOCATION + b"\x12"  # an entry of external_data: the key "location", and the tag of the value
 
 
-def model_digest(content: bytes, folder: Path | None) -> tuple[str, dict[Path, bytes]]:
-    """Return a digest of a model and of the files with its external data, and the bytes of these files.
+@record
+class OnnxSource:
+    """The bytes of an ONNX model and of the files with its external data, which are read only once.
 
-    The digest is "" if it cannot be determined: `folder` is None although there are such files, a file cannot be read
-    or is outside of the folder, or the model is malformed.
-
-    Parameters
+    Attributes
     ----------
+    place
+        The model's name in messages: its path, or "model" for bytes.
     content
         The bytes of the model.
+    skeleton
+        The model without large weights (`without_weights`).
     folder
-        The folder of the model, or None if it is not known.
+        The folder of the files with external data, or None if it is not known.
+    digest
+        A digest of the model and of the files with its external data, for the cache.  It is "" if it cannot be
+        determined: the folder is not known although there are such files, or a file cannot be read or is outside of the
+        folder.
+    files
+        The bytes of the files with external data.
     """
+
+    place: str
+    content: memoryview
+    skeleton: bytes
+    folder: Path | None
+    digest: str
+    files: dict[Path, memoryview]
+
+
+def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
+    """Read a model from a path or the bytes of a file, without parsing its graph.
+
+    Raises
+    ------
+    OSError
+        The file of the model cannot be read.
+    RelvmFormatError
+        The file or the bytes are not a model.
+    """
+    folder: Path | None = None
+    if isinstance(model, bytes):
+        place, content = "model", memoryview(model)
+    else:
+        place, content, folder = str(model), read_buffer(model), Path(model).parent
+    try:
+        skeleton = without_weights(content)
+    except NotAMessage as error:
+        raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
+    return OnnxSource(place, content, skeleton, folder, *_digest(content, skeleton, folder))
+
+
+def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[str, dict[Path, memoryview]]:
+    """Return the digest of a model and the bytes of its files with external data, as in OnnxSource."""
     digest = content_digest(content)
-    files: dict[Path, bytes] = {}
-    if _LOCATION not in content:
+    files: dict[Path, memoryview] = {}
+    if _LOCATION not in skeleton:
         return digest, files
     try:
-        for name in external_files(without_weights(content)):
+        for name in external_files(skeleton):
             if folder is None:
                 return "", {}
             path = file_in(folder, name)
-            files[path] = read_file(path)
+            files[path] = read_buffer(path)
             digest += f" {name!r} {content_digest(files[path])}"
     except (NotAMessage, OSError, RelvmError, UnicodeDecodeError, ValueError):
         return "", {}
     return digest, files
 
 
-def content_digest(content: bytes) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
+def content_digest(content: bytes | memoryview) -> str:
+    """Return a digest of a file's bytes.
+
+    It is the SHA-256 of the SHA-256 digests of blocks of 4 MB, in hexadecimal.  Several threads hash the blocks.
+    """
+    whole = memoryview(content)
+    blocks = [whole[start : start + _BLOCK_BYTES] for start in range(0, len(whole), _BLOCK_BYTES)]
+    if len(blocks) <= 1:
+        return sha256(sha256(whole).digest()).hexdigest()
+    from concurrent.futures import ThreadPoolExecutor  # imported only for large models, to save time
+
+    with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
+        return sha256(b"".join(pool.map(lambda block: sha256(block).digest(), blocks))).hexdigest()
 
 
 def external_files(skeleton: bytes) -> list[str]:
@@ -86,7 +139,7 @@ def file_in(folder: Path, name: str) -> Path:
     return path
 
 
-def without_weights(content: bytes) -> bytes:
+def without_weights(content: bytes | memoryview) -> bytes:
     """Return a serialized model without the large raw_data of its initializers.
 
     Each raw_data is replaced by external data without a location, which refers to a position in `content`.

@@ -73,7 +73,7 @@ class OnnxInfo:
     metadata: dict[str, str] = field(default_factory=dict)
 
 
-def onnx_info(content: bytes, where: str = "model") -> OnnxInfo:
+def onnx_info(content: bytes | memoryview, where: str = "model") -> OnnxInfo:
     """Read the inputs, outputs and metadata of a model.
 
     Parameters

@@ -38,7 +38,7 @@ from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.types import TensorType, mismatch, substitute_dims
 from relvm.ir.visitor import fresh_copy
 from relvm.numpy_dtypes import plain_array
-from relvm.runtime.file_io import read_file
+from relvm.runtime.file_io import read_buffer
 
 __all__ = ["bind_weights", "read_weights"]
 
@@ -76,20 +76,20 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         A tensor has a dtype that relvm does not have, such as complex numbers.
     """
     expect_path("path", path)
-    content = read_file(path)
+    content = read_buffer(path)
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(len(content) - 8, _LONGEST_HEADER):
         raise RelvmFormatError(
             f"{path}: expected a .safetensors file, whose first 8 bytes are the length of its header"
         )
     try:
-        header = json.loads(content[8 : 8 + length], object_pairs_hook=_without_duplicates)
+        header = json.loads(bytes(content[8 : 8 + length]), object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
         raise RelvmFormatError(f"{path}: the header is not valid: {shortened(str(error))}") from None
     if not isinstance(header, dict):
         raise RelvmFormatError(f"{path}: expected an object as header, got {shortened(str(header))}")
     header.pop("__metadata__", None)
-    data = memoryview(content)[8 + length :]
+    data = content[8 + length :]
     return {name: _array(entry, data, f"{path}: {shortened(name)}") for name, entry in header.items()}
 
 

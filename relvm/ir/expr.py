@@ -505,12 +505,16 @@ def is_atom(expr: Expr) -> bool:
     return isinstance(expr, ATOMS)
 
 
-def constant(value, dtype: str | DType | None = None) -> Constant:
+def constant(value, dtype: str | DType | None = None, *, is_new: bool = False) -> Constant:
     """Return a tensor constant with a copy of `value`, which is an array or any other argument that np.array accepts.
 
     dtype: the dtype of the elements.  If it is None, NumPy chooses the dtype, except that Python floats become f32.
+    is_new: whether `value` is an array that nothing else will change.  It is then copied only if it is a view or not
+    C-contiguous.
     """
-    array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
+    array = value
+    if not is_new or dtype is not None or array.base is not None or not array.flags.c_contiguous:
+        array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
     if array.dtype.kind in "UTO":
         array = plain_array(array)
     if dtype is None and array.dtype == np.float64 and not isinstance(value, (np.ndarray, np.generic)):

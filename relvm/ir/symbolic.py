@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from relvm.data_classes import cached_hash
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError
@@ -390,6 +390,12 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
         return right
     if right == 1:
         return left
+    return _expand(left, right)
+
+
+@lru_cache(maxsize=4096)  # the same sizes are multiplied in many places
+def _expand(left: AnyDim, right: AnyDim) -> AnyDim:
+    """Return the product of two dimensions, at least one of which is symbolic, as a sum of monomials."""
     terms: dict[Monomial, int] = {}
     firsts, seconds = _terms(left), _terms(right)
     if len(firsts) * len(seconds) > _MAX_PRODUCTS:

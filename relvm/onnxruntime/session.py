@@ -23,7 +23,7 @@ from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoS
 from relvm.onnxruntime.io_binding import IOBinding
 from relvm.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions, ignore, rejecting
 from relvm.onnxruntime.values import Converter, OrtValue, converter
-from relvm.runtime.file_io import read_file
+from relvm.runtime.file_io import read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
 
 PROVIDERS = ["CPUExecutionProvider"]
@@ -180,12 +180,12 @@ class InferenceSession:
         if isinstance(self._model, bytes):
             if not self._model:
                 raise InvalidArgument.of("No graph was found in the protobuf.")
-            content, where = self._model, "model"
+            content, where = memoryview(self._model), "model"
         else:
             where = str(self._model)
             try:
                 self._stamp = _stamp(self._model)
-                content = read_file(self._model)
+                content = read_buffer(self._model)
             except FileNotFoundError:
                 raise NoSuchFile.of(
                     f"Load model from {where} failed:Load model {where} failed. File doesn't exist"

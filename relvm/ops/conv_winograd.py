@@ -35,17 +35,23 @@ _MIN_GROUPS = 12  # minimum filter groups in a part; each part repeats the trans
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
-_G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]], np.float64)
-
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
     """Transform weights of shape (filters, channels, 3, 3) to the Winograd domain.
 
     The result has shape (16, filters, channels).
     """
-    return np.ascontiguousarray(
-        np.moveaxis((_G @ w.astype(np.float64) @ _G.T).reshape(*w.shape[:2], 16), -1, 0), w.dtype
-    )
+    elements = np.ascontiguousarray(w.reshape(-1, 9).T, np.float64).reshape(3, 3, *w.shape[:2])
+    return np.array([value.astype(w.dtype) for row in _times_g(elements) for value in _times_g(row)])
+
+
+def _times_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the four rows of the product of G and an array of shape (3, ...).
+
+    G is [[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]].  NumPy's product of small matrices would be slower.
+    """
+    half_sum, half = (x[0] + x[2]) * 0.5, x[1] * 0.5
+    return x[0], half_sum + half, half_sum - half, x[2]
 
 
 def _windows(u: np.ndarray) -> np.ndarray:

@@ -132,17 +132,22 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
     b: an i8 or u8 matrix of shape (depth, columns).   b_zero: one zero point, or one for each column.
     """
     depth, columns = b.shape
-    shifted = b.astype(np.int32) - np.reshape(b_zero.astype(np.int32), (-1,))
-    fits = shifted.min() >= -128 and shifted.max() <= 127
-    zeros = np.zeros(0, np.int32)
-    if not fits:
-        move = 128 if b.dtype == np.uint8 else 0
-        shifted = b.astype(np.int32) - move
-        zeros = np.broadcast_to(b_zero.astype(np.int32).reshape(-1) - move, (columns,)).copy()
+    zeros = np.broadcast_to(b_zero.astype(np.int32).reshape(-1), (columns,))
+    fits = (b.min(axis=0) - zeros).min() >= -128 and (b.max(axis=0) - zeros).max() <= 127
+    move = zeros if fits else np.full(columns, 128 if b.dtype == np.uint8 else 0)
     filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
-    filled[:depth] = shifted
-    words = np.ascontiguousarray(filled.reshape(-1, 4, columns).swapaxes(1, 2)).view("<i4")[..., 0]
-    return pack_columns(words), shifted.sum(axis=0, dtype=np.int32), zeros
+    np.subtract(b.view(np.int8), move.astype(np.int8), out=filled[:depth])  # modulo 256
+    sums = filled.sum(axis=0, dtype=np.int32)
+    return pack_columns(_words(filled)), sums, np.zeros(0, np.int32) if fits else (zeros - move).astype(np.int32)
+
+
+def _words(filled: np.ndarray) -> np.ndarray:
+    """Return an i8 matrix whose number of rows is a multiple of four as an i32 matrix.  Each word contains four bytes
+    of a column, the first one in the lowest bits."""
+    parts = filled.view(np.uint8).reshape(-1, 4, filled.shape[1])
+    low = parts[:, 0] | parts[:, 1].astype(np.uint16) << 8
+    high = parts[:, 2] | parts[:, 3].astype(np.uint16) << 8
+    return (low | high.astype(np.uint32) << 16).view(np.int32)
 
 
 def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:

@@ -187,7 +187,7 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"
     same = (arg for arg in call.args if isinstance(arg, Constant) and arg.value is result)
-    return next(same, None) or constant(result)
+    return next(same, None) or constant(result, is_new=True)
 
 
 def _evaluate_scalar(call: PrimCall) -> Prim | None:

@@ -85,7 +85,7 @@ def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     matrix = weights.T if transposed else weights
     key = (id(weights), transposed)
     if key not in packed:
-        packed[key] = (constant(pack_columns(np.asarray(matrix))),)
+        packed[key] = (constant(pack_columns(matrix), is_new=True),)
     return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
 
 
@@ -94,7 +94,7 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
     weights, b_zero = _array(call, 1), _array(call, 3)
     key = (id(weights), id(b_zero))
     if key not in packed:
-        packed[key] = tuple(map(constant, pack_bytes(weights, b_zero)))
+        packed[key] = tuple(constant(array, is_new=True) for array in pack_bytes(weights, b_zero))
     panels, sums, zeros = packed[key]
     return replace(matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.shape[1]), type=call.type)
 
@@ -122,7 +122,7 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     weights, attributes = _array(call, 1), dict(call.attributes)
     key = (id(weights), "tiles")
     if key not in packed:
-        packed[key] = (constant(transform_windows(weights)),)
+        packed[key] = (constant(transform_windows(weights), is_new=True),)
     spread = (attributes["dilations"] or (1, 1))[0]
     new = conv_winograd(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
     return replace(new, type=call.type)
@@ -142,5 +142,5 @@ def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     weights = _array(call, 1)
     key = (id(weights), "words")
     if key not in packed:
-        packed[key] = tuple(map(constant, pack_windows(weights)))
+        packed[key] = tuple(constant(array, is_new=True) for array in pack_windows(weights))
     return replace(conv_integer_packed(x, *packed[key], zero, **dict(call.attributes)), type=call.type)

@@ -331,18 +331,19 @@ class Executable(Displayed):
             The file cannot be written; an existing file is unchanged.
         """
         with complete_file(path) as partial:
-            partial.write_bytes(self._content())
+            partial.write_bytes(self.to_buffer())
 
     def to_bytes(self) -> bytes:
         """Return the bytes that `save` writes."""
-        return bytes(self._content())
+        return bytes(self.to_buffer())
 
-    def _content(self) -> Any:
-        """Return the bytes of the executable, as `save` writes them.
+    def to_buffer(self) -> memoryview:
+        """Return a read-only view of the bytes that `save` writes.  Unlike `to_bytes`, this normally copies nothing.
 
         An executable returned by `portable` is encoded anew, because its buffer is that of the whole executable.
         """
-        return encode(self.program) if self._is_portable else self._buffer
+        buffer: Any = encode(self.program) if self._is_portable else self._buffer
+        return memoryview(buffer).toreadonly()
 
     @cached_property
     def program(self) -> Program:
@@ -440,7 +441,7 @@ class Executable(Displayed):
         for entry in program.functions:
             kinds.setdefault(entry.kind, []).append(entry.name)
         return Stats(
-            size_bytes=len(self._content()),
+            size_bytes=len(self.to_buffer()),
             constants=tuple(map(_describe, program.constants)),
             tensor_bytes=sum(plain_bytes(value).size for value in program.constants if isinstance(value, np.ndarray)),
             functions={kind: tuple(names) for kind, names in kinds.items()},
@@ -465,7 +466,7 @@ class Executable(Displayed):
     def _repr_html_(self) -> str:
         kinds = Counter(map(self.function_kind, range(self.function_count)))
         counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        title = f"Executable: {self.function_count} functions ({counts}), {len(self._content()):,} bytes"
+        title = f"Executable: {self.function_count} functions ({counts}), {len(self.to_buffer()):,} bytes"
         return signature_table(self.signature, title)
 
 

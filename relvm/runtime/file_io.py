@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from relvm.bytecode.container import section_slices
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
@@ -63,7 +65,7 @@ def map_executable(path: str | os.PathLike) -> memoryview:
         else:
             content = memoryview(mmap.mmap(-1, status.st_size))  # aligned to a page, as a mapped file
             if file.readinto(content) != status.st_size:
-                raise RelvmFormatError(f"{path}: the file became shorter while it was read")
+                raise _became_shorter(path)
     if content[: len(MAGIC)] != MAGIC:
         _copy_metadata_pages(content)
         return content.toreadonly()
@@ -105,6 +107,27 @@ def read_file(path: str | os.PathLike) -> bytes:
     """Return the current bytes of a file.  The errors are the same as those of `open_file`."""
     with open_file(path) as file:
         return file.read()
+
+
+def read_buffer(path: str | os.PathLike) -> memoryview:
+    """Return the current bytes of a file, like `read_file`, but faster for large files.
+
+    NumPy's memory has large pages, so the operating system has to provide far fewer pages than for `bytes`.
+
+    Raises
+    ------
+    OSError, RelvmFormatError
+        The errors of `open_file`.  RelvmFormatError is also raised if the file becomes shorter while it is read.
+    """
+    with open_file(path) as file:
+        content = memoryview(np.empty(os.fstat(file.fileno()).st_size, np.uint8).data)
+        if file.readinto(content) != len(content):
+            raise _became_shorter(path)
+    return content.toreadonly()
+
+
+def _became_shorter(path: str | os.PathLike) -> RelvmFormatError:
+    return RelvmFormatError(f"{path}: the file became shorter while it was read")
 
 
 def read_text(path: str | os.PathLike) -> str:

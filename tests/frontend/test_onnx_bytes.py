@@ -9,7 +9,9 @@ import pytest
 from frontend.onnx_models import onnx
 
 import relvm
-from relvm.frontend.onnx_bytes import content_digest, external_files, model_digest, without_weights
+from relvm.errors import RelvmFormatError
+from relvm.frontend.onnx_bytes import content_digest, external_files, read_source, without_weights
+from relvm.runtime.file_io import read_buffer
 
 pytestmark = pytest.mark.usefixtures("cache")
 
@@ -56,8 +58,8 @@ def run(model: Path) -> list[float]:
 def test_all_files_are_found(model: Path) -> None:
     content = model.read_bytes()
     assert external_files(without_weights(content)) == ["k.bin", "w.bin"]
-    digest, files = model_digest(content, model.parent)
-    assert digest and {path.name for path in files} == {"k.bin", "w.bin"}
+    source = read_source(model)
+    assert source.digest and {path.name for path in source.files} == {"k.bin", "w.bin"}
 
 
 def test_a_model_with_external_data_is_cached_until_a_file_changes(
@@ -78,16 +80,42 @@ def test_models_without_external_data_need_no_folder() -> None:
     )
     content = proto.SerializeToString()
     assert b"\x08location" in content
-    assert model_digest(content, None) == ("", {})  # the string could be the key of external data
+    assert read_source(content).digest == ""  # the string could be the key of external data
     renamed = content.replace(b"location", b"elsewher")
-    assert model_digest(renamed, None) == (content_digest(renamed), {})
+    assert read_source(renamed).digest == content_digest(renamed)
 
 
-def test_what_has_no_digest(model: Path, tmp_path: Path) -> None:
+def test_what_has_no_digest(model: Path) -> None:
     content = model.read_bytes()
-    assert model_digest(content, None) == ("", {})
-    assert model_digest(content.replace(b"w.bin", b"../xx"), tmp_path) == ("", {})
-    assert model_digest(content.replace(b"w.bin", b"v.bin"), tmp_path) == ("", {})
-    assert model_digest(content[:-1], tmp_path) == ("", {})
+    assert read_source(content).digest == ""  # the folder of the external data is not known
     swapped = content.replace(b"\n\x08location\x12\x05w.bin", b"\x12\x05w.bin\n\x08location")
-    assert swapped != content and model_digest(swapped, tmp_path) == ("", {})
+    assert swapped != content
+    for changed in (content.replace(b"w.bin", b"../xx"), content.replace(b"w.bin", b"v.bin"), swapped):
+        model.write_bytes(changed)
+        source = read_source(model)
+        assert (source.digest, source.files) == ("", {})
+    with pytest.raises(RelvmFormatError, match=r"^model is not an ONNX model: the file ends inside the field"):
+        read_source(content[:-1])
+
+
+def test_every_byte_of_a_large_model_changes_the_digest() -> None:
+    content = bytes(9 << 20)  # three blocks, which several threads hash
+    digests = {content_digest(content), content_digest(content[:-1]), content_digest(content[: 8 << 20])}
+    for at in (0, (4 << 20) - 1, 4 << 20, len(content) - 1):
+        digests.add(content_digest(content[:at] + b"\1" + content[at + 1 :]))
+    assert len(digests) == 7
+    assert content_digest(content) == content_digest(memoryview(bytearray(content)))
+
+
+def test_a_model_is_read_only_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+
+    def counted(path: Path) -> memoryview:
+        read.append(Path(path).name)
+        return read_buffer(path)
+
+    monkeypatch.setattr("relvm.frontend.onnx_bytes.read_buffer", counted)
+    monkeypatch.setattr("relvm.frontend.onnx.model_file.read_buffer", counted)
+    monkeypatch.setenv("RELVM_CC", "none")  # the build in the background would read the file again
+    relvm.load_model(model, threads=1)
+    assert sorted(read) == ["k.bin", "m.onnx", "w.bin"]

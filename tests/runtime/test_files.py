@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmError, RelvmFormatError
-from relvm.runtime.file_io import complete_file, map_executable
+from relvm.runtime.file_io import complete_file, map_executable, open_file, read_buffer, read_file
 
 # Python statements that write more than 500 bytes to the path `target`.
 WRITERS = {
@@ -202,3 +203,27 @@ def test_a_failure_while_writing_is_what_is_raised(tmp_path: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), complete_file(tmp_path / "target"):
         raise KeyboardInterrupt
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 100_000])
+def test_a_buffer_holds_the_bytes_of_the_file(tmp_path: Path, size_bytes: int) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(os.urandom(size_bytes))
+    buffer = read_buffer(path)
+    assert buffer == read_file(path) and buffer.readonly
+    path.write_bytes(bytes(size_bytes))
+    assert size_bytes < 2 or buffer != read_file(path)  # a later change of the file has no effect
+
+
+def test_a_file_that_becomes_shorter_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(100))
+
+    def truncated_later(path: Path) -> Any:
+        file = open_file(path)
+        monkeypatch.setattr(os, "fstat", lambda descriptor: os.stat_result([0] * 6 + [200] + [0] * 3))
+        return file
+
+    monkeypatch.setattr("relvm.runtime.file_io.open_file", truncated_later)
+    with pytest.raises(RelvmFormatError, match=r"file: the file became shorter while it was read"):
+        read_buffer(path)

@@ -17,9 +17,8 @@ import numpy as np
 
 from relvm.data_classes import record
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
-from relvm.frontend.onnx_bytes import file_in, model_digest, without_weights
-from relvm.frontend.protobuf import NotAMessage
-from relvm.runtime.file_io import read_file
+from relvm.frontend.onnx_bytes import OnnxSource, file_in, read_source
+from relvm.runtime.file_io import read_buffer
 
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
@@ -43,7 +42,7 @@ class ModelFile:
     place
         The model's name in messages: its path, or the name of the graph.
     digest
-        A digest of the model and of the files with its external data, or "" if it is not known (`model_digest`).
+        A digest of the model and of the files with its external data, or "" if it is not known (`OnnxSource`).
     folder
         The folder of the files with external data, or None if it is not known.
     content
@@ -58,8 +57,8 @@ class ModelFile:
     place: str
     digest: str
     folder: Path | None
-    content: bytes
-    files: dict[Path, np.ndarray] = field(default_factory=dict)
+    content: memoryview
+    files: dict[Path, memoryview] = field(default_factory=dict)
     made: _Count = field(default_factory=_Count)
 
     def count(self, size_bytes: int, here: str) -> None:
@@ -164,7 +163,7 @@ class ModelFile:
                 f"{here}: expected integers as the offset and length of external data, got {entries}"
             ) from None
         location = entries.get("location")
-        data = np.frombuffer(self.content, np.uint8) if location is None else self._file(location, here)
+        data = np.frombuffer(self.content if location is None else self._file(location, here), np.uint8)
         length = len(data) - offset if length is None else length
         if offset < 0 or length < 0 or offset + length > len(data):
             raise RelvmFormatError(
@@ -173,7 +172,7 @@ class ModelFile:
             )
         return data[offset : offset + length]
 
-    def _file(self, location: str, here: str) -> np.ndarray:
+    def _file(self, location: str, here: str) -> memoryview:
         if self.folder is None:
             raise RelvmUnsupportedError(
                 f"{here}: the elements of the tensor are in the file {location!r}, which is found only if the model is"
@@ -185,14 +184,14 @@ class ModelFile:
             raise RelvmFormatError(f"{here}: {error}") from None
         if path not in self.files:
             try:
-                self.files[path] = np.frombuffer(read_file(path), np.uint8)
+                self.files[path] = read_buffer(path)
             except OSError as error:
                 raise RelvmFormatError(f"{here}: cannot read the elements from {path}: {error.strerror}") from None
         return self.files[path]
 
 
 def read_model(model: Any) -> ModelFile:
-    """Read a model from a path, the bytes of a file, or an onnx.ModelProto.
+    """Read a model from a path, the bytes of a file, the result of `read_source`, or an onnx.ModelProto.
 
     Raises
     ------
@@ -211,24 +210,19 @@ def read_model(model: Any) -> ModelFile:
     except ImportError:
         raise RelvmUnsupportedError("reading ONNX models needs the onnx package: pip install 'relvm[onnx]'") from None
     if isinstance(model, onnx.ModelProto):
-        return ModelFile(model, shortened(str(model.graph.name)) or "model", "", None, b"")
+        return ModelFile(model, shortened(str(model.graph.name)) or "model", "", None, memoryview(b""))
     if isinstance(model, bytearray | memoryview):
         model = bytes(model)
-    if not isinstance(model, bytes | str | os.PathLike):
+    if not isinstance(model, bytes | str | os.PathLike | OnnxSource):
         raise RelvmArgumentError(f"from_onnx: expected a path, bytes or an onnx.ModelProto, got {type(model).__name__}")
-    place = "model" if isinstance(model, bytes) else str(model)
-    content = model if isinstance(model, bytes) else read_file(model)
+    source = model if isinstance(model, OnnxSource) else read_source(model)
     try:
-        skeleton = without_weights(content)
-        proto = onnx.ModelProto.FromString(skeleton)
-    except (DecodeError, NotAMessage) as error:
-        raise RelvmFormatError(f"{place} is not an ONNX model: {error}") from None
+        proto = onnx.ModelProto.FromString(source.skeleton)
+    except DecodeError as error:
+        raise RelvmFormatError(f"{source.place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
-        raise RelvmFormatError(f"{place} is not an ONNX model: it has no graph or no opset")
-    folder = None if isinstance(model, bytes) else Path(model).parent
-    digest, files = model_digest(content, folder)
-    arrays = {path: np.frombuffer(data, np.uint8) for path, data in files.items()}
-    return ModelFile(proto, place, digest, folder, content, arrays)
+        raise RelvmFormatError(f"{source.place} is not an ONNX model: it has no graph or no opset")
+    return ModelFile(proto, source.place, source.digest, source.folder, source.content, dict(source.files))
 
 
 def _of_fields(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:

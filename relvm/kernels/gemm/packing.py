@@ -19,9 +19,14 @@ def pack_columns(b: np.ndarray) -> np.ndarray:
     columns of a tile up to a multiple of STEP, and so reads past the end of the last row.  Zeros are therefore appended
     to the last panel.
     """
-    width = panel_width(b.shape[1])
-    panels = [b[:, start : start + width].ravel() for start in range(0, b.shape[1], width)]
-    return np.concatenate([*panels, np.zeros(_padding_size(b.shape[1]), b.dtype)])
+    depth, columns = b.shape
+    width = panel_width(columns)
+    packed = np.empty(b.size + _padding_size(columns), b.dtype)
+    for start in range(0, columns, width):
+        panel = b[:, start : start + width]
+        packed[start * depth : start * depth + panel.size].reshape(panel.shape)[:] = panel
+    packed[b.size :] = 0
+    return packed
 
 
 def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:

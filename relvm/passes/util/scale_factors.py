@@ -67,7 +67,7 @@ def times(weights: Constant, factor: np.ndarray) -> Constant | None:
     result = np.empty_like(weights.value)
     with np.errstate(all="ignore"):
         np.multiply(weights.value, factor, out=result, dtype=np.float64, casting="same_kind")
-    return constant(result) if np.isfinite(result).all() else None
+    return constant(result, is_new=True) if np.isfinite(result).all() else None
 
 
 def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:

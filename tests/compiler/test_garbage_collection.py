@@ -1,0 +1,63 @@
+"""Builds disable garbage collection, and leave its state as it was."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from relvm import vm
+from relvm.compiler.garbage_collection import no_garbage_collection
+from relvm.frontend.text import parse_module
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    gc.collect()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_new_objects_are_in_the_oldest_generation_afterwards() -> None:
+    with no_garbage_collection():
+        assert not gc.isenabled()
+        objects = [[k] for k in range(10_000)]
+        assert len(gc.get_objects(0)) >= len(objects)
+    assert gc.isenabled() and len(gc.get_objects(0)) < 1000
+
+
+def test_cycles_are_still_collected() -> None:
+    with no_garbage_collection():
+        cycle: list = []
+        cycle.append(cycle)
+        del cycle
+    assert gc.collect() >= 1
+
+
+def test_frozen_objects_stay_frozen() -> None:
+    gc.freeze()
+    count = gc.get_freeze_count()
+    with no_garbage_collection():
+        pass
+    assert 0 < gc.get_freeze_count() <= count
+
+
+def test_nested_contexts_and_errors() -> None:
+    with pytest.raises(ValueError, match="inside"), no_garbage_collection():
+        with no_garbage_collection():
+            pass
+        assert not gc.isenabled()
+        raise ValueError("inside")
+    assert gc.isenabled()
+
+
+def test_a_build_does_not_enable_garbage_collection() -> None:
+    module = parse_module("def main(x: f32[2]) -> f32[2] { return exp(x) }")
+    gc.disable()
+    vm.build(module)
+    assert not gc.isenabled()
+    gc.enable()
+    vm.build(module)
+    assert gc.isenabled()
