@@ -130,8 +130,10 @@ class AotConfig:
                 raise RelvmArgumentError(f"{name}: expected a limit in bytes, an integer of at least 0, got {limit!r}")
 
     def _expect_calls(self) -> None:
-        """Raise RelvmArgumentError if the runtime does not support the interface or the calling convention of
-        kernels."""
+        """Check that the runtime supports the interface and the calling convention of kernels.
+
+        Raise RelvmArgumentError otherwise.
+        """
         combination = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
             raise RelvmArgumentError(f'{combination}: runtime="bare" requires interface="packed" or unpacked=True')

@@ -102,12 +102,12 @@ def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
 
 
 def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
-    """Return the dimensions of an input or output of the function `entry`.  A scalar has no dimensions."""
+    """Return the dimensions of `port`, an input or output of the function `entry`.  A scalar has no dimensions."""
     return entry.storages[port.value].shape if isinstance(port.value, int) else ()
 
 
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
-    """Return the dtype name of an input or output of the function `entry`."""
+    """Return the dtype name of `port`, an input or output of the function `entry`."""
     match port.value:
         case ScalarVar(letter=letter):
             return _NUMBERS[letter]
@@ -117,7 +117,7 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
 
 
 def dim_text(dim: AnyDim) -> str:
-    """Return a dimension as text.  Sizes are printed with their C names."""
+    """Return the dimension `dim` as text.  Sizes are printed with their C names."""
     return format_dim(dim, lambda var: c_identifier(var.name))
 
 

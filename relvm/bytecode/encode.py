@@ -97,7 +97,10 @@ class _Tensors:
             self.by_content.setdefault(_content_key(elements), []).append((offset, elements))
 
     def store(self, elements: np.ndarray) -> int:
-        """Store the bytes of a tensor in the section, and return their offset."""
+        """Store the bytes of a tensor in the section, and return their offset.
+
+        elements: the bytes, as a uint8 array.
+        """
         candidates = [] if self.by_content is None else self.by_content.setdefault(_content_key(elements), [])
         for offset, part in candidates:
             if np.array_equal(part, elements):
@@ -138,8 +141,7 @@ def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
 
 
 def _kernel_section(program: Program) -> bytes:
-    """Return the bytes of the section `kernels`, which contains the kernel programs in the order of the function
-    table."""
+    """Return the bytes of the section `kernels`: the kernel programs, in the order of the function table."""
     indices = {entry.name: index for index, entry in enumerate(program.functions)}
     if unknown := [name for name in program.kernels if name not in indices]:
         raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")

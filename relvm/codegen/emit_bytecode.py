@@ -38,8 +38,9 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @value_record
 class Bytecode:
-    """The bytecode of routines, as returned by print_bytecode.  All fields but `constants` are dicts with the name of
-    the routine as the key.
+    """The bytecode of routines, as returned by print_bytecode.
+
+    All fields but `constants` are dicts with the name of the routine as the key.
 
     code: the instructions.   comments: for each instruction, the name of the IR value that it computes.   origins: for
     each instruction, its source locations.   statement_positions: the indices of the instructions that correspond to

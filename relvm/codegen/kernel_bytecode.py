@@ -175,7 +175,7 @@ class _Printer:
         return reg
 
     def value_of(self, reg: Reg) -> int | None:
-        """Return the value of a register as an i64 if it is a constant, otherwise None."""
+        """Return the value of the register `reg` as an i64 if it is a constant, otherwise None."""
         bits = self.values.get(reg)
         return None if bits is None else bits - (1 << 64) * (bits >> 63)
 
@@ -355,15 +355,15 @@ class _Printer:
     # ---- scalars ----
 
     def locals_in(self, scalar: Scalar) -> frozenset[str]:
-        """Return the names of the variables that an expression reads."""
+        """Return the names of the variables that the expression `scalar` reads."""
         return self.analyze_reads(scalar)[0]
 
     def has_load(self, scalar: Scalar) -> bool:
-        """Return whether an expression reads an element of a buffer."""
+        """Return whether the expression `scalar` reads an element of a buffer."""
         return self.analyze_reads(scalar)[1]
 
     def analyze_reads(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
-        """Return the results of `locals_in` and `has_load` for an expression, as a cached pair."""
+        """Return the results of `locals_in` and `has_load` for the expression `scalar`, as a pair that is cached."""
         reads = self.reads.get(scalar)
         if reads is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
@@ -432,7 +432,8 @@ class _Printer:
     def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
         """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
-        Return the register with the result, or None if an instruction is needed to compute it.
+        function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
+        the result, or None if an instruction is needed to compute it.
         """
         a, b = self.value_of(left), self.value_of(right)
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
@@ -460,7 +461,7 @@ class _Printer:
         return self.lazy_select(left, literal, right) if function == "||" else self.lazy_select(left, right, literal)
 
     def lazy_select(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
-        """Print a conditional expression with jumps, so that only the selected operand is computed.
+        """Print the expression `cond ? then : orelse` with jumps, so that only the selected operand is computed.
 
         The other operand could load an element outside its buffer.
         """

@@ -110,7 +110,7 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
 
 
 def conversions(source: DType, target: DType) -> Iterator[str]:
-    """Yield the names of the functions that convert an element from one dtype to another, in order.
+    """Yield the names of the functions that convert an element from `source` to `target`, in order of application.
 
     Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only once.
     Conversions to and from integers of less than a byte go through i8.

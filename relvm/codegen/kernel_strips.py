@@ -306,7 +306,7 @@ class StripPrinter:
         return mask
 
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
-        """Return the value of an expression.  Where `mask` is false, loads return 0."""
+        """Return the value of the expression `scalar`.  Where `mask` is false, loads return 0."""
         p = self.p
         if not self.varies(scalar) and (mask is None or not p.has_load(scalar)):
             return p.scalar(scalar)
@@ -345,7 +345,7 @@ class StripPrinter:
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + addend.
+        """Return the strip with left * right + addend.   mask: as in `value`.
 
         The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
         `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.
@@ -383,7 +383,7 @@ class StripPrinter:
         return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product of two values if it is affine in the loop counters, otherwise None.
+        """Return `left function right` if it is affine in the loop counters, otherwise None.
 
         function: +, - or *.
         """

@@ -59,7 +59,7 @@ def record_use(path: Path) -> None:
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file of the cache atomically, unless it is larger than the limit on the total size.
+    """Write the cache file `path` atomically, unless `content` is larger than the limit on the total size.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
     """

@@ -132,7 +132,7 @@ def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
 
 
 def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
-    """Return the target triple of the compiler, such as `x86_64-linux-gnu`."""
+    """Return the target triple of the compiler, such as `x86_64-linux-gnu`.   macros: the result of `_macros`."""
     architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
@@ -241,7 +241,7 @@ def _get_or_make(digest: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
-    """Compile C code to an object file, and return its content."""
+    """Compile the C code `text` to an object file, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         Path(folder, "unit.c").write_text(text)
         return _object(compiler, "unit.c", flags, Path(folder))
@@ -270,7 +270,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
 
 
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
-    """Run the compiler in a directory and return its output.
+    """Run the compiler in the directory `folder`, and return its output.
 
     Raises
     ------

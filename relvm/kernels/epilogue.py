@@ -1,5 +1,7 @@
-"""Epilogues: operators that are fused into a contraction (a matrix product or convolution).  They are applied to each
-element of its result before the element is stored."""
+"""Epilogues: operators that are fused into a contraction, which is a matrix product or a convolution.
+
+They are applied to each element of its result before the element is stored.
+"""
 
 from __future__ import annotations
 

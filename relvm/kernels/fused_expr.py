@@ -304,7 +304,7 @@ class FusedExprBuilder:
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
-    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.
+    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.   attributes: its attributes.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
@@ -329,8 +329,8 @@ def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
 def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Convert indices into a view to indices into the original tensor.
 
-    shape: the shape of the view.   original_shape: the shape of the original tensor.  The view may split axes of the
-    tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
+    at: the indices into the view.   shape: the shape of the view.   original_shape: the shape of the original tensor.
+    The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
     """
     source_indices: list[IndexExpr] = []
     remaining = [(index_expr, dim) for index_expr, dim in zip(at, shape, strict=True) if dim != 1]

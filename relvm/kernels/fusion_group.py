@@ -44,8 +44,10 @@ class Group:
 
     @cached_property
     def args(self) -> tuple[Expr, ...]:
-        """The tensors that the kernel reads, in order of first use.  Scalar constants are omitted, because the code of
-        the kernel contains them."""
+        """The tensors that the kernel reads, in order of first use.
+
+        Scalar constants are omitted, because the code of the kernel contains them.
+        """
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)
@@ -133,8 +135,9 @@ class Group:
         return types, tuple(rows), tuple(position[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
-        """Return the kernel of the group.   is_compact: whether the kernel should use little memory (see
-        KernelBuilder).
+        """Return the kernel of the group.
+
+        is_compact: whether the kernel should use little memory (see KernelBuilder).
 
         Raises
         ------
@@ -241,8 +244,10 @@ class Group:
         return inputs, outputs
 
     def _input_names(self) -> list[str]:
-        """Return the names of the kernel's inputs: the parameter names if the group is a single operator, otherwise the
-        names of the variables."""
+        """Return the names of the kernel's inputs in the C code.
+
+        They are the parameter names if the group is a single operator, otherwise the names of the variables.
+        """
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()

@@ -27,7 +27,7 @@ def group_work(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Return the number of operations of one operator, or None if it is unknown.
+    """Return the number of operations of `call`, an operator of the group, or None if it is unknown.
 
     It is unknown if the operator declares no operation count, or if the count depends on a size that the kernel does
     not receive.
@@ -76,7 +76,7 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the maximum number of elements that the kernel reads of argument `arg`, or None for all elements.
+    """Return the maximum number of elements that the group's kernel reads of argument `arg`, or None for all elements.
 
     The kernel reads all elements if an operator does more than select elements of the argument.
     """
@@ -94,9 +94,9 @@ def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
 
 
 def _only_selects(call: OpCall) -> bool:
-    """Return whether the operator only selects elements of its first argument.
+    """Return whether `call` only selects elements of its first argument.
 
-    Each element of its result must be copied from the first argument, or be independent of all arguments, like padding.
+    Each element of the result must be copied from this argument, or be independent of all arguments, like padding.
     """
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -120,8 +120,10 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.   counter: as in
-    `check_independent`."""
+    """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop.
+
+    counter, bounds: as in `check_independent`.
+    """
     for statement in body:
         for buffer, indices in _output_accesses(statement):
             split = tuple(_split_index(bounds.dim(index), counter, bounds) for index in indices)
@@ -150,8 +152,8 @@ def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], cou
 
     These are the variables in the polynomials of values that are defined before the loop.
 
-    inner_variables: the variables that the loop defines.   counter: the variable that represents the loop's counter in
-    polynomials.
+    bounds: the prover, which stores these polynomials.   inner_variables: the variables that the loop defines.
+    counter: the variable that represents the loop's counter in polynomials.
     """
     outer = (value for variable, value in bounds.values.items() if variable not in inner_variables)
     return {var for value in outer for var in dim_vars(value)} - {counter}
@@ -177,8 +179,9 @@ def _check_statement(loop: kd.For, statement: kd.Statement, inner_variables: set
 
 
 def _may_vary(part: kd.Scalar, inner_variables: set[kd.Variable]) -> bool:
-    """Return whether `part`, an operand in a bound of an inner loop, can have different values in different iterations
-    of the outer `simd` loop.
+    """Return whether an operand of a loop bound can have different values in different iterations of a `simd` loop.
+
+    part: an operand in a bound of a loop inside the `simd` loop.
 
     inner_variables: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary,
     because the bounds of these loops must also be the same in each iteration.

@@ -63,7 +63,7 @@ class IndexBounds:
     # ---- polynomials ----
 
     def dim(self, scalar: kd.Scalar) -> AnyDim:
-        """Return an i64 expression as a polynomial.
+        """Return the i64 expression `scalar` as a polynomial.
 
         An expression that is not a polynomial becomes an atom.  Equal expressions become the same atom, unless their
         value can change.
@@ -101,7 +101,7 @@ class IndexBounds:
         return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
-        """Return a key of an expression, or None if the value of the expression can change.
+        """Return a key of the expression `scalar`, or None if its value can change.
 
         Expressions with equal keys have equal values.
         """
@@ -120,12 +120,14 @@ class IndexBounds:
                 return None if None in inner else (function, inner, dtype)
 
     def cannot_overflow(self, dim: AnyDim) -> bool:
-        """Return whether the computation of the polynomial cannot overflow if no size exceeds LARGEST_SIZE."""
+        """Return whether the computation of the polynomial `dim` cannot overflow if no size exceeds LARGEST_SIZE."""
         return self.magnitude(dim) < _LARGEST_MAGNITUDE
 
     def magnitude(self, dim: AnyDim) -> float:
-        """Return an upper bound on the sum of the absolute values of the terms of `dim`.  The bound is valid if no size
-        exceeds LARGEST_SIZE."""
+        """Return an upper bound on the sum of the absolute values of the terms of `dim`.
+
+        The bound is valid if no size exceeds LARGEST_SIZE.
+        """
         if isinstance(dim, int):
             return abs(dim)
         total = 0.0
@@ -148,8 +150,10 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """Enter a loop: a context manager that records the bounds of the loop counter until the end of the `with`
-        statement, and yields the variable that represents the counter in polynomials."""
+        """A context manager that records the bounds of the counter of `loop` until its end.
+
+        It yields the variable that represents the counter in polynomials.
+        """
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
@@ -172,8 +176,10 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """A context manager that records that a condition holds, or with `holds=False` that it does not hold, until the
-        end of the `with` statement."""
+        """A context manager that records, until its end, that the condition `cond` holds, or does not hold.
+
+        holds: whether it holds.
+        """
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))
@@ -204,7 +210,10 @@ class IndexBounds:
                     yield dim_op("sub", first, second)
 
     def is_exact(self, dim: AnyDim) -> bool:
-        """Return whether the kernel computes the exact value of the polynomial, without overflow."""
+        """Return whether the kernel computes the exact value of the polynomial `dim`, without overflow.
+
+        If this is so only because sizes are limited, set `relies_on_sizes`.
+        """
         if isinstance(dim, int):
             return -(1 << 63) <= dim < 1 << 63
         if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
@@ -224,7 +233,7 @@ class IndexBounds:
             return False
 
     def is_nonnegative(self, dim: AnyDim) -> bool:
-        """Return whether a polynomial is proven to be at least 0."""
+        """Return whether the polynomial `dim` is proven to be at least 0."""
         self.free = _FREE_STEPS
         if self._is_proven(dim, _MAX_SPLITS):
             return True
@@ -232,7 +241,7 @@ class IndexBounds:
         return any(self._is_proven_directly(dim_op("sub", dim_op("sub", dim, a), b), _MAX_SPLITS) for a, b in pairs)
 
     def _is_proven(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0, by subtracting at most one fact from it.
+        """Return whether the polynomial `dim` is proven to be at least 0, by subtracting at most one fact from it.
 
         splits: as in `_is_proven_directly`.
         """
@@ -241,7 +250,7 @@ class IndexBounds:
         return any(self._is_proven_directly(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
 
     def _is_proven_directly(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
+        """Return whether the polynomial `dim` is proven to be at least 0 without subtracting a fact first.
 
         A min or max in the polynomial is replaced by each of its operands, and a proof is tried for each result.  For a
         max with a positive factor, or a min with a negative factor, one of these proofs must succeed.  Otherwise, all

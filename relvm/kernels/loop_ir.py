@@ -363,8 +363,10 @@ class Kernel(Displayed):
 
 @value_record
 class ReferenceKernel:
-    """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
-    the attributes as JSON text, the input tensors, and the output tensors."""
+    """A kernel of target "numpy": a call of the packed function `reference.<op>`.
+
+    The arguments of the function are the attributes as JSON text, the input tensors, and the output tensors.
+    """
 
     op: str
     attributes: str
@@ -393,13 +395,13 @@ _OPERANDS: dict[type, Callable[[Any], tuple[Scalar, ...]]] = {
 
 
 def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
-    """Return the operands of an expression, in order."""
+    """Return the operands of the expression `scalar`, in order."""
     operands = _OPERANDS.get(type(scalar))
     return operands(scalar) if operands else ()
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield an expression and all expressions inside it."""
+    """Yield the expression `scalar` and all expressions inside it."""
     waiting: list[Scalar] = [scalar]
     while waiting:
         part = waiting.pop()
@@ -440,7 +442,7 @@ def as_scalar(value, dtype: DType) -> Scalar:
 
 
 def constant_value(scalar: Scalar) -> int | None:
-    """Return the value of an integer expression, or None if the expression is not constant."""
+    """Return the value of the integer expression `scalar`, or None if the expression is not constant."""
     match scalar:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
@@ -575,10 +577,7 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized with `value`.
-
-        of: the IR values whose elements it contains, for the provenance.
-        """
+        """Return a new variable, initialized with `value`.   of: as in `allocate`."""
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

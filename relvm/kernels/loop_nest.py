@@ -213,9 +213,10 @@ class _RowGenerator:
         return collapse_loops(over, [*leaves_of(trees, into_reductions=False), *extra])
 
     def _write_reduction(self, row: Scope, total: ReduceExpr) -> Scalar:
-        """Generate the reduction of one row in vector lanes, and return its result.
+        """Generate the reduction `total` of one row in vector lanes, and return its result.
 
-        In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an element was NaN.
+        row: the scope of the row.   In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an
+        element was NaN.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.let(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
@@ -390,8 +391,10 @@ class _LaneGenerator:
 
     @contextmanager
     def lanes(self, outer: Scope):
-        """A context manager that opens a loop over the rows that are processed together.  It yields the scope of the
-        loop, nested in scope `outer`, and the loop counter."""
+        """A context manager that opens a loop over the rows that are processed together.
+
+        It yields the scope of the loop, nested in scope `outer`, and the loop counter.
+        """
         scope = Scope(self.k, outer)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]

@@ -73,7 +73,7 @@ class _Lowering:
             )
 
     def buffer_dim(self, dim: AnyDim) -> AnyDim:
-        """Convert a dimension to a form that is allowed in the shape of a buffer: an integer or a variable."""
+        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable."""
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
             return known
@@ -113,7 +113,7 @@ class _Lowering:
         return k.finish()
 
     def clear(self, out: ir.Buffer) -> None:
-        """Emit code that sets all elements of an output to 0."""
+        """Emit code that sets all elements of the output `out` to 0."""
         with self.k.loop(self.k.size(out.shape), name="cleared", simd=True) as i:
             self.k.add(ir.Store(out, (i,), ir.Literal(False if out.dtype.is_bool else 0, out.dtype)))
 
@@ -265,8 +265,9 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Lower the indices of an access to `buffer`.  Emit a check for each index that is not proven to be inside its
-        axis.
+        """Lower the indices of an access to `buffer`.
+
+        Emit a check for each index that is not proven to be inside its axis.
 
         guard: the condition under which the access is executed, or None if it always is.   origin: the source location
         of the access.
@@ -306,7 +307,7 @@ class _Lowering:
         return index
 
     def dim(self, dim: AnyDim) -> ir.Scalar:
-        """Return a dimension as a scalar expression of the sizes of axes."""
+        """Return the dimension `dim` as a scalar expression of the sizes of axes."""
         if isinstance(dim, int):
             return ir.Literal(dim, I64)
         total: ir.Scalar | None = None
@@ -497,8 +498,10 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
 
 
 def _is_invariant(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
-    """Return whether `scalar` reads no element of a buffer and no variable in `assigned`, so that its value is
-    fixed."""
+    """Return whether `scalar` always has the same value.
+
+    This is so if it reads no element of a buffer and no variable in `assigned`.
+    """
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
         for part in kd.parts_of(scalar)

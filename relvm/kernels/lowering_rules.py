@@ -56,8 +56,10 @@ class GatherKernel(CustomKernel):
 
 @value_record
 class Pointwise:
-    """An elementwise operation: `out[i...] = point(x[i...], y[i...], ..., **attributes)`.  The inputs are broadcast as
-    in NumPy."""
+    """An elementwise operation: `out[i...] = point(x[i...], y[i...], ..., **attributes)`.
+
+    The inputs are broadcast as in NumPy.
+    """
 
     point: Callable[..., Scalar]
 
@@ -139,8 +141,9 @@ class Reduction:
 
 @value_record
 class Reduce:
-    """A reduction along the axes in the attribute `axes`, or along all axes if it is None.  If `keepdims` is true, the
-    reduced axes remain, with size 1.
+    """A reduction along the axes in the attribute `axes`, or along all axes if it is None.
+
+    If the attribute `keepdims` is true, the reduced axes remain, with size 1.
 
     finish(total, count): converts the total of `count` elements to the result.
     """
@@ -151,8 +154,9 @@ class Reduce:
 
 @value_record
 class Contraction:
-    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates, where `result` is an
-    `Epilogue`.
+    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates.
+
+    result: the Epilogue to which the function passes each element.
 
     axes(*shapes, shape): returns the loops of the kernel, in order, given the shapes of the inputs and of the result.
     Each loop is a tuple of axes of the result that the kernel iterates as one.  The loops of a convolution, for
@@ -186,8 +190,11 @@ class Alias:
 
 @value_record
 class Builtin:
-    """A builtin of the virtual machine (csrc/tables/builtins.def).  It is called with the arguments of the operator,
-    followed by the attributes listed in `attributes`, each of which is a dtype or an integer."""
+    """A builtin of the virtual machine (csrc/tables/builtins.def).
+
+    It is called with the arguments of the operator, followed by the attributes listed in `attributes`, each of which is
+    a dtype or an integer.
+    """
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -197,13 +204,15 @@ VIEW, ALIAS = Reinterpret(), Alias()
 
 
 def elementwise(point: Callable[..., Scalar]) -> Pointwise:
-    """Return the rule of an elementwise operator: `out[i...] = point(x[i...], y[i...], ..., **attributes)`, with NumPy
-    broadcasting."""
+    """Return the rule of an elementwise operator, with NumPy broadcasting.
+
+    The rule is `out[i...] = point(x[i...], y[i...], ..., **attributes)`.
+    """
     return Pointwise(point)
 
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
-    """Return the strides, in elements, of a contiguous row-major array."""
+    """Return the strides, in elements, of a contiguous row-major array of shape `shape`."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
 
 

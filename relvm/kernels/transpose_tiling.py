@@ -1,5 +1,6 @@
-"""Tiled loop nests, for kernels that read a tensor contiguously along one loop and write the result contiguously along
-another.
+"""Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
+
+The tensor is contiguous along the first of these loops, and the result along the second.
 
 For each tile of the result, the kernel first copies the elements that the tile needs from the tensor, and transposes
 them.  Each cache line of the tensor is then read only once, and the loops over the tile can be vectorized.
@@ -88,7 +89,8 @@ def _copy_tile(
 ) -> None:
     """Generate code that copies the elements of `leaf` that one tile of the result needs into `tile`, transposed.
 
-    at: the two loops over the tile, each with its first index.   counts: the number of iterations of each loop.
+    outer: the scope of the tile.   at: the two loops over the tile, each with its first index.   counts: the number of
+    iterations of each loop.
     """
     (across, first_row), (inner, first_column) = at
     rows, columns = counts

@@ -1,5 +1,6 @@
-"""Routines: the lowered form of functions.  Statements use the registers r, the constant table c and the function table
-f.
+"""Routines: the lowered form of functions.
+
+Statements use the registers r, the constant table c and the function table f.
 
 Code generation emits a canonical statement for each expression (docs/architecture/routines.md lists them).  LIR passes
 then transform these statements.  Bytecode and C are both printed from routines.
@@ -166,8 +167,9 @@ def always_tail_calls(body: tuple[Statement, ...]) -> bool:
 
 @dataclass(frozen=True, repr=False)
 class Routine(Displayed):
-    """A routine, the lowered form of a function.  Its n parameters are in r[0..n-1], and its result is in r[n] at the
-    end.
+    """A routine, the lowered form of a function.
+
+    Its n parameters are in r[0..n-1], and its result is in r[n] at the end.
 
     name: the name of the function.   params: the names of its parameters.   registers: the number of registers, at
     least n + 1.   private: whether hosts cannot find the function by its name.   impure: whether it can have side

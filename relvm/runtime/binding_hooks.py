@@ -1,5 +1,7 @@
-"""Python hooks for csrc/python/binding.c.  The C code handles ordinary calls and calls these hooks in all other
-cases, such as errors and less common types."""
+"""Python hooks for csrc/python/binding.c.
+
+The C code handles ordinary calls.  It calls these hooks in all other cases, such as errors and less common types.
+"""
 
 from __future__ import annotations
 

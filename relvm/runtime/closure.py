@@ -11,8 +11,9 @@ from relvm.tables import TAGS
 
 
 class Closure(Callable):
-    """A function or closure of a machine.  Call it as `closure(*arguments)`, or pass it to a function of the same
-    machine.
+    """A function or closure of a machine.
+
+    Call it as `closure(*arguments)`, or pass it to a function of the same machine.
 
     A call raises the same exceptions as a call of a function of the machine; see VirtualMachine.
     """

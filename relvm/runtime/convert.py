@@ -100,7 +100,7 @@ def located(error: BaseException, where: str) -> BaseException:
 def store_other(objects: Objects, value: Any, address: int) -> bool:
     """Store a value of a type that binding.c does not handle as the machine value at `address`.
 
-    Return whether the stored value owns a reference, which the caller must release.
+    objects: the machine.   Return whether the stored value owns a reference, which the caller must release.
     """
     words = ffi.cast("int64_t *", address)
     match value:
@@ -160,7 +160,7 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.
+    """Store a tensor as value 0 of the array of machine values `words`.   objects: the machine.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
     strings, are copied.
@@ -191,7 +191,7 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Wrap the Python function `value` in a closure of the machine.
+    """Wrap the Python function `value` in a closure of the machine `objects`.
 
     Store the closure as value 0 of the array of machine values `words`.  Return True, because it owns a reference.
     """
@@ -211,7 +211,7 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
     """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
 
-    Return True, because the stored value owns a reference.
+    objects: the machine.   Return True, because the stored value owns a reference.
     """
     open_sequences = [
         _OpenSequence(value)
@@ -279,6 +279,8 @@ def _check_created(status: int, words: Any) -> bool:
 def to_python(objects: Objects, words: Any, k: int) -> Any:
     """Convert value k of the array of machine values `words` to Python.  The value keeps its reference.
 
+    objects: the machine.
+
     Raises
     ------
     RelvmUnsupportedError
@@ -295,7 +297,7 @@ def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
 def other_to_python(objects: Objects, address: int) -> Any:
     """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
 
-    The reference in the machine value is not released.
+    The value keeps its reference.   objects: the machine.
     """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
@@ -346,7 +348,7 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 
 
 def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list to Python, without recursion.
+    """Convert the tuple or list at `address` to Python, without recursion.   tag: its tag, TUPLE or LIST.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.

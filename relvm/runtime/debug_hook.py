@@ -89,8 +89,10 @@ class MachineDebugger:
             raise failure(status, error)
 
     def stop_within(self, depth: int) -> None:
-        """In addition to breakpoints, stop before every instruction of the outermost `depth` active functions.  This
-        method may be called from any thread."""
+        """Stop before every instruction of the outermost `depth` active functions, in addition to breakpoints.
+
+        This method may be called from any thread.
+        """
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:

@@ -85,8 +85,10 @@ class Stats(Displayed):
 
 
 class Executable(Displayed):
-    """A verified program.  An executable is immutable, so copying it returns the same object.  Any number of machines
-    can run it at the same time.
+    """A verified program.
+
+    An executable is immutable, so copying it returns the same object.  Any number of machines can run it at the same
+    time.
 
     An executable is pickled as its bytes.  Executables with native code can be unpickled only on the machine where they
     were built, as with loading a file.  On other machines, unpickling raises RelvmUnsupportedError.  To send such an
@@ -202,8 +204,9 @@ class Executable(Displayed):
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     def record_built(self) -> None:
-        """Record that this user built the executable on this machine.  Its native code is then trusted when the
-        executable is loaded again.
+        """Record that this user built the executable on this machine.
+
+        Its native code is then trusted when the executable is loaded again.
 
         Nothing is recorded if the executable has no native code, or if the cache directory is not writable.
         """
@@ -244,8 +247,9 @@ class Executable(Displayed):
         functions: Iterable[str] | None = None,
         max_bytes: int = 0,
     ) -> Executable:
-        """Map the executable in a file, or in an exported library, into memory.  Its tensors are read from the file
-        when they are used.
+        """Map the executable in a file, or in an exported library, into memory.
+
+        Its tensors are read from the file when they are used.
 
         `open` checks the whole executable, with one exception.  If the elements of the tensors take more than 1 MB,
         their checksum is verified only with `check_data`, because this reads all elements.

@@ -118,8 +118,11 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
 
 
 def unregister_func(name: str) -> None:
-    """Remove the function registered under `name`.  A program that calls it afterwards raises RelvmNameError.
-    Raise RelvmNameError if no function is registered under `name`."""
+    """Remove the function registered under `name`.
+
+    A program that calls it afterwards raises RelvmNameError.  Raise RelvmNameError if no function is registered under
+    `name`.
+    """
     expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")
@@ -141,8 +144,9 @@ def get_func(name: str) -> Callable[..., Any]:
 
 
 def register_library(prefix: str, provider: Provider) -> None:
-    """Register a provider of the packed functions whose names begin with `prefix`.  The provider is called when a
-    machine first needs such a function.
+    """Register a provider of the packed functions whose names begin with `prefix`.
+
+    The provider is called when a machine first needs such a function.
 
     Parameters
     ----------

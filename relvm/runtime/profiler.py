@@ -88,8 +88,10 @@ class Profile(Displayed):
 
     @property
     def other_seconds(self) -> float:
-        """The time outside of `rows`: the time of the machine itself, of Python functions passed as arguments, and of
-        the measurement."""
+        """The time of the run that is not in `rows`.
+
+        This is the time of the machine itself, of Python functions passed as arguments, and of the measurement.
+        """
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __getitem__(self, name: str) -> ProfileRow:

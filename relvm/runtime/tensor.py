@@ -80,8 +80,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """Return the elements as an array.  NumPy calls this method for strings and for dtypes of ml_dtypes, which the
-        other array protocols do not support."""
+        """Return the elements as an array.
+
+        NumPy calls this method for strings and for dtypes of ml_dtypes, which the other array protocols do not support.
+        """
         if self.dtype == STRINGS:
             packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
             status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)

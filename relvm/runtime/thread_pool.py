@@ -193,8 +193,9 @@ class ThreadPoolRunner:
         self._pool.shutdown(wait)
 
     def abort(self) -> None:
-        """Close the runner immediately: cancel pending inputs (CancelledError), and interrupt running inputs
-        (RelvmInterrupted).
+        """Close the runner immediately.
+
+        Pending inputs are cancelled (CancelledError), and running inputs are interrupted (RelvmInterrupted).
 
         `abort` returns when all threads have ended.  A running kernel or Python function completes first.
 

@@ -57,8 +57,10 @@ class TimeEvaluator:
         raise uncopyable(self)
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Timing:
-        """Measure the time of the function with the given arguments.  The results of the function are discarded.  The
-        errors are the same as those of a call."""
+        """Measure the time of the function with the given arguments.
+
+        The results of the function are discarded.  The errors are the same as those of a call.
+        """
         prepared = self._prepare(arguments, named)
         prepared.repeat(1)  # untimed warm-up run
         results = []

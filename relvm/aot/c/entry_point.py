@@ -152,8 +152,10 @@ class _PackedEntry(_Entry):
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """Return a C expression of type `ctype *`: a pointer to the elements of argument `number`, which is a
-        tensor."""
+        """Return a C expression of type `ctype *`, which points to the elements of a tensor.
+
+        number: the index of the argument that is the tensor.
+        """
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:

@@ -1,5 +1,7 @@
-"""Packed kernels: kernels that take tensors, as in the VM.  This module prints their calls, and the table through which
-the host can replace them."""
+"""Packed kernels: kernels that take tensors, as in the VM.
+
+This module prints their calls, and the table through which the host can replace them.
+"""
 
 from __future__ import annotations
 

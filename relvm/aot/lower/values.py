@@ -86,9 +86,10 @@ def is_size(type_: PrimType) -> bool:
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """Yield the types and values of the scalars that are passed to parameters, in order.
+    """Yield the type and the value of each scalar in `values`, in order, including those inside tuples.
 
-    A scalar that only passes a size is omitted (see `is_size`).
+    params: the parameters to which the values are passed.   A scalar that only passes a size is omitted (see
+    `is_size`).
     """
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)

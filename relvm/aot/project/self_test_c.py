@@ -61,7 +61,7 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the C lines that define the test data, and the C lines that call an entry point that takes structs."""
+    """Return the C lines that define the data of `trial`, and those that call an entry point that takes structs."""
     name = config.name
     data = [
         _array_definition(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)
@@ -89,7 +89,7 @@ def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return the C lines that define the test data, and the C lines that call an entry point that takes tensors."""
+    """Return the C lines that define the data of `trial`, and those that call an entry point that takes tensors."""
     entry = module.functions[-1]
     data: list[str] = []
     views: list[str] = []
@@ -124,7 +124,9 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _output_definitions(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """Return C definitions of an array with the expected output `value`, and of an array for the actual output.
+    """Return C definitions of two arrays, with the expected output `value` and for the actual output.
+
+    port: the output.
 
     scalars: the NumPy types of scalar outputs, by the letters "i", "f" and "b".
     """

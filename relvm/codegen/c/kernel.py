@@ -98,7 +98,10 @@ def _signature(symbol: str) -> str:
 
 
 def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
-    """Return the C names of the size variables of a kernel, in order of first occurrence in the shapes."""
+    """Return the C names of the size variables of a kernel, in order of first occurrence.
+
+    buffers: the inputs and outputs, in whose shapes the variables occur.
+    """
     sizes: dict[DimVar, str] = {}
     for buffer in buffers:
         for dim in buffer.shape:
@@ -115,8 +118,8 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
     """Return the lines of C that check the arguments of a kernel and read its sizes.
 
     They consist of a table of the expected tensors, and a call of `rvm_kernel_check`, which also fills the C array
-    `sizes`.   sizes: the size variables of the kernel, with their C names.   uses_self: whether the code of the kernel
-    uses the C parameter `self`.
+    `sizes`.   buffers: the inputs and outputs of the kernel.   sizes: the size variables of the kernel, with their C
+    names.   uses_self: whether the code of the kernel uses the C parameter `self`.
     """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
@@ -340,7 +343,7 @@ class KernelBody:
         return buffer.name
 
     def convert(self, convert: Convert) -> str:
-        """Return the C expression of a conversion.
+        """Return the C expression of the conversion `convert`.
 
         Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only
         once.  Conversions to and from integers of less than a byte go through i8.  The functions are in
@@ -356,7 +359,10 @@ class KernelBody:
         return self.c_conversion(convert.operand, source, target)
 
     def c_conversion(self, operand: Scalar, source: DType, target: DType) -> str:
-        """Return the C expression of an operand converted to `target`, a dtype with which C can compute."""
+        """Return the C expression of `operand`, converted from dtype `source` to `target`.
+
+        target: a dtype with which C can compute.
+        """
         inner = self.scalar(operand, _UNARY)
         if source.is_narrow_float:
             inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32

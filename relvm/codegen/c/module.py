@@ -116,8 +116,10 @@ def opening_unit() -> str:
 
 
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """Yield the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
-    initializes the library."""
+    """Yield the texts of the translation units with kernels.
+
+    The first unit also defines `relvm_native_open`, which initializes the library.
+    """
     for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)

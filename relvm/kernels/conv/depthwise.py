@@ -112,8 +112,8 @@ def can_write_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
     """Return whether a single block certainly covers all output positions of a channel.
 
-    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   indices: the
-    spatial dimensions of the output.
+    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   shape: the
+    layout of a block.   indices: the spatial dimensions of the output.
     """
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _MAX_COLUMNS:
@@ -176,8 +176,8 @@ def _make_convolve(
     The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
     number of output positions in a row.
 
-    pitch: the distance between rows in a plane of `block`.   lanes: the distance between rows in `sums`.   is_line:
-    whether the convolution has one spatial axis.
+    shape: the layout of `block`.   pitch: the distance between rows in a plane of `block`.   lanes: the distance
+    between rows in `sums`.   is_line: whether the convolution has one spatial axis.
 
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
@@ -227,9 +227,9 @@ def _copy_planes(
     The code copies the elements that the output positions of the block read, and writes zeros for padding.
 
     channel: the row-major index of the channel over the batch and channel axes of x.   plane: the index of the channel
-    in its group.   pitch: the distance between the rows of a plane.   at: the row and the column of the first output
-    position of the block.   count: the number of output rows, and of output positions in a row.   has_padding: whether
-    the zeros of the padding are in the block already.
+    in its group.   shape: the layout of the block.   pitch: the distance between the rows of a plane.   at: the row and
+    the column of the first output position of the block.   count: the number of output rows, and of output positions in
+    a row.   has_padding: whether the zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])

@@ -102,8 +102,8 @@ def write_byte_depthwise(
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Local) -> Local:
     """Generate code that packs the weights of one filter into words, and stores the words in `weights`.
 
-    Return the variable that contains the sum of the weights.   w: the weights of all filters.   filter_: the index of
-    the filter.
+    Return the variable that contains the sum of the weights.   w: the weights of all filters.   shape: the window and
+    the layout of its words.   filter_: the index of the filter.
     """
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
@@ -135,9 +135,9 @@ def _fill_ring(
 
     The rows are those that output row `y` reads and output row `y - 1` does not.
 
-    plane: the position in x at which the channel begins.   start, count: the first output position of the row to
-    process, and the number of output positions.   padding: the zero point of x.   pad_word: the word for positions
-    outside the input (see `padding_word`).
+    shape: the layout of the ring buffer.   plane: the position in x at which the channel begins.   start, count: the
+    first output position of the row to process, and the number of output positions.   padding: the zero point of x.
+    pad_word: the word for positions outside the input (see `padding_word`).
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
@@ -165,7 +165,8 @@ def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local
 
     A word of weights is multiplied by adjacent input words, one for each output position.
 
-    offsets: the array for the flat positions in the ring buffer.   y: the output row.
+    offsets: the array for the flat positions in the ring buffer.   shape: the layout of the ring buffer.   y: the
+    output row.
     """
     for row in range(shape.sizes[0]):
         position = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows

@@ -105,8 +105,10 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  Each panel is stored row by row.
-    The last panel can be narrower than the others."""
+    """A right matrix that is packed in panels of columns at compile time (relvm/kernels/gemm/packing.py).
+
+    Each panel is stored row by row.  The last panel can be narrower than the others.
+    """
 
     buffer: Buffer
     start: Scalar
@@ -167,8 +169,9 @@ def gemm(
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
     """Generate code that copies one panel of `right` and multiplies the left matrix by it.
 
-    depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
-    DEPTH rows, because the copy is on the C stack.
+    product: the generator of the product of the left matrix and the panel.   depth: the number of rows of the panel.
+    If it is large or unknown, the panel is copied and multiplied in chunks of DEPTH rows, because the copy is on the C
+    stack.
     """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
@@ -202,7 +205,11 @@ def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> 
 
 @value_record
 class _PanelMatmul:
-    """The product of the left matrix and one panel of the right matrix."""
+    """The generator of the product of the left matrix and one panel of the right matrix.
+
+    rows: the number of rows of the left matrix.   column: the first column of the panel.   count: the number of columns
+    of the panel.   left, width, result, counters: as in `gemm`.   tile: the array for a tile of the product.
+    """
 
     k: KernelBuilder
     rows: Scalar

@@ -1,5 +1,6 @@
-"""Matrix products of bytes with zero points, computed as products of signed and unsigned bytes
-(csrc/codegen/gemm_int8.h).
+"""Matrix products of bytes with zero points (csrc/codegen/gemm_int8.h).
+
+They are computed as products of signed and unsigned bytes:
 
     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
 
@@ -69,7 +70,8 @@ class ZeroPoints:
 def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: ZeroPoints) -> LhsInt8:
     """Return the left matrix of a product of bytes, which is stored row by row from flat position `start` of `x` on.
 
-    depth: the number of bytes in a row.
+    depth: the number of bytes in a row.   signs: the conversion of the bytes.   zeros: the zero points of both
+    matrices.
     """
 
     def begin(row: Local, after_first: Scalar | None) -> Callable[[Local, Local], Scalar]:

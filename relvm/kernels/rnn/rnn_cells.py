@@ -1,5 +1,7 @@
-"""Cells of recurrent networks (GRU, LSTM, RNN), as loop nests and as NumPy functions.  relvm/ops/rnn.py has their
-formulas."""
+"""Cells of recurrent networks (GRU, LSTM, RNN), as loop nests and as NumPy functions.
+
+relvm/ops/rnn.py has their formulas.
+"""
 
 from __future__ import annotations
 

@@ -80,8 +80,10 @@ class SequenceBatch:
 
     @contextmanager
     def each_sequence(self) -> Iterator[SequenceStep]:
-        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.  This
-        includes sequences that end before step t."""
+        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.
+
+        This includes sequences that end before step t.
+        """
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -114,7 +116,9 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate the product that `multiply` describes in tiles, for a batch of `count` sequences.
+        """Generate the product of `multiply`, which has the same parameters, in tiles.
+
+        count: the number of sequences of the batch.
 
         All tiles have full width: the last tile can overlap the previous one.
         """
@@ -134,9 +138,10 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate row `row` of the product that `multiply` describes, with simple loops.
+        """Generate row `row` of the product of `multiply`, which has the same parameters, with simple loops.
 
-        The loops read the weights `r` in memory order, because reading them takes most of the time.
+        start: the position in `left` at which the row of the matrix begins.   The loops read the weights `r` in memory
+        order, because reading them takes most of the time.
         """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
@@ -220,8 +225,11 @@ def generate_steps(
 
 
 def _batch_sizes(sequences: object) -> range:
-    """Return the batch sizes that occur if `sequences` sequences are divided into as few batches as possible, of sizes
-    as equal as possible.  If the number of sequences is not a known integer, return all sizes up to the maximum."""
+    """Return the possible batch sizes for `sequences` sequences.
+
+    The sequences are divided into as few batches as possible, of sizes as equal as possible.  If the number of
+    sequences is not a known integer, return all sizes up to the maximum.
+    """
     if not isinstance(sequences, int):
         return range(1, _ROWS + 1)
     groups = max(1, -(-sequences // _ROWS))

@@ -67,8 +67,10 @@ def _convert_end(body: tuple[Statement, ...], result: int, functions: set[str]) 
 
 
 def _ends_with_copy_to(body: tuple[Statement, ...], result: Register) -> bool:
-    """Return whether `body`, a branch of an `if`, ends with a copy into `result`, the register for the result of the
-    `if`."""
+    """Return whether a branch of an `if` ends with a copy to the register for the result of the `if`.
+
+    body: the branch.   result: the register.
+    """
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == result.index
 
