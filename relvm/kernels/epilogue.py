@@ -55,7 +55,7 @@ class Epilogue:
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
         """Return the flat position in `partial.buffer` for the partial sum of one element of the contraction.
 
-        counters: the indices of this element.
+        counters: the indices of this element, as in `store`.
         """
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.loops, counters, strict=True))

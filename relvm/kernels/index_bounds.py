@@ -150,7 +150,7 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """A context manager that records the bounds of the counter of `loop` until its end.
+        """A context manager in whose block the bounds of the counter of `loop` are known facts.
 
         It yields the variable that represents the counter in polynomials.
         """
@@ -176,9 +176,9 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """A context manager that records, until its end, that the condition `cond` holds, or does not hold.
+        """A context manager in whose block it is a known fact that the condition `cond` holds.
 
-        holds: whether it holds.
+        holds: if False, the fact is that the condition does not hold.
         """
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large

@@ -341,6 +341,9 @@ class _LaneGenerator:
     """Generator of the loops for LANES adjacent rows that are processed together.
 
     Each per-row scalar becomes an array of LANES elements, one for each row.
+
+    rows: the generator of the whole kernel.   outer: the scope around these loops.   lane: the loop over adjacent rows.
+    first, width: the first of the rows that are processed together, and their number.
     """
 
     def __init__(self, rows: _RowGenerator, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:

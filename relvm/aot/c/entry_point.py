@@ -45,7 +45,7 @@ class _Entry:
         raise NotImplementedError
 
     def descriptor(self) -> str:
-        """Return the C definition of the descriptor of the entry point."""
+        """Return the C definition of the descriptor, a struct for callers who do not know the types of the model."""
         raise NotImplementedError
 
     def text(self) -> str:

@@ -246,7 +246,7 @@ class LoweredModule:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the entry.
+    """An input or output of the entry function.
 
     name: its name in C.   value: the index of the storage of a tensor, or the variable of a scalar or a size.
     """

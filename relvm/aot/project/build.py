@@ -83,7 +83,8 @@ class AotProgram(Displayed):
         Parameters
         ----------
         trial
-            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry.
+            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
+            function.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class Trial:
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """Return a Trial from values in the order of the parameters and results of the entry.
+    """Return a Trial from values in the order of the parameters and results of the entry function.
 
     Parameters
     ----------

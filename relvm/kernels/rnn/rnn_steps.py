@@ -238,7 +238,7 @@ def _batch_sizes(sequences: object) -> range:
 
 @value_record
 class _StepGenerator:
-    """Generator of all steps of all sequences.
+    """Generator of the code for all steps of all sequences.
 
     sizes: the number of steps, and the number of sequences.   lengths: the lengths of the sequences, or None if all
     sequences have all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in
