@@ -18,7 +18,7 @@ from serve.signature import batch_axis, read_signature
 
 from relvm import aot, vm
 from relvm.cli.main import PICTURES, main
-from relvm.distributed.batch import FileBatch, arguments_of, files_of
+from relvm.distributed.batch import FileBatch, find_array_files, load_arguments
 from relvm.distributed.inputs import FunctionSignature
 from relvm.distributed.output_dir import OutputFolder
 from relvm.distributed.runner import Runner
@@ -150,17 +150,17 @@ def test_patterns_follow_no_circles(tmp_path: Path) -> None:
         (inner / name).symlink_to(tmp_path)
     for place in (tmp_path / "x.npy", inner / "y.npy", inner / ".hidden.npy"):
         np.save(place, np.zeros(1))
-    found = files_of(f"{tmp_path}/**/*.npy")
+    found = find_array_files(f"{tmp_path}/**/*.npy")
     assert found == [inner / "y.npy", tmp_path / "x.npy"]
-    assert files_of(f"{tmp_path}/?.npy") == [tmp_path / "x.npy"]
-    assert files_of(f"{tmp_path}/inner/.*.npy") == [inner / ".hidden.npy"]
+    assert find_array_files(f"{tmp_path}/?.npy") == [tmp_path / "x.npy"]
+    assert find_array_files(f"{tmp_path}/inner/.*.npy") == [inner / ".hidden.npy"]
 
 
 @pytest.mark.parametrize("make", [fifo, loop, sparse], ids=lambda make: make.__name__)
 def test_mapped_files_that_are_none(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x.npy")
     with pytest.raises(RelvmError, match=r"x\.npy"):
-        arguments_of(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
+        load_arguments(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
 
 
 def test_an_archive_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
@@ -172,14 +172,14 @@ def test_an_archive_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
         for _ in range(3 << 5):
             member.write(bytes(1 << 24))
     with pytest.raises(RelvmError, match=r"x\.npz: the archive of [\d,]+ bytes unpacks to 1,610,"):
-        arguments_of(FileBatch(tmp_path / "x.npz"), FunctionSignature({}, {}, None), [])
+        load_arguments(FileBatch(tmp_path / "x.npz"), FunctionSignature({}, {}, None), [])
 
 
 def test_a_file_of_arrays_that_states_terabytes(tmp_path: Path) -> None:
     with (tmp_path / "x.npy").open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (1 << 45,)})
     with pytest.raises(RelvmMemoryError, match=r"x\.npy is not a \.npy file, or too large"):
-        arguments_of(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
+        load_arguments(FileBatch(tmp_path / "x.npy"), FunctionSignature({}, {}, None), [])
 
 
 @pytest.mark.parametrize("make", [fifo, folder, loop], ids=lambda make: make.__name__)
@@ -188,7 +188,7 @@ def test_an_output_that_is_no_file_is_not_there(make: Callable[[Path], None], tm
     output = OutputFolder(tmp_path / "out", runner)
     output.claim(overwrite=False)
     make(output.path / "x.npz")
-    assert output.path / "x.npz" not in output.there()
+    assert output.path / "x.npz" not in output.existing_files()
 
 
 def test_an_output_folder_that_is_a_circle_of_links(tmp_path: Path) -> None:

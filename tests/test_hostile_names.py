@@ -267,7 +267,7 @@ def test_pages_and_pictures(name: str, tmp_path: Path) -> None:
 def test_what_the_command_line_prints_of_a_model(name: str, tmp_path: Path, capfd) -> None:
     (tmp_path / "model.relvm").write_text(print_module(hostile_module(name, calls_host=True)))
     model = str(tmp_path / "model.relvm")
-    fusing = {"fold_scales", "pack_weights", "fuse_attention", "decompose", "fuse_ops"}
+    fusing = {"fold_scales", "pack_weights", "fuse_attention", "decompose", "fuse_ops", "share_kernels"}
     for stage in STAGES:
         if stage not in fusing:
             assert main(["show", model, "--stage", stage, "--target", "numpy"]) == 0

@@ -18,8 +18,8 @@ PICTURES = ("dataflow", "calls", "memory", "liveness")
 _PASSES = (
     *("infer_types", "to_anf", "check_sizes", "inline", "lower_string_moves", "promote_half_floats"),
     *("constant_folding", "canonicalize", "cse", "dce", "lambda_lifting", "fold_scales", "pack_weights"),
-    *("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels", "plan_memory", "lower_shapes"),
-    *("list_append_in_place", "insert_kills"),
+    *("fuse_attention", "decompose", "fuse_ops", "share_kernels", "lower_to_kernels", "plan_memory"),
+    *("lower_shapes", "list_append_in_place", "insert_kills"),
 )
 STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c")
 _MAX_INTEGER = (1 << 63) - 1

@@ -107,7 +107,7 @@ class _Printer:
         self.sizes = size_numbers((*kernel.inputs, *kernel.outputs))
         self.size_registers = [Reg("scalar") for _ in self.sizes]
         self.constants: dict[int, Reg] = {}
-        self.values: dict[Reg, int] = {}  # the bits of each constant
+        self.integers: dict[bool | int | float, Reg] = {}  # the register of each i64 constant
         self.buffers: dict[str, int] = {b.name: i for i, b in enumerate((*kernel.inputs, *kernel.outputs))}
         self.arrays: list[tuple[int, int]] = []
         self.scratch = 0
@@ -167,20 +167,18 @@ class _Printer:
         return Reg(kind, self.block.depth, is_mutable)
 
     def constant(self, value: bool | int | float, dtype: DType = I64) -> Reg:
+        if dtype is I64 and (known := self.integers.get(value)):
+            return known
         bits = literal_bits(value, dtype)
         reg = self.constants.get(bits)
         if reg is None:
-            reg = self.constants[bits] = Reg("scalar")
-            self.values[reg] = bits
+            reg = self.constants[bits] = Reg("scalar", value=bits - (1 << 64) * (bits >> 63))
+        if dtype is I64:
+            self.integers[value] = reg
         return reg
 
-    def value_of(self, reg: Reg) -> int | None:
-        """Return the value of the register `reg` as an i64 if it is a constant, otherwise None."""
-        bits = self.values.get(reg)
-        return None if bits is None else bits - (1 << 64) * (bits >> 63)
-
     def reuse_or_emit(self, op: str, *operands: Reg | int) -> Reg:
-        """Return the register with the result of an instruction that has no side effects.
+        """Return the register with the result of an instruction without side effects.
 
         Emit the instruction in the outermost block in which all operands are defined, which moves it out of loops.  If
         that block already contains an equal instruction, reuse its result instead.
@@ -286,7 +284,7 @@ class _Printer:
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
         width = self.binary("-", I64, self.scalar(inner.stop), self.scalar(inner.start))
-        if self.value_of(width) is not None:
+        if width.value is not None:
             StripPrinter(self, loop).write_blocks()
             return
         past, end = Label(), Label()
@@ -435,7 +433,7 @@ class _Printer:
         function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
         the result, or None if an instruction is needed to compute it.
         """
-        a, b = self.value_of(left), self.value_of(right)
+        a, b = left.value, right.value
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
             return self.constant({"+": a + b, "-": a - b, "*": a * b}[function])
         if (function == "+" and a == 0) or (function == "*" and a == 1):

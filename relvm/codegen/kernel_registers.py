@@ -40,12 +40,14 @@ class Reg:
     """A virtual register.
 
     kind: "scalar", "strip" or "view".   depth: the nesting depth of the block that defines the register.
-    is_mutable: whether it is written more than once.
+    is_mutable: whether it is written more than once.   value: the contents as an i64 if the register is a constant,
+    otherwise None.
     """
 
     kind: str
     depth: int = 0
     is_mutable: bool = False
+    value: int | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -170,7 +170,7 @@ class _Generator:
                 f"{self.function.name}: match_cast {var.name} is not lowered; run the pass lower_shapes first"
             )
         match value:
-            case Var():
+            case Var() | Constant():
                 self.registers[var] = self.operand(value)
             case If(cond, then, orelse):
                 merged = self.new_register()

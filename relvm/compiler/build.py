@@ -31,7 +31,7 @@ from relvm.errors import (
     resources,
 )
 from relvm.ir.expr import Module
-from relvm.ir.operator import forget_inferred_types
+from relvm.ir.operator import clear_type_cache
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
@@ -157,7 +157,7 @@ def build(
         try:
             module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
         finally:
-            forget_inferred_types()
+            clear_type_cache()
         report("code generation")
         lir = lower(module)
         compiled = native_functions(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)

@@ -53,7 +53,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class FileBatch:
-    """The arguments of one call, stored in a file.  The worker that uses the arguments reads the file.
+    """The arguments of one call, stored in a file.  The worker that runs the call reads the file.
 
     Attributes
     ----------
@@ -72,85 +72,95 @@ class FileBatch:
 
 @dataclass(frozen=True)
 class Deferred:
-    """A placeholder for an argument that Dask computes.  index: its index among the computed arguments of the batch."""
+    """A placeholder for an argument that Dask computes.
+
+    index: the index of the argument among all arguments of the batch that Dask computes.
+    """
 
     index: int
 
 
 @dataclass(frozen=True)
 class Batches:
-    """An iterator of batches.  count: the number of batches, or None if it is unknown."""
+    """Several batches.
 
-    each: Iterator[Batch | FileBatch]
+    iterator: an iterator over the batches.
+    count: the number of batches, or None if it is unknown.
+    """
+
+    iterator: Iterator[Batch | FileBatch]
     count: int | None
 
 
-def batches_of(given: Any) -> Batches:
-    """Return the batches for the argument `batches` of `relvm.distributed.map_batches`.
+def make_batches(batches: Any) -> Batches:
+    """Convert `batches`, an argument of `relvm.distributed.map_batches`, to Batches.
 
     Raises
     ------
     RelvmTypeError
-        `given` has none of the accepted forms.
+        `batches` has none of the accepted forms.
     RelvmArgumentError
         No file matches.
     RelvmShapeError
         The blocks of the Dask arrays do not match.
     """
-    match given:
+    match batches:
         case str() | os.PathLike():
-            paths = files_of(given)
+            paths = find_array_files(batches)
             return Batches(map(FileBatch, paths), len(paths))
         case np.ndarray() | Tensor():
             raise RelvmTypeError("batches: expected several arrays, got one; split it with np.array_split(x, 10)")
         case Mapping():
-            return _blocks({name: _dask_array(name, array) for name, array in given.items()})
-    if _is_dask_array(given):
-        return _blocks({"": given})
-    if not isinstance(given, Iterable) or is_deferred(given):
-        raise RelvmTypeError(f"batches: expected arrays, a Dask array or files, got {type(given).__name__}")
-    count = len(given) if isinstance(given, Sized) else None
-    return Batches((_batch(number, item) for number, item in enumerate(given)), count)
+            return _batches_of_blocks({name: _dask_array(name, array) for name, array in batches.items()})
+    if _is_dask_array(batches):
+        return _batches_of_blocks({"": batches})
+    if not isinstance(batches, Iterable) or is_deferred(batches):
+        raise RelvmTypeError(f"batches: expected arrays, a Dask array or files, got {type(batches).__name__}")
+    count = len(batches) if isinstance(batches, Sized) else None
+    return Batches((_batch(number, item) for number, item in enumerate(batches)), count)
 
 
-def files_of(given: str | os.PathLike) -> list[Path]:
-    """Return the absolute paths of the .npy and .npz files that `given` denotes, sorted.
+def find_array_files(source: str | os.PathLike) -> list[Path]:
+    """Find the .npy and .npz files that `source` denotes.  Return their absolute paths, sorted.
 
-    `given` is a folder, a pattern with * and ?, or the path of a single file.
+    `source` is a folder, a pattern with * and ?, or the path of a single file.
 
     Raise RelvmArgumentError if there are no such files, or a file has another suffix.
     """
-    place = Path(given)
+    place = Path(source)
     if place.is_dir():
         found = [path for path in place.iterdir() if path.suffix in SUFFIXES]
     else:
-        found = [place] if place.is_file() or place.is_fifo() else _matching(place)
+        found = [place] if place.is_file() or place.is_fifo() else _find_matching(place)
     if not found:
-        raise RelvmArgumentError(f"{given}: found no .npy or .npz files")
-    return sorted(map(_array_file, found))
+        raise RelvmArgumentError(f"{source}: found no .npy or .npz files")
+    return sorted(map(_absolute_path, found))
 
 
-def _matching(pattern: Path) -> list[Path]:
-    """Return the paths that match a pattern.  As in a shell, hidden files match only if a part of the pattern begins
-    with a dot.  ** does not follow symbolic links, because they may form cycles."""
+def _find_matching(pattern: Path) -> list[Path]:
+    """Return the paths that match a pattern.
+
+    As in a shell, hidden files match only if a part of the pattern begins with a dot.  ** does not follow symbolic
+    links, because they may form cycles.
+    """
     folder = Path(pattern.anchor)
-    wanted = pattern.relative_to(folder)
-    if not wanted.parts:
+    relative_pattern = pattern.relative_to(folder)
+    if not relative_pattern.parts:
         return []
-    takes_hidden = any(part.startswith(".") for part in wanted.parts)
+    takes_hidden = any(part.startswith(".") for part in relative_pattern.parts)
 
     def is_shown(path: Path) -> bool:
         return takes_hidden or not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
-    return list(filter(is_shown, folder.glob(str(wanted))))
+    return list(filter(is_shown, folder.glob(str(relative_pattern))))
 
 
 def is_deferred(value: Any) -> bool:
-    """Return whether Dask computes the value, that is, whether it is a Dask array or a Delayed."""
+    """Return whether `value` is a Dask array or a Delayed, so that Dask computes it."""
     return hasattr(value, "__dask_graph__") and value.__dask_graph__() is not None
 
 
-def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
+def extract_deferred(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
     """Replace each argument that Dask computes by a Deferred.  Return the new batch and the replaced arguments."""
     if isinstance(batch, FileBatch):
         return batch, []
@@ -167,15 +177,17 @@ def separated(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[Any]]:
     return replace(batch, arguments=arguments, named=named), deferred
 
 
-def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature) -> tuple[tuple, dict]:
-    """Return the arguments of a batch, by position and by parameter name.  The worker that uses them calls this.
+def load_arguments(
+    batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature
+) -> tuple[tuple, dict]:
+    """Return the arguments of a batch, by position and by parameter name, on the worker that uses them.
 
     Parameters
     ----------
     batch
-        The batch, as returned by `separated`.
+        The batch, as returned by `extract_deferred`.
     computed
-        The computed values of the arguments that `separated` replaced.
+        The computed values of the arguments that `extract_deferred` replaced.
     signature
         The signature of the function.  The arrays in a .npz file have the input names of the signature.
 
@@ -189,7 +201,7 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: F
         The file cannot be read.
     """
     if isinstance(batch, FileBatch):
-        return _arguments_in(batch.path, signature)
+        return _read_arguments(batch.path, signature)
 
     def filled(value: Any) -> Any:
         return computed[value.index] if isinstance(value, Deferred) else value
@@ -197,18 +209,18 @@ def arguments_of(batch: Batch | FileBatch, computed: Sequence[Any], signature: F
     return tuple(map(filled, batch.arguments)), {name: filled(value) for name, value in batch.named.items()}
 
 
-def _arguments_in(path: Path, signature: FunctionSignature) -> tuple[tuple, dict]:
+def _read_arguments(path: Path, signature: FunctionSignature) -> tuple[tuple, dict]:
     with open_file(path) as opened, translate_numpy_errors(f"{path} is not a {path.suffix} file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
                 found = read_members(found, path)
     if isinstance(found, np.ndarray):
-        return (signature.first(found),), {}
+        return (signature.first_argument(found),), {}
     for name, array in found.items():
         if not isinstance(array, np.ndarray):  # bytes: the archive contains a file that is not an array
             raise RelvmFormatError(f"{path} is not a .npz file: {name} is not an array")
-    return (), signature.named(found)
+    return (), signature.named_arguments(found)
 
 
 def _batch(number: int, item: Any) -> Batch | FileBatch:
@@ -216,7 +228,7 @@ def _batch(number: int, item: Any) -> Batch | FileBatch:
         case Batch() | FileBatch():
             return item
         case os.PathLike():
-            return FileBatch(_array_file(Path(item)))
+            return FileBatch(_absolute_path(Path(item)))
         case tuple():
             return Batch(str(number), item)
         case Mapping():
@@ -224,8 +236,8 @@ def _batch(number: int, item: Any) -> Batch | FileBatch:
     return Batch(str(number), (item,))
 
 
-def _array_file(path: Path) -> Path:
-    """Return the absolute path of an array file.  Raise RelvmArgumentError if the file has another suffix."""
+def _absolute_path(path: Path) -> Path:
+    """Return the absolute path of an array file.  Raise RelvmArgumentError if its suffix is not .npy or .npz."""
     if path.suffix not in SUFFIXES:
         raise RelvmArgumentError(f"{path}: expected a .npy or .npz file")
     return path.absolute()
@@ -244,9 +256,11 @@ def _dask_array(name: str, value: Any) -> Any:
     return value
 
 
-def _blocks(arrays: dict[str, Any]) -> Batches:
-    """Return a batch for each block along the first axis of Dask arrays.  arrays: the arrays by parameter name.  The
-    name "" means the first parameter."""
+def _batches_of_blocks(arrays: dict[str, Any]) -> Batches:
+    """Return a batch for each block of Dask arrays along the first axis.
+
+    arrays: the arrays by parameter name.  The name "" means the first parameter.
+    """
     if not arrays:
         raise RelvmTypeError("batches: expected at least one Dask array, got an empty dict")
     sizes: tuple[int, ...] = ()

@@ -18,9 +18,10 @@ from relvm.vm import Executable
 class FunctionSignature:
     """The signature of a function in an executable.
 
-    types: the type of each parameter, by parameter name; empty if the executable has no signature.   parameters: the
-    parameter name for each input name.  The two names are equal unless the model, such as an ONNX model, has its own
-    input names.   outputs: the output names of the model, or None if it has none.
+    types: the type of each parameter, by parameter name; empty if the executable has no signature.
+    parameters: the parameter name for each input name.  The two names are equal unless the model, such as an ONNX
+    model, has its own input names.
+    outputs: the output names of the model, or None if it has none.
     """
 
     types: Mapping[str, str]
@@ -29,7 +30,7 @@ class FunctionSignature:
 
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
-        """Return the signature of a function of an executable.  Raise RelvmFormatError if it is malformed."""
+        """Return the signature of `function` in `executable`.  Raise RelvmFormatError if it is malformed."""
         found = signature_entry(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
@@ -37,8 +38,8 @@ class FunctionSignature:
         parameters = dict(zip(input_names(found), names, strict=True))
         return cls(types, parameters, attributes.get("output_names"))
 
-    def named(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Convert a mapping from input names to arrays to a mapping from parameter names to arguments.
+    def named_arguments(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """Convert arrays by input name to arguments by parameter name.
 
         Raises
         ------
@@ -52,14 +53,15 @@ class FunctionSignature:
                     f"unknown input {name}; the inputs are {known}{near_matches(name, self.parameters)}"
                 )
         arguments = {self.parameters.get(name, name): array for name, array in arrays.items()}
-        return {name: self._fitting(name, array) for name, array in arguments.items()}
+        return {name: self._to_argument(name, array) for name, array in arguments.items()}
 
-    def first(self, array: np.ndarray) -> Any:
-        """Convert an array to the first argument of the function.  Raise the same errors as `named`."""
-        return self._fitting(next(iter(self.types)), array) if self.types else array
+    def first_argument(self, array: np.ndarray) -> Any:
+        """Convert an array to the first argument of the function.  The errors are the same as for `named_arguments`."""
+        return self._to_argument(next(iter(self.types)), array) if self.types else array
 
-    def _fitting(self, parameter: str, array: np.ndarray) -> Any:
-        """Convert an array from a file to an argument.  For a scalar parameter, return the only element."""
+    def _to_argument(self, parameter: str, array: np.ndarray) -> Any:
+        """Convert an array that was read from a file to an argument.  For a scalar parameter, return the only
+        element."""
         type_text = self.types.get(parameter, "")
         kind = scalar_kind(type_text)
         if not kind:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from relvm.distributed.batch import Batch, FileBatch, batches_of, files_of
+from relvm.distributed.batch import Batch, FileBatch, find_array_files, make_batches
 from relvm.distributed.output_dir import Output, OutputFolder
 from relvm.distributed.progress import progress_bar
 from relvm.distributed.runner import Runner
@@ -98,9 +98,9 @@ def map_batches(
     """
     expect_choice("on_error", on_error, ("raise", "return"))
     stream = Stream(client, Runner(executable, function, **options), ahead=ahead, retries=retries)
-    found = batches_of(batches)
+    found = make_batches(batches)
     step = progress_bar(found.count, shown=progress)
-    return _results(stream, found.each, step, raises=on_error == "raise")
+    return _results(stream, found.iterator, step, raises=on_error == "raise")
 
 
 def _results(stream: Stream, batches: Iterator[Batch | FileBatch], bar: Any, *, raises: bool) -> Iterator[Any]:
@@ -181,11 +181,11 @@ def map_files(
     """
     runner = Runner(executable, function, **options)
     stream = Stream(client, runner, ahead=ahead, retries=retries)
-    sources = files_of(inputs)
+    sources = find_array_files(inputs)
     folder = OutputFolder(out, runner)
     outputs = folder.outputs(sources)
     folder.claim(overwrite=overwrite)
-    there = folder.there()
+    there = folder.existing_files()
     return _mapped(stream, sources, outputs, there, progress_bar(len(sources), shown=progress))
 
 

@@ -1,4 +1,5 @@
-"""Output folders of `map_files`: the existing outputs, and a record of the executable and function that wrote them."""
+"""Output folders of `map_files`.  A record in each folder identifies the executable and function that wrote the
+outputs."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Output:
-    """An output file, `path`, that a worker writes.
+    """An output file that a worker writes.
 
+    path: the path of the file.
     record: the content that the record file in the folder must have.  `write` checks it, so that outputs of different
     functions or executables are not mixed.
     """
@@ -57,12 +59,13 @@ class Output:
 
 
 class OutputFolder:
-    """A folder of outputs of one function of one executable.
+    """A folder for the outputs of one function of one executable.
 
     A record file in the folder identifies the function and the executable.  Existing outputs are complete, because
     outputs are written atomically.
 
-    path: the path of the folder, which need not exist.   runner: the runner that computes the outputs.
+    path: the path of the folder, which need not exist.
+    runner: the runner that computes the outputs.
     """
 
     def __init__(self, path: str | os.PathLike, runner: Runner) -> None:
@@ -88,7 +91,7 @@ class OutputFolder:
             The folder cannot be read or written.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        found = self._found_record()
+        found = self._read_record()
         if found == self._known and not overwrite:
             return
         if found and not overwrite:
@@ -122,13 +125,14 @@ class OutputFolder:
             found[source] = Output(target, self._record)
         return found
 
-    def there(self) -> set[Path]:
-        """Return the files in the folder."""
+    def existing_files(self) -> set[Path]:
         return {path for path in self.path.iterdir() if path.is_file()}
 
-    def _found_record(self) -> dict[str, Any] | None:
-        """Return the record in the folder.  Return None if the folder is empty, except for temporary files that killed
-        processes have left."""
+    def _read_record(self) -> dict[str, Any] | None:
+        """Read the record in the folder.  Return None if there is no record and the folder is empty.
+
+        Temporary files that killed processes have left are ignored.
+        """
         place = self.path / RECORD
         try:
             found = json.loads(read_text(place))

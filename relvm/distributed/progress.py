@@ -14,7 +14,8 @@ def progress_bar(count: int | None, *, shown: bool) -> AbstractContextManager[Ca
     It yields a function, which the caller must call once for each finished batch.  Raise RelvmUnsupportedError if rich
     is not installed.
 
-    count: the number of batches, or None if unknown.   shown: False to show no bar even on a terminal.
+    count: the number of batches, or None if unknown.
+    shown: False to show no bar even on a terminal.
     """
     if not shown:
         return nullcontext(lambda: None)

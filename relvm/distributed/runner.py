@@ -120,7 +120,7 @@ class Runner:
             The result belongs to its virtual machine: a function, a closure or an opaque value.
         """
         with machine_of(self) as machine:
-            return _portable(self.function, machine[self.function](*arguments, **named))
+            return _to_portable(self.function, machine[self.function](*arguments, **named))
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + len(self.content)  # tells Dask the cost of sending it
@@ -133,18 +133,20 @@ class Runner:
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
     """Context manager: yield a virtual machine of this process that nothing else uses during the block.
 
-    Raise the errors of loading the executable or creating the machine.
+    It raises the errors of loading the executable and of creating the machine.
+
+    runner: the runner that the machine is for.
     """
-    made = _made_of(runner)
-    machine = made.take() or VirtualMachine(made.executable, **runner.options)
+    loaded = _load_executable(runner)
+    machine = loaded.take() or VirtualMachine(loaded.executable, **runner.options)
     try:
         yield machine
     finally:
-        made.idle.append(machine)
+        loaded.idle.append(machine)
 
 
-def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
-    """Return the executable in `content`.  If this process cannot run it, adapt it with `relvm.vm.adapt`.
+def load_runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] | None) -> Executable:
+    """Load the executable in `content`.  If this process cannot run it, adapt it with `relvm.vm.adapt`.
 
     Raises
     ------
@@ -163,7 +165,7 @@ def runnable(content: bytes, *, trust_native: bool, functions: tuple[str, ...] |
 
 
 @dataclass
-class _Made:
+class _LoadedExecutable:
     """An executable that this process has loaded, and its idle virtual machines."""
 
     executable: Executable
@@ -176,35 +178,35 @@ class _Made:
             return None
 
 
-_made: OrderedDict[tuple, _Made] = OrderedDict()
+_loaded: OrderedDict[tuple, _LoadedExecutable] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _made_of(runner: Runner) -> _Made:
-    """Return the executable of a runner, which the first call in this process loads.
+def _load_executable(runner: Runner) -> _LoadedExecutable:
+    """Return the executable of a runner.  The first call in a process loads it.
 
     If too many executables are loaded, the least recently used one is dropped.
     """
     key = (runner.digest, runner.loading, *runner.options.values())
     with _lock:
-        made = _made.pop(key, None)
-        if made is None:
+        loaded = _loaded.pop(key, None)
+        if loaded is None:
             trust_native, functions = runner.loading
-            made = _Made(runnable(runner.content, trust_native=trust_native, functions=functions))
-        _made[key] = made
-        if len(_made) > EXECUTABLES_KEPT:
-            _made.popitem(last=False)
-    return made
+            loaded = _LoadedExecutable(load_runnable(runner.content, trust_native=trust_native, functions=functions))
+        _loaded[key] = loaded
+        if len(_loaded) > EXECUTABLES_KEPT:
+            _loaded.popitem(last=False)
+    return loaded
 
 
-def _unlock() -> None:
+def _replace_lock() -> None:
     """Replace the lock in a forked child, because the thread that holds the lock does not exist there."""
     global _lock
     _lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_unlock)
+    os.register_at_fork(after_in_child=_replace_lock)
 
 
 def _expect_function(executable: Executable, name: str) -> None:
@@ -217,16 +219,19 @@ def _expect_function(executable: Executable, name: str) -> None:
         )
 
 
-def _portable(function: str, value: Any) -> Any:
-    """Convert a result so that it does not refer to a virtual machine: tensors become NumPy arrays.  Raise
-    RelvmTypeError if a part cannot be converted."""
+def _to_portable(function: str, value: Any) -> Any:
+    """Convert `value`, a result of `function`, so that it does not refer to a virtual machine: tensors become NumPy
+    arrays.
+
+    Raise RelvmTypeError if a part of the result cannot be converted.
+    """
     match value:
         case Tensor():
             return value.numpy()
         case Shape():
             return value
         case tuple() | list():
-            return type(value)(_portable(function, item) for item in value)
+            return type(value)(_to_portable(function, item) for item in value)
     if not isinstance(value, _PLAIN):
         what = type(value).__name__
         raise RelvmTypeError(

@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from relvm.distributed.batch import Batch, FileBatch, separated
+from relvm.distributed.batch import Batch, FileBatch, extract_deferred
 from relvm.distributed.output_dir import Output
 from relvm.distributed.runner import Runner
-from relvm.distributed.tasks import Failure, hand_on, run_batch
+from relvm.distributed.tasks import Failure, run_batch, share_runner
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBatchError,
@@ -35,8 +35,8 @@ _COUNT_SECONDS = 1.0  # seconds for which a count of the workers' threads is reu
 class Outcome:
     """The outcome of a batch.
 
-    result: the result of the function, or None if the batch failed.   error: the error of the batch, or None if it
-    succeeded.  The `__cause__` of the error is the original error.
+    result: the result of the function, or None if the batch failed.
+    error: the error of the batch, or None if it succeeded.  The `__cause__` of the error is the original error.
     """
 
     batch: Batch | FileBatch
@@ -102,7 +102,7 @@ class Stream:
             A worker cannot run the executable at all.
         """
         with _expect_cluster():
-            runner = self._submit(hand_on, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
+            runner = self._submit(share_runner, self.runner, key=f"relvm-runner-{uuid.uuid4().hex}")
         waiting: deque[tuple[Batch | FileBatch, Output | None, Future | RelvmBatchError]] = deque()
         try:
             with _expect_cluster():
@@ -117,7 +117,7 @@ class Stream:
                     more = batch is not None
                     if batch is not None:
                         output = output_of(batch) if output_of and isinstance(batch, FileBatch) else None
-                        waiting.append((batch, output, self._start(runner, batch, output)))
+                        waiting.append((batch, output, self._submit_batch(runner, batch, output)))
                 if not waiting and failure:
                     raise failure
                 if not waiting:
@@ -140,19 +140,23 @@ class Stream:
             self._counted = now
         return self._room
 
-    def _start(self, runner: Future, batch: Batch | FileBatch, output: Output | None) -> Future | RelvmBatchError:
+    def _submit_batch(
+        self, runner: Future, batch: Batch | FileBatch, output: Output | None
+    ) -> Future | RelvmBatchError:
         """Submit the task of a batch, and return its future.  Return an error if its arguments cannot be sent."""
-        sent, deferred = separated(batch)
+        sent, deferred = extract_deferred(batch)
         self._submitted += 1
         key = f"{self._name}-{self._submitted}"
         try:
             with _expect_cluster():
                 computed = [self.client.compute(each, retries=self.retries) for each in deferred]
-                return self._submit(run_batch, runner, sent, output, *computed, key=key, **self._place(computed))
+                return self._submit(
+                    run_batch, runner, sent, output, *computed, key=key, **self._worker_options(computed)
+                )
         except TypeError as error:  # raised by Dask for a value that cannot be pickled
-            return _failed(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
+            return _batch_error(batch, error.__cause__ if isinstance(error.__cause__, RelvmError) else error)
 
-    def _place(self, computed: list[Future]) -> dict[str, Any]:
+    def _worker_options(self, computed: list[Future]) -> dict[str, Any]:
         """Return the options that tell Dask which worker to prefer for the batch being submitted.
 
         The first batches are assigned to the workers in turn.  Otherwise Dask would send them all to the only worker
@@ -166,7 +170,7 @@ class Stream:
         return {"workers": [self._slots[self._submitted % len(self._slots)]], "allow_other_workers": True}
 
     def _submit(self, task: Callable, *arguments: Any, key: str, **options: Any) -> Future:
-        """Submit a task with `retries`, and without Dask's warning about large arguments."""
+        """Submit `task` to Dask with `self.retries`, and without Dask's warning about large arguments."""
         import dask
 
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PiB"}):
@@ -191,19 +195,19 @@ class Stream:
             except KilledWorker:
                 # Dask blames all tasks of a worker that died.  Run the batch alone to find out whether it is the cause.
                 wait(others)
-                again = self._start(runner, batch, output)
+                again = self._submit_batch(runner, batch, output)
                 if isinstance(again, RelvmBatchError):
                     return Outcome(batch, error=again)
                 result = again.result()
         except CancelledError as error:
             raise RelvmInterrupted(f"batch {batch.name}: the cluster lost the batch: {error}") from error
         except Exception as error:
-            return Outcome(batch, error=_failed(batch, error))
+            return Outcome(batch, error=_batch_error(batch, error))
         if not isinstance(result, Failure):
             return Outcome(batch, result)
-        if not result.of_batch:
+        if not result.is_batch_error:
             raise result.error
-        return Outcome(batch, error=_failed(batch, result.error))
+        return Outcome(batch, error=_batch_error(batch, result.error))
 
 
 @contextmanager
@@ -221,7 +225,7 @@ def _futures(waiting: Iterable[tuple]) -> list[Future]:
     return [future for _, _, future in waiting if not isinstance(future, RelvmBatchError)]
 
 
-def _failed(batch: Batch | FileBatch, cause: Exception) -> RelvmBatchError:
+def _batch_error(batch: Batch | FileBatch, cause: Exception) -> RelvmBatchError:
     error = RelvmBatchError(f"batch {batch.name}: {type(cause).__name__}: {cause}")
     error.batch = batch.name
     error.__cause__ = cause

@@ -1,1 +1,1 @@
-"""Support for editors: the formatter and the highlighter of the text form."""
+"""Support for editors: language server, debug adapter, formatter and syntax highlighting of the text form."""

@@ -25,10 +25,12 @@ _PLACE = re.compile(rf"{re.escape(_NAME)}:(\d+):(\d+)")  # a source location in 
 
 @dataclass(frozen=True)
 class Definition:
-    """A function, a parameter or a variable.
+    """The definition of a function, a parameter or a variable.
 
-    kind: "function" or "variable".   start: the offset of its name.   end: the offset at which the scope of its name
-    ends.   detail: its type as text.
+    kind: "function" or "variable".
+    start: the offset of its name.
+    end: the offset at which the scope of its name ends.
+    detail: its type as text.
     """
 
     name: str
@@ -121,18 +123,20 @@ class Analysis:
             for item in walk(function):
                 match item:
                     case Function(params=params):
-                        found = [self._variable(param, names, self._end_of_function) for param in params]
+                        found = [self._variable_definition(param, names, self._end_of_function) for param in params]
                     case Binding(var=var) | MatchCast(var=var):
-                        found = [self._variable(var, names, self._end_of_block)]
+                        found = [self._variable_definition(var, names, self._end_of_block)]
                     case _:
                         continue
                 yield from filter(None, found)
 
-    def _variable(self, var: Var, names: dict[int, Token], end_of: Callable[[int], int]) -> Definition | None:
+    def _variable_definition(
+        self, var: Var, names: dict[int, Token], scope_end: Callable[[int], int]
+    ) -> Definition | None:
         """Return the definition of `var`, or None if the text does not name the variable.
 
-        names: the tokens that are names, by offset.   end_of: a function that returns the offset at which the scope of
-        a name ends, given the offset of the name.
+        names: the tokens that are names, by offset.
+        scope_end: a function from the offset of a name to the offset at which the scope of the name ends.
         """
         found = _PLACE.fullmatch(var.origin)
         if found is None:
@@ -140,23 +144,23 @@ class Analysis:
         start = self.source.offset(int(found[1]), int(found[2]))
         if start not in names or names[start].text != var.name:
             return None
-        return Definition(var.name, "variable", start, end_of(start), format_type(var.type))
+        return Definition(var.name, "variable", start, scope_end(start), format_type(var.type))
 
     def _end_of_block(self, start: int) -> int:
         """Return the offset of the end of the block that contains the offset `start`."""
-        return self._closing("{", "}", start)
+        return self._find_closing("{", "}", start)
 
     def _end_of_function(self, start: int) -> int:
         """Return the offset of the end of the function whose parameter list contains the offset `start`."""
-        body = self._closing("(", ")", start)
+        body = self._find_closing("(", ")", start)
         for token in self.tokens:
             if token.offset > body and token.text == "{":
-                return self._closing("{", "}", token.offset + 1)
+                return self._find_closing("{", "}", token.offset + 1)
             if token.offset > body and (token.text == "=" or (token.first and token.text in ("def", "kernel"))):
                 break
         return next((token.offset for token in self.tokens if token.offset > body and token.first), len(self.text))
 
-    def _closing(self, opening: str, closing: str, start: int) -> int:
+    def _find_closing(self, opening: str, closing: str, start: int) -> int:
         """Return the offset of the `closing` bracket of the innermost pair of brackets around the offset `start`.
 
         If there is no such bracket, return the length of the text.

@@ -1,4 +1,4 @@
-"""Debug adapter: lets editors step through a program by the Debug Adapter Protocol (`relvm dap`).
+"""Debug adapter: lets editors step through a program with the Debug Adapter Protocol (`relvm dap`).
 
 The specification of the protocol is https://microsoft.github.io/debug-adapter-protocol/specification.
 """
@@ -27,7 +27,11 @@ _FRAME_REFERENCES = 1 << 20  # the protocol's reference to the registers of fram
 
 @dataclass(frozen=True)
 class Launch:
-    """A program to debug: the debugger, and the function that it runs with its arguments."""
+    """A program to debug.
+
+    debugger: the debugger of the program.
+    function, arguments: the function to run, and its arguments.
+    """
 
     debugger: Debugger
     function: str
@@ -64,7 +68,7 @@ class DebugAdapter:
         """Answer the requests of the editor until it disconnects or closes the stream."""
         try:
             while (request := self._read()) is not None:
-                self._answer(request)
+                self._handle_request(request)
                 if request.get("command") in ("disconnect", "terminate"):
                     return
         finally:
@@ -99,8 +103,8 @@ class DebugAdapter:
     def _event(self, name: str, **body: Any) -> None:
         self._send("event", event=name, body=body)
 
-    def _answer(self, request: Mapping[str, Any]) -> None:
-        """Carry out a request and send the response."""
+    def _handle_request(self, request: Mapping[str, Any]) -> None:
+        """Carry out a request of the editor, and send the response."""
         command = request.get("command")
         response = {"request_seq": request.get("seq", 0), "command": command}
         action = _ACTIONS.get(str(command))
@@ -120,23 +124,24 @@ class DebugAdapter:
         if command == "launch":
             self._event("initialized")  # the editor now sends its breakpoints
         elif command == "configurationDone":
-            self._go(self._begin)
+            self._start_thread(self._begin)
         elif command in _RUNS:
-            self._go(_RUNS[str(command)])
+            self._start_thread(_RUNS[str(command)])
 
     # ---- the run ----
 
-    def _go(self, move: Callable[[Debugger], Stop]) -> None:
-        """Start or resume the program on another thread, and tell the editor when it stops or ends.
+    def _start_thread(self, run_until_stop: Callable[[Debugger], Stop]) -> None:
+        """Start or resume the program on another thread, which tells the editor when the program stops or ends.
 
-        move: a function that starts or resumes the program, for example for one step, and returns where it stops.
+        run_until_stop: a function that starts or resumes the program, for example for one step, and returns where it
+        stops.
         """
         debugger = self._debugger()
         self._stop = None
 
         def run() -> None:
             try:
-                stop = move(debugger)
+                stop = run_until_stop(debugger)
             except RelvmError as error:
                 self._event("output", category="stderr", output=f"{error}\n")
                 self._end(1)
@@ -213,24 +218,25 @@ class DebugAdapter:
         names = [each.get("name") for each in arguments.get("breakpoints", [])]
         return {"breakpoints": self._replace_breakpoints(names, is_line=False)}
 
-    def _replace_breakpoints(self, places: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
-        """Replace all breakpoints of one kind by breakpoints at `places`, and return their descriptions for the editor.
+    def _replace_breakpoints(self, locations: list[Any], *, is_line: bool) -> list[dict[str, Any]]:
+        """Replace all breakpoints at lines, or all at functions, by breakpoints at `locations`.
 
-        is_line: True if `places` are line numbers, which replace all breakpoints at lines.  False if they are names of
-        functions, which replace all breakpoints at functions.
+        Return descriptions of the new breakpoints for the editor.
+
+        is_line: whether `locations` are line numbers, instead of names of functions.
         """
         debugger = self._debugger()
-        for made in list(debugger.breakpoints):
-            if made.where.isdecimal() == is_line:
-                debugger.delete(made)
+        for breakpoint_ in list(debugger.breakpoints):
+            if breakpoint_.where.isdecimal() == is_line:
+                debugger.delete(breakpoint_)
         shown: list[dict[str, Any]] = []
-        for place in places:
+        for place in locations:
             try:
-                made = debugger.break_at(place)
+                breakpoint_ = debugger.break_at(place)
             except RelvmError as error:
                 shown.append({"verified": False, "message": str(error)})
             else:
-                shown.append({"verified": True, "id": made.number} | ({"line": place} if is_line else {}))
+                shown.append({"verified": True, "id": breakpoint_.number} | ({"line": place} if is_line else {}))
         return shown
 
     def _set_exception_breakpoints(self, arguments: Mapping[str, Any]) -> None:
@@ -247,9 +253,10 @@ class DebugAdapter:
         return {"stackFrames": [self._frame(first + i, frame) for i, frame in enumerate(frames)], "totalFrames": depth}
 
     def _frame(self, number: int, frame: Frame) -> dict[str, Any]:
-        """Return `frame` as a StackFrame of the protocol with the id `number`.
+        """Return `frame` as a StackFrame of the protocol, with the id `number`.
 
-        Its location is a line of the source, or of the bytecode listing of its function if the source is not available.
+        Its location is a line of the source or, if the source is not available, of the bytecode listing of its
+        function.
         """
         shown = {"id": number, "name": f"{frame.function}:{frame.instruction}"}
         for origin in frame.origins:
@@ -294,8 +301,8 @@ class DebugAdapter:
     def _expect_program(self, arguments: Mapping[str, Any]) -> None:
         self._debugger()
 
-    def _nothing(self, arguments: Mapping[str, Any]) -> None:
-        """Do nothing, because `serve` and `_answer` themselves act on "disconnect" and "terminate"."""
+    def _ignore_request(self, arguments: Mapping[str, Any]) -> None:
+        """Do nothing, because `serve` and `_handle_request` act on "disconnect" and "terminate" themselves."""
 
 
 _RUNS: dict[str, Callable[[Debugger], Stop]] = {
@@ -318,7 +325,7 @@ _ACTIONS: dict[str, Callable[[DebugAdapter, Mapping[str, Any]], dict[str, Any] |
     "variables": DebugAdapter._variables,
     "evaluate": DebugAdapter._evaluate,
     "pause": DebugAdapter._pause,
-    "disconnect": DebugAdapter._nothing,
-    "terminate": DebugAdapter._nothing,
+    "disconnect": DebugAdapter._ignore_request,
+    "terminate": DebugAdapter._ignore_request,
     **dict.fromkeys(_RUNS, DebugAdapter._move),
 }

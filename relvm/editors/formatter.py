@@ -56,14 +56,14 @@ def format_text(text: str, name: str = "<text>") -> str:
     lines: list[str] = []
     open_brackets: list[str] = []
     continues = False  # whether the previous line ends with an infix operator or =
-    for tokens, comment in _lines(Source(text, name)):
+    for tokens, comment in _split_lines(Source(text, name)):
         if not tokens and not comment:
             if lines and lines[-1]:
                 lines.append("")
             continue
         starts_closed = len(tokens) > 0 and tokens[0].text in _CLOSING
         indent = max(0, len(open_brackets) - starts_closed) + (continues and not starts_closed)
-        written = _written(tokens, open_brackets)
+        written = _join_tokens(tokens, open_brackets)
         if tokens:
             continues = tokens[-1].kind == "mark" and tokens[-1].text in _INFIX
         line = _INDENT * indent + written
@@ -77,14 +77,17 @@ def format_text(text: str, name: str = "<text>") -> str:
 
 
 class _Comment(NamedTuple):
-    """A comment.  column: the number of characters before it on its line."""
+    """A comment.
+
+    column: the number of characters before it on its line.
+    """
 
     text: str
     column: int
 
 
-def _lines(source: Source) -> Iterator[tuple[list[Token], _Comment | None]]:
-    """Yield, for each line of a source, its tokens and its comment."""
+def _split_lines(source: Source) -> Iterator[tuple[list[Token], _Comment | None]]:
+    """Yield the tokens and the comment of each line of a source."""
     tokens = tokenize(source)
     ends = [token.offset + len(token.text) for token in tokens]
     gaps = zip([0, *ends[:-1]], tokens, strict=True)
@@ -101,17 +104,17 @@ def _lines(source: Source) -> Iterator[tuple[list[Token], _Comment | None]]:
     yield line[:-1], comment  # without the token `end`
 
 
-def _written(tokens: list[Token], open_brackets: list[str]) -> str:
-    """Return the tokens of a line with spaces between them.
+def _join_tokens(tokens: list[Token], open_brackets: list[str]) -> str:
+    """Join the tokens of a line to a text, with spaces where the format has them.
 
-    open_brackets: the brackets that are open at the start of the line.  The function updates the list to those that are
-    open at the end.
+    open_brackets: the brackets that are open at the start of the line.  The list is updated to those that are open at
+    the end.
     """
     parts: list[str] = []
     before: Token | None = None
     is_prefix = False  # whether `before` is a sign in front of an operand, such as the minus of -x
     for token in tokens:
-        if before is not None and _is_apart(before, token, is_prefix, open_brackets):
+        if before is not None and _needs_space(before, token, is_prefix, open_brackets):
             parts.append(" ")
         parts.append(token.text)
         is_prefix = token.text in ("-", "~", "@") and (before is None or not _ends_operand(before))
@@ -124,17 +127,17 @@ def _written(tokens: list[Token], open_brackets: list[str]) -> str:
 
 
 def _ends_operand(token: Token) -> bool:
-    """Return whether an operand can end with a token."""
+    """Return whether `token` can be the last token of an operand."""
     if token.kind == "name":
         return token.text not in _WORDS
     return token.kind != "mark" or token.text in _CLOSING
 
 
-def _is_apart(left: Token, right: Token, is_prefix: bool, open_brackets: list[str]) -> bool:
-    """Return whether the formatter puts a space between `left` and `right`, two successive tokens of a line.
+def _needs_space(left: Token, right: Token, is_prefix: bool, open_brackets: list[str]) -> bool:
+    """Return whether the formatter puts a space between `left` and `right`, two consecutive tokens of a line.
 
-    is_prefix: whether `left` is a sign in front of an operand.  open_brackets: the brackets that are open between the
-    tokens.
+    is_prefix: whether `left` is a sign in front of an operand.
+    open_brackets: the brackets that are open between the tokens.
     """
     together = TOKEN.match(left.text + right.text)
     if together is None or together.group() != left.text or (left.text == "." and right.text.startswith(".")):

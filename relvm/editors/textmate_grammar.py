@@ -32,22 +32,23 @@ SCOPES = {
 
 
 def textmate_grammar() -> dict[str, Any]:
-    """Return the grammar, with the rules of the Pygments lexer in the same order."""
+    """Return the TextMate grammar of the text form, with the rules of the Pygments lexer in the same order."""
     return {
         "name": "relvm",
         "scopeName": "source.relvm",
         "fileTypes": ["relvm"],
         "patterns": [
-            _pattern(regex, action) for regex, action in RelvmLexer.tokens["root"] if action is not Text.Whitespace
+            _convert_rule(regex, action) for regex, action in RelvmLexer.tokens["root"] if action is not Text.Whitespace
         ],
     }
 
 
-def _pattern(regex: Any, action: Any) -> dict[str, Any]:
-    """Convert a rule of the Pygments lexer to a rule of the grammar.
+def _convert_rule(regex: Any, action: Any) -> dict[str, Any]:
+    """Convert a rule of the Pygments lexer to a rule of the TextMate grammar.
 
-    regex: the regular expression of the rule.   action: the token type of the whole match.  In the rule for
-    definitions, it is a callback instead, and DEFINITION lists the token types of the groups.
+    regex: the regular expression of the rule.
+    action: the token type of the whole match.  In the rule for definitions, it is a callback instead, and DEFINITION
+    lists the token types of the groups.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

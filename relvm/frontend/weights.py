@@ -35,7 +35,7 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import Constant, Expr, Function, FunctionRef, Module, Var, constant
 from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, DimVar
-from relvm.ir.types import TensorType, mismatch, substitute_dims
+from relvm.ir.types import TensorType, mismatch_reason, substitute_dims
 from relvm.ir.visitor import fresh_copy
 from relvm.numpy_dtypes import plain_array
 from relvm.runtime.file_io import read_buffer
@@ -244,7 +244,7 @@ def _bound(function: Function, values: Mapping[Var, Constant]) -> Function:
         match_dims(param.type, value.type, dims)
     for param, value in values.items():
         expected = substitute_dims(param.type, dims)
-        if reason := mismatch(expected, value.type):
+        if reason := mismatch_reason(expected, value.type):
             is_shape = isinstance(expected, TensorType) and expected.dtype in (None, dtype_of(value.value.dtype))
             error = RelvmShapeError if is_shape else RelvmTypeError
             raise error(f"weights: parameter {param.name} of {function.name} is {param.type}: {reason}")

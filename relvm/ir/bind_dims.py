@@ -26,8 +26,11 @@ def plain_dim_vars(type_: Type) -> Iterable[DimVar]:
 
 
 def match_dims(param: Type, arg: Type, values: dict[DimVar, AnyDim]) -> None:
-    """Match the parameter type `param` with the argument type `arg`.  For each plain variable of `param` without an
-    entry in `values`, add the corresponding dimension of `arg`."""
+    """Match the parameter type `param` with the argument type `arg`, to determine the dimension variables of `param`.
+
+    For each plain variable of `param` that is not yet in `values`, add the corresponding dimension of `arg` to
+    `values`.
+    """
     match param, arg:
         case (TensorType(shape=ours), TensorType(shape=theirs)) | (ShapeType(dims=ours), ShapeType(dims=theirs)):
             for ours_dim, theirs_dim in zip(ours or (), theirs or (), strict=False):

@@ -62,9 +62,11 @@ Params = Sequence[tuple[str, Type]]
 class _Frame:
     """A function or block under construction.
 
-    place: the function's name, for messages.   dims: the dimension variables that have a value.   names: how many times
-    each variable name has been used.   bindings: the bindings added so far.   result: the result, or None while it is
-    not set.
+    place: the function's name, for messages.
+    dims: the dimension variables that have a value.
+    names: how many times each variable name has been used.
+    bindings: the bindings added so far.
+    result: the result, or None while it is not set.
     """
 
     place: str
@@ -195,7 +197,7 @@ class Builder:
         frame = self._frame()
         expect_type("emit", expr, Expr, "an expression")
         typed = self._typed(expr, name)
-        var = Var(self._unique(name or _numbered(typed), name is None), type=typed.type, origins=self._origins())
+        var = Var(self._unique(name or _default_name(typed), name is None), type=typed.type, origins=self._origins())
         frame.bindings.append(Binding(var, typed))
         return var
 
@@ -250,9 +252,11 @@ class Builder:
     ) -> Var:
         """Bind a call of a packed function with `args` to a new variable.
 
-        function: the name under which the packed function is registered.   result: the type of the result, which is
-        checked at run time.  A dimension variable that is not defined before the call gets the actual size as its
-        value.   pure: whether the call may be removed if its result is unused.   name: the name of the variable.
+        function: the name under which the packed function is registered.
+        result: the type of the result, which is checked at run time.  A dimension variable that is not defined before
+        the call gets the actual size as its value.
+        pure: whether the call may be removed if its result is unused.
+        name: the name of the variable.
         """
         if all(var in self._frame().dims for var in type_vars(result)):
             return self.emit(PackedCall(function, args, pure, type=result), name)
@@ -273,8 +277,10 @@ class Builder:
     def call_kernel(self, kernel: str, *args: Expr | float, result: Type | None = None, name: str | None = None) -> Var:
         """Bind a call of the kernel named `kernel` to a new variable.
 
-        Python numbers among `args` become scalars.  result: the type of the result.  It is required if the inputs do
-        not determine all sizes of the outputs.  name: the name of the variable.
+        Python numbers among `args` become scalars.
+
+        result: the type of the result.  It is required if the inputs do not determine all sizes of the outputs.
+        name: the name of the variable.
         """
         exprs = tuple(prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args)
         call = KernelCall(kernel, exprs, origins=self._origins())
@@ -324,9 +330,12 @@ class Builder:
     ) -> Var:
         """Bind a closure to a new variable.
 
-        params, result_type: as in `function`.   body: a Python function that receives the variables of the parameters,
-        emits the closure's body and returns its result.   name: the name of the variable.   recursive: whether `body`
-        receives the closure itself as an additional first argument.  A recursive closure requires `result_type`.
+        params, result_type: as in `function`.
+        body: a Python function that receives the variables of the parameters, emits the closure's body and returns its
+        result.
+        name: the name of the variable.
+        recursive: whether `body` receives the closure itself as an additional first argument.  A recursive closure
+        requires `result_type`.
         """
         if recursive:
             return self.local_functions([(name, params, result_type, body)])[0]
@@ -393,7 +402,10 @@ class Builder:
         return self._bind_functions((Binding(function.var, value),))[0]
 
     def _local_functions(self, functions: Sequence[tuple]) -> tuple[Var, ...]:
-        """Bind local functions.  Each is given as a tuple of variable, name, parameters, result type and body."""
+        """Bind local functions to their variables.  Return the variables.
+
+        functions: for each function, a tuple of its variable, name, parameters, result type and body.
+        """
         bindings = []
         for var, name, params, result_type, body in functions:
             variables, block = self._function_block(params, body)
@@ -401,7 +413,7 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """Return the parameter variables of a local function, and the block that `body` emits for them."""
+        """Create the parameters of a local function, and call `body` to emit its block.  Return both."""
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:
@@ -413,24 +425,27 @@ class Builder:
         return variables, block
 
     def _bind_functions(self, bindings: tuple[Binding, ...]) -> tuple[Var, ...]:
-        """Infer the types of local functions and emit their bindings.  Return their variables.
+        """Infer the types of local functions, and emit their bindings.  Return their variables.
 
-        An inferred result type is not stored as the declared result type, so that a later inference can change it.
+        A result type that is inferred here is not stored as a declared type, because a later inference may have to
+        change it.
         """
         typed = self._typed(Block(bindings, Tuple(tuple(binding.var for binding in bindings))))
-        made = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
-        for given, binding in zip(bindings, made, strict=True):
-            value = replace(binding.function, result_type=given.function.result_type)
+        typed_bindings = tuple(binding for binding in typed.bindings if isinstance(binding, Binding))
+        for original, binding in zip(bindings, typed_bindings, strict=True):
+            value = replace(binding.function, result_type=original.function.result_type)
             self._frame().bindings.append(replace(binding, value=value))
-        return tuple(binding.var for binding in made)
+        return tuple(binding.var for binding in typed_bindings)
 
     def known_dims(self) -> frozenset[DimVar]:
-        """Return the dimension variables that the next expression can use."""
+        """Return the dimension variables that have a value, and that the next expression can therefore use."""
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return a copy of the use counts of variable names in the current function, which `restore_names` can
-        restore."""
+        """Return a copy of the counts of used variable names in the current function.
+
+        `restore_names` can restore these counts.
+        """
         return Counter(self._frame().names)
 
     def restore_names(self, saved: Counter[str]) -> None:
@@ -523,18 +538,19 @@ class Builder:
         result = self._typed(frame.result)
         return Block(tuple(frame.bindings), result, type=result.type)
 
-    def _unique(self, name: str, numbered: bool) -> str:
-        """Return an unused name: `name` itself, or `name_1`, `name_2`...  If `numbered`, always append a number."""
+    def _unique(self, name: str, always_number: bool) -> str:
+        """Return an unused variable name: `name`, or `name_1`, `name_2` and so on.  If `always_number` is set, never
+        return `name` itself."""
         if name == "_":
             return name
         names = self._frames[-1].names
         names[name] += 1
-        count = names[name] - (not numbered)
+        count = names[name] - (not always_number)
         return self._unique(f"{name}_{count}", False) if count else name
 
 
-def _numbered(expr: Expr) -> str:
-    """Return the default name of a variable bound to `expr`.  The caller appends a number."""
+def _default_name(expr: Expr) -> str:
+    """Return the default name for a variable that is bound to `expr`.  The caller appends a number."""
     match expr:
         case Expr(type=type_) if type_ == VOID and isinstance(expr, KernelRun | Kill | BuiltinCall):
             return "_"

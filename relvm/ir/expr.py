@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 Attributes = tuple[tuple[str, Any], ...]  # (name, hashable value) in declaration order, including defaults
 
 
-def _typed(default: Type | None = None):
+def _type_field(default: Type | None = None):
     return field(default=default, kw_only=True, metadata={"derived": True})
 
 
-def _origins():
+def _origins_field():
     """Return a dataclass field for the origins of an expression: a tuple of source locations."""
     return field(default=(), kw_only=True, metadata={"derived": True})
 
 
-def _origin():
+def _origin_field():
     """Return a dataclass field for one origin: a source location.
 
     An origin is `file:line:column` for source code, the name of a node for an imported model, or "" if it is unknown.
@@ -108,8 +108,8 @@ class Expr(Node):
         return _arithmetic("-", "negative", self)
 
 
-def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
-    """Return the expression for the Python operator `sign`, applied to expressions and numbers.
+def _arithmetic(symbol: str, name: str, *operands: Any) -> Expr:
+    """Return the result of the Python operator `symbol`, such as "+", on expressions and numbers, as an expression.
 
     name: the relvm operator that is called if the operands are tensors.
     """
@@ -120,13 +120,13 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
         return NotImplemented
     untyped = next((operand for operand in operands if isinstance(operand, Expr) and operand.type is None), None)
     if untyped is not None:
-        raise RelvmTypeError(f"{sign}: {getattr(untyped, 'name', type(untyped).__name__)} has no type yet")
+        raise RelvmTypeError(f"{symbol}: {getattr(untyped, 'name', type(untyped).__name__)} has no type yet")
     if any(isinstance(operand, Expr) and not isinstance(operand.type, PrimType) for operand in operands):
         return find_operator(name)(*operands)
     scalars = tuple(operand if isinstance(operand, Expr) else prim(operand) for operand in operands)
-    if (sign, len(scalars)) not in FORMS:
-        raise RelvmTypeError(f"{sign}: scalars are not supported; convert them with to_tensor")
-    function = FORMS[sign, len(scalars)]
+    if (symbol, len(scalars)) not in FORMS:
+        raise RelvmTypeError(f"{symbol}: scalars are not supported; convert them with to_tensor")
+    function = FORMS[symbol, len(scalars)]
     row = find_row(function, tuple(scalar.known_element_type for scalar in scalars))
     return PrimCall(function, scalars, type=PrimType(DTYPE_OF_LETTER[row.result]))
 
@@ -135,25 +135,27 @@ def _arithmetic(sign: str, name: str, *operands: Any) -> Expr:
 class Var(Expr):
     """A variable, compared by identity.  Each variable is bound only once, as a parameter or in a binding.
 
-    name: the name in printed text, which need not be unique.   origins: source locations.  The first is that of the
-    variable itself.  The others belong to computations that passes merged with it.
+    name: the name in printed text, which need not be unique.
+    origins: source locations.  The first is that of the variable itself.  The others belong to computations that passes
+    merged with it.
     """
 
     name: str
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
     @property
     def origin(self) -> str:
         """The variable's own source location, or "" if it is unknown."""
         return self.origins[0] if self.origins else ""
 
-    def part(self, what: str, type_: Type) -> Var:
-        """Return a new variable of type `type_` for an intermediate result of this variable's computation.
+    def intermediate(self, suffix: str, type_: Type) -> Var:
+        """Return a new variable of type `type_`, for an intermediate result in the computation of this variable.
 
-        Its name is the name of this variable, followed by `_` and `what`.  It has the origins of this variable.
+        The new variable has the origins of this variable.  Its name is that of this variable, followed by `_` and
+        `suffix`.
         """
-        return Var(f"{self.name}_{what}", type=type_, origins=self.origins)
+        return Var(f"{self.name}_{suffix}", type=type_, origins=self.origins)
 
 
 @node
@@ -161,15 +163,15 @@ class FunctionRef(Expr):
     """A reference to a function of the module, by name."""
 
     name: str
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
 class PackedRef(Expr):
-    """A reference to a packed function, by name, used as a value."""
+    """A reference to a packed function (a registered function of the host), by name, used as a value."""
 
     name: str
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -181,7 +183,7 @@ class Constant(Expr):
     """
 
     value: np.ndarray
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", TensorType(dtype_of(self.value.dtype), self.value.shape))
@@ -189,11 +191,15 @@ class Constant(Expr):
 
 @node
 class Prim(Expr):
-    """A scalar (unboxed) that is known at compile time.   value: the scalar.   dtype: bool, i64 or f64."""
+    """A scalar (unboxed) that is known at compile time.
+
+    value: the scalar.
+    dtype: bool, i64 or f64.
+    """
 
     value: bool | int | float
     dtype: DType
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
@@ -206,7 +212,7 @@ class DimValue(Expr):
     """The value of a dimension, which is constant or symbolic, as an i64 scalar."""
 
     dim: AnyDim
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", PrimType(I64, self.dim))
@@ -214,33 +220,42 @@ class DimValue(Expr):
 
 @node
 class String(Expr):
-    """A string constant.   value: the string."""
+    """A string constant.
+
+    value: the string.
+    """
 
     value: str
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
 class DTypeValue(Expr):
-    """A dtype constant.   value: the dtype."""
+    """A dtype constant.
+
+    value: the dtype.
+    """
 
     value: DType
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
 class Null(Expr):
     """The null value."""
 
-    type: Type = _typed(OptionalType(None))
+    type: Type = _type_field(OptionalType(None))
 
 
 @node
 class Shape(Expr):
-    """A shape value: a list of dimensions.   dims: the dimensions, which are constant or symbolic."""
+    """A shape value: a list of dimensions.
+
+    dims: the dimensions, which are constant or symbolic.
+    """
 
     dims: tuple[AnyDim, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "type", ShapeType(self.dims))
@@ -248,41 +263,51 @@ class Shape(Expr):
 
 @node
 class Tuple(Expr):
-    """A tuple. fields: the expressions of its items."""
+    """A tuple.
+
+    fields: the expressions of its items.
+    """
 
     fields: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
 class TupleItem(Expr):
-    """An item of a tuple, `tuple[index]`. index: the position of the item, counted from 0."""
+    """An item of a tuple, `tuple[index]`.
+
+    index: the position of the item, counted from 0.
+    """
 
     tuple: Expr
     index: int
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
 class If(Expr):
     """A conditional, `if cond then ... else orelse`.
 
-    cond: a bool or integer, as a scalar or a 0-d tensor.  type: the join of the branches' types (see `join`).
+    cond: a bool or integer, as a scalar or a 0-d tensor.
+    type: the join of the branches' types (see `join`).
     """
 
     cond: Expr
     then: Expr
     orelse: Expr
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
 class Call(Expr):
-    """A function call, `callee(args...)`. callee: a function of the module, or a function value (a closure)."""
+    """A function call, `callee(args...)`.
+
+    callee: a function of the module, or a function value (a closure).
+    """
 
     callee: Expr
     args: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -295,20 +320,21 @@ class OpCall(Expr):
     op: Operator
     args: tuple[Expr, ...]
     attributes: Attributes = ()
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
 
 @node
 class Fused(Expr):
-    """A group of operators that becomes one kernel.  The pass fuse_ops creates it, and lower_to_kernels replaces it.
+    """A group of operators that one kernel will compute.  The pass fuse_ops creates it, and lower_to_kernels replaces
+    it.
 
     body: a block of operator calls without side effects.  They can use variables from outside the block.  The result is
     a variable that the block binds, or a tuple of such variables.
     """
 
     body: Block
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
@@ -321,48 +347,49 @@ class PrimCall(Expr):
 
     function: str
     args: tuple[Expr, ...]
-    type: Type = _typed()
+    type: Type = _type_field()
 
 
 @node
 class PackedCall(Expr):
-    """A call of a packed function by name, with `args`.
+    """A call of a packed function (a registered function of the host), by name, with `args`.
 
-    type: the declared type of the result, checked at run time if it is more specific than `object`.  pure: whether the
-    call may be removed if its result is unused.
+    type: the declared type of the result, checked at run time if it is more specific than `object`.
+    pure: whether the call may be removed if its result is unused.
     """
 
     name: str
     args: tuple[Expr, ...]
     pure: bool = False
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
 class KernelCall(Expr):
     """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
 
-    type: the type of the result, a tensor or a tuple of tensors.  origins: the source locations of everything that the
-    kernel computes.
+    type: the type of the result, a tensor or a tuple of tensors.
+    origins: the source locations of everything that the kernel computes.
     """
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type = _typed()
-    origins: tuple[str, ...] = _origins()
+    type: Type = _type_field()
+    origins: tuple[str, ...] = _origins_field()
 
 
 @node
 class KernelRun(Expr):
     """A call of a kernel that writes to given tensors (stage PLANNED).  The call has no result.
 
-    args: the tensors to read, then the tensors to write.  names: the names of the values that the kernel writes.  They
-    can differ from the names of the tensors, because a kernel can overwrite an argument.
+    args: the tensors to read, then the tensors to write.
+    names: the names of the values that the kernel writes.  They can differ from the names of the tensors, because a
+    kernel can overwrite an argument.
     """
 
     kernel: str
     args: tuple[Expr, ...]
-    type: Type = _typed(VOID)
+    type: Type = _type_field(VOID)
     names: tuple[str, ...] = field(default=(), kw_only=True, metadata={"derived": True})
 
 
@@ -370,12 +397,12 @@ class KernelRun(Expr):
 class BuiltinCall(Expr):
     """A call of a runtime builtin, by its name in csrc/tables/builtins.def.
 
-    args: the arguments without the machine.  A builtin with `ctx` in its signature also receives the machine.
+    args: the arguments.  If the signature of the builtin contains `ctx`, the virtual machine is passed as well.
     """
 
     name: str
     args: tuple[Expr, ...]
-    type: Type = _typed(OBJECT)
+    type: Type = _type_field(OBJECT)
 
 
 @node
@@ -383,7 +410,7 @@ class Kill(Expr):
     """The release of the value of `var`, which is not used afterwards (stage PLANNED).  A Kill has no result."""
 
     var: Expr
-    type: Type = _typed(VOID)
+    type: Type = _type_field(VOID)
 
 
 @node
@@ -405,8 +432,9 @@ class MatchCast(Node):
     """The binding `var = match_cast(value, type)`.  `var` has the value `value`, which is checked at run time to have
     the type of `var`.
 
-    A dimension variable that first occurs in this type gets the actual size as its value.  where: the beginning of the
-    error message, or "" to begin with the names of the function and the variable.
+    A dimension variable that first occurs in this type gets the actual size as its value.
+
+    where: the beginning of the error message, or "" to begin with the names of the function and the variable.
     """
 
     var: Var
@@ -420,8 +448,8 @@ class Block(Expr):
 
     bindings: tuple[Binding | MatchCast, ...]
     result: Expr
-    type: Type = _typed()
-    origin: str = _origin()
+    type: Type = _type_field()
+    origin: str = _origin_field()
 
 
 @node
@@ -446,8 +474,8 @@ class Function(Expr):
     attributes: Attributes = ()
     private: bool = False
     claims_pure: bool = field(default=False, metadata={"derived": True})
-    type: Type = _typed()
-    origin: str = _origin()
+    type: Type = _type_field()
+    origin: str = _origin_field()
 
     @property
     def block(self) -> Block:
@@ -472,9 +500,9 @@ class Function(Expr):
 class Module(Node):
     """A module: named functions and kernels.
 
-    kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program defines.  From
-    then on, they are the kernels that lowering generated.  attributes: the attributes of the module, such as the source
-    file.
+    kernels: pairs of a name and a kernel.  Before stage LOWERED, these are the kernels that the program itself defines.
+    From stage LOWERED on, they are the kernels that lowering generated.
+    attributes: the attributes of the module, such as the source file.
     """
 
     functions: tuple[Function, ...]
@@ -491,8 +519,10 @@ class Module(Node):
         return [function.name for function in self.functions]
 
     def with_functions(self, functions: tuple[Function, ...]) -> Module:
-        """Return a copy of this module with other functions, or this module itself if the functions are the same
-        objects."""
+        """Return a copy of this module with `functions` as its functions.
+
+        If these are the module's own function objects, return the module itself.
+        """
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
 

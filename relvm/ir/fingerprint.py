@@ -1,4 +1,4 @@
-"""Origins of modules.  An origin is a cache key for results that are computed from a module."""
+"""Origins of modules, which are cache keys: results that are computed from a module are stored under its origin."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _ORIGINS: WeakKeyDictionary[Module, str] = WeakKeyDictionary()
 
 
 def set_origin(module: Module, origin: str) -> Module:
-    """Record `origin` as the cache key of `module`.  Return the module.
+    """Record `origin` as the cache key of `module`, and return the module.
 
-    The caller must ensure that modules with equal origins are equal, at least within this version of relvm.
+    The caller must ensure that two modules with the same origin are equal.  A different version of relvm may build
+    another module for the same origin.
     """
     _ORIGINS[module] = origin
     return module

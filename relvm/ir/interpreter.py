@@ -56,7 +56,7 @@ from relvm.ir.expr import (
 )
 from relvm.ir.kernel_def_interpreter import evaluate_kernel
 from relvm.ir.operator import SizeClaim, find_operator, shape_claims
-from relvm.ir.relate_sizes import has_dims, relate, replace_one_of, with_dims
+from relvm.ir.relate_sizes import find_replacement, has_dims, infer_with_replacements, with_dims
 from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
 from relvm.ir.types import (
@@ -76,7 +76,7 @@ from relvm.ir.types import (
 
 @record
 class _TailCall:
-    """A tail call at the end of a function's body, which the caller of the function performs."""
+    """A tail call that a function returns instead of its result, so that its caller runs the call."""
 
     callee: Any
     args: tuple
@@ -145,11 +145,11 @@ class _Evaluator:
     def call(self, callee: Any, args: tuple) -> Any:
         result = _TailCall(callee, args)
         while isinstance(result, _TailCall):
-            result = self.enter(result.callee, result.args)
+            result = self.run_function(result.callee, result.args)
         return result
 
-    def enter(self, callee: Any, args: tuple) -> Any:
-        """Run one function, except for a tail call at its end.  Return its result, or the tail call."""
+    def run_function(self, callee: Any, args: tuple) -> Any:
+        """Run `callee` with `args`.  Return its result, or a `_TailCall` if it ends with a tail call."""
         while isinstance(callee, _Partial):
             callee, args = callee.function, (*args, *callee.captured)
         if not isinstance(callee, InterpretedClosure):
@@ -165,28 +165,30 @@ class _Evaluator:
             _match(f"{function.name}: argument {name}", param.type, value, dims, pending)
             variables[param] = value
         _check_pending(pending, dims)
-        result = self.tail(function.body, variables, dims, function.result_type)
+        result = self.run_tail(function.body, variables, dims, function.result_type)
         if function.result_type is not None and not isinstance(result, _TailCall):
             _check(f"{function.name}: result", function.result_type, result, dims)
         return result
 
-    def tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], wanted: Type | None) -> Any:
-        """Evaluate an expression in tail position.  Return its value, or a tail call.
+    def run_tail(self, expr: Expr, variables: dict[Var, Any], dims: dict[DimVar, int], result_type: Type | None) -> Any:
+        """Evaluate `expr` in tail position.  Return its value, or a `_TailCall` that the caller must run.
 
-        wanted: the annotated result type of the function.  A call is a tail call only if its result needs no run-time
-        check against `wanted`.
+        result_type: the annotated result type of the function.  A call is a tail call only if its result needs no
+        run-time check against this type.
         """
         match expr:
             case Block(bindings=(*before, Binding(var, value)), result=result) if result is var:
                 self.bindings(before, variables, dims)
-                return self.tail(value, variables, dims, wanted)
+                return self.run_tail(value, variables, dims, result_type)
             case Block():
                 self.bindings(expr.bindings, variables, dims)
-                return self.tail(expr.result, variables, dims, wanted)
+                return self.run_tail(expr.result, variables, dims, result_type)
             case If(cond, then, orelse):
-                taken = then if bool(self.expr(cond, variables, dims)) else orelse
-                return self.tail(taken, dict(variables), dict(dims), wanted)
-            case Call(callee, args) if wanted is None or (expr.type is not None and is_proven(wanted, expr.type)):
+                branch = then if bool(self.expr(cond, variables, dims)) else orelse
+                return self.run_tail(branch, dict(variables), dict(dims), result_type)
+            case Call(callee, args) if result_type is None or (
+                expr.type is not None and is_proven(result_type, expr.type)
+            ):
                 called = self.expr(callee, variables, dims)
                 return _TailCall(called, tuple(self.expr(arg, variables, dims) for arg in args))
         return self.expr(expr, variables, dims)
@@ -321,10 +323,10 @@ class _Evaluator:
 
         def replacement(first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
             same = _dim_value(first, sizes) == _dim_value(second, sizes)
-            return replace_one_of(None, first, second) if same else None
+            return find_replacement(None, first, second) if same else None
 
         if any(type_ is not arg.type for type_, arg in zip(types, call.args, strict=True)):
-            types, _ = relate(call.op, types, call.attributes, replacement)
+            types, _ = infer_with_replacements(call.op, types, call.attributes, replacement)
         for claim in call.op.claims(types, call.attributes):
             claim.check(_dim_value(claim.left, sizes), _dim_value(claim.right, sizes))
 
@@ -361,7 +363,7 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:
-    """Convert the result of a NumPy reference implementation to arrays.  Their dtypes are those in `type_`."""
+    """Convert `result`, the result of a NumPy reference implementation, to arrays with the dtypes of `type_`."""
     if isinstance(result, tuple) and not isinstance(type_, ShapeType):
         fields = type_.fields if isinstance(type_, TupleType) else (None,) * len(result)
         return tuple(_as_values(part, field) for part, field in zip(result, fields, strict=True))
@@ -371,18 +373,23 @@ def _as_values(result: Any, type_: Type | None) -> Any:
 
 
 def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None:
-    """Check that `value` has type `type_`.  Dimension variables that are not in `dims` are added with the actual
-    sizes."""
+    """Check that `value` has type `type_`.
+
+    where: the beginning of an error message.
+    dims: the values of dimension variables.  A variable that is missing is added with the actual size.
+    """
     pending: list[tuple[str, AnyDim, int]] = []
     _match(where, type_, value, dims, pending)
     _check_pending(pending, dims)
 
 
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
-    """Check that `value` has type `type_`, except for the checks that are added to `pending`.
+    """Check that `value` has type `type_`, and bind the dimension variables of the type.
 
-    A dimension variable that is not in `dims` is added with the actual size.  Checks of known and compound dimensions,
-    list items and optional values are added to `pending`, to be made when all variables have values.
+    where: the beginning of an error message.
+    dims: the values of dimension variables.  A variable that is missing is added with the actual size.
+    pending: the list to which checks are added that must wait until all variables have values: known and compound
+    dimensions, list items, and optional values.
     """
     match type_:
         case TensorType(dtype, shape, rank):

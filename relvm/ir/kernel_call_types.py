@@ -10,7 +10,7 @@ from relvm.ir.expr import Binding, Block, Expr, KernelCall, MatchCast, OpCall, V
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.operator import find_operator
 from relvm.ir.symbolic import AnyDim, DimVar
-from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, mismatch, substitute_dims
+from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, mismatch_reason, substitute_dims
 
 
 def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
@@ -49,10 +49,10 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
         expected = substitute_dims(buffer.type, values)
         if isinstance(arg.type, PrimType) and expected.shape == ():
             arg = _to_tensor(arg, expected)
-        if reason := mismatch(expected, arg.type):
+        if reason := mismatch_reason(expected, arg.type):
             raise RelvmTypeError(f"{where}: argument {buffer.name}: {reason}")
         if not is_proven(expected, arg.type):
-            arg = _checked(arg, expected, f"{caller}: {where}: argument {buffer.name}")
+            arg = _with_check(arg, expected, f"{caller}: {where}: argument {buffer.name}")
         args.append(arg)
     for var in kernel.dim_vars:
         if var not in values:
@@ -61,7 +61,7 @@ def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> Kerne
     result = substitute_dims(kernel.result_type, values)
     if any(isinstance(dim, int) and dim < 0 for dim in dims_of(result)):
         raise RelvmShapeError(f"{where}: the result would be {result}; a size must be at least 0")
-    if call.type is not None and (reason := mismatch(call.type, result)):
+    if call.type is not None and (reason := mismatch_reason(call.type, result)):
         raise RelvmTypeError(f"{where}: the stated result: {reason}")
     if call.type is not None and not is_proven(call.type, result):
         raise RelvmTypeError(f"{where}: the result is {result}, but the call states {call.type}; use match_cast")
@@ -74,8 +74,8 @@ def _to_tensor(arg: Expr, expected: TensorType) -> Expr:
     return OpCall(operator, (arg,), attributes, type=operator.infer((arg.type,), attributes))
 
 
-def _checked(arg: Expr, type_: Type, where: str) -> Block:
-    """Return a block that checks at run time that `arg` has type `type_`, and whose result is `arg`.
+def _with_check(arg: Expr, type_: Type, where: str) -> Block:
+    """Return a block whose result is `arg`, after a run-time check that `arg` has type `type_`.
 
     where: the beginning of the error message.
     """

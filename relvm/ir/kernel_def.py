@@ -48,7 +48,7 @@ FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as ar
 
 @dataclass(frozen=True, eq=False)
 class KernelBuffer:
-    """A parameter of a kernel: a tensor.  A scalar parameter is a tensor of rank 0."""
+    """A parameter of a kernel, which is a tensor.  A scalar parameter is represented as a tensor of rank 0."""
 
     name: str
     dtype: DType
@@ -68,7 +68,10 @@ class Literal:
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """A loop counter or a local variable.  is_counter: whether it is a loop counter, which cannot be assigned."""
+    """A loop counter or a local variable.
+
+    is_counter: whether it is a loop counter, which cannot be assigned.
+    """
 
     name: str
     dtype: DType
@@ -85,7 +88,11 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """The element `buffer[indices]`.   indices: one i64 scalar for each axis.   origin: the source location."""
+    """The element `buffer[indices]`.
+
+    indices: one i64 scalar for each axis.
+    origin: the source location.
+    """
 
     buffer: KernelBuffer
     indices: tuple[Scalar, ...]
@@ -213,8 +220,8 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
                 yield from statements_in(orelse)
 
 
-def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
-    """Return the scalars that a statement itself evaluates, without those of nested statements."""
+def scalars_in(statement: Statement) -> tuple[Scalar, ...]:
+    """Return the scalar expressions that `statement` itself evaluates, not those of the statements inside it."""
     match statement:
         case For(_, start, stop):
             return (start, stop)
@@ -226,8 +233,8 @@ def scalars_of(statement: Statement) -> tuple[Scalar, ...]:
             return (cond,)
 
 
-def parts_of(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield a scalar expression and every subexpression of it."""
+def subexpressions(scalar: Scalar) -> Iterator[Scalar]:
+    """Yield `scalar`, which is an expression, and every expression inside it."""
     waiting = [scalar]
     while waiting:
         part = waiting.pop()
@@ -246,9 +253,10 @@ def default_dtype(value: Number) -> DType:
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
-def typed(value: Operand, dtype: DType | None = None) -> Scalar:
-    """Return a Python number as a literal of `dtype`.  If `dtype` is None, use the default dtype of the number.  Return
-    a Scalar unchanged.
+def as_scalar(value: Operand, dtype: DType | None = None) -> Scalar:
+    """Convert `value`, a Python number, to a literal of `dtype`.  Return a Scalar unchanged.
+
+    If `dtype` is None, the literal has the default dtype of the number.
 
     Raises
     ------
@@ -272,8 +280,12 @@ def typed(value: Operand, dtype: DType | None = None) -> Scalar:
 
 
 def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
-    """Return the operands as scalars of the same dtype.  Numbers become literals of the dtype that the other operands
-    have."""
+    """Convert `operands` to scalars of one dtype, and raise RelvmTypeError if their dtypes differ.
+
+    A Python number becomes a literal of the dtype of the other operands.
+
+    name: the operation, for messages.
+    """
     dtypes = {operand.dtype for operand in operands if not isinstance(operand, int | float)}
     if len(dtypes) > 1:
         names = " and ".join(str(o.dtype) for o in operands if not isinstance(o, int | float))
@@ -282,7 +294,7 @@ def _same_dtype(name: str, operands: tuple[Operand, ...]) -> tuple[Scalar, ...]:
     dtype = next(iter(dtypes), None)
     if dtype is None and any(isinstance(operand, float) for operand in operands):
         dtype = F32
-    return tuple(typed(operand, dtype) for operand in operands)
+    return tuple(as_scalar(operand, dtype) for operand in operands)
 
 
 def _expect_arithmetic(name: str, dtype: DType) -> None:
@@ -291,10 +303,10 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
         raise RelvmTypeError(f"{name}: expected an integer dtype of at least 8 bits, f32 or f64, got {dtype}{hint}")
 
 
-def binary(function: str, left: Operand, right: Operand) -> Operand:
-    """Return the operation of two operands: arithmetic, a comparison, `and` or `or`.
+def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
+    """Apply `function` to `left` and `right`: an arithmetic function, a comparison, `and` or `or`.
 
-    If both operands of arithmetic or a comparison are numbers, evaluate the operation and return a number.
+    If both operands of arithmetic or a comparison are Python numbers, compute the result and return a number.
 
     Raises
     ------
@@ -302,7 +314,7 @@ def binary(function: str, left: Operand, right: Operand) -> Operand:
         The operands do not have the same dtype, or the function is not defined for that dtype.
     """
     if function in ("and", "or"):
-        return Operation(function, (condition(left), condition(right)), BOOL)
+        return Operation(function, (as_condition(left), as_condition(right)), BOOL)
     if isinstance(left, int | float) and isinstance(right, int | float):
         bools = [isinstance(operand, bool) for operand in (left, right)]
         if any(bools) and not (all(bools) and function in ("eq", "ne")):
@@ -332,42 +344,42 @@ def negative(operand: Operand) -> Operand:
     return Operation("neg", (operand,), operand.dtype)
 
 
-def condition(value: Operand) -> Scalar:
-    """Return `value` as a scalar.  Raise RelvmTypeError if it is not a bool."""
-    value = typed(value)
+def as_condition(value: Operand) -> Scalar:
+    """Convert `value` to a scalar.  Raise RelvmTypeError if it is not a bool."""
+    value = as_scalar(value)
     if not value.dtype.is_bool:
         raise RelvmTypeError(f"expected a bool, got {value.dtype}; compare it, for example x != 0")
     return value
 
 
 def negation(value: Operand) -> Scalar:
-    return Operation("not", (condition(value),), BOOL)
+    return Operation("not", (as_condition(value),), BOOL)
 
 
 def where(cond: Operand, then: Operand, orelse: Operand) -> Scalar:
     """Return the conditional expression `if cond then ... else orelse`.  `then` and `orelse` must have the same
     dtype."""
     first, second = _same_dtype("if", (then, orelse))
-    return Operation("where", (condition(cond), first, second), first.dtype)
+    return Operation("where", (as_condition(cond), first, second), first.dtype)
 
 
-def index(value: Operand) -> Scalar:
-    """Return an index or a loop bound as a scalar.  Raise RelvmTypeError if it is not an i64."""
-    value = typed(value)
+def as_index(value: Operand) -> Scalar:
+    """Convert `value`, an index or a loop bound, to a scalar.  Raise RelvmTypeError if it is not an i64."""
+    value = as_scalar(value)
     if value.dtype != I64:
         raise RelvmTypeError(f"expected an i64, got {value.dtype}; convert it with i64(x)")
     return value
 
 
 def cast(value: Operand, dtype: DType) -> Scalar:
-    """Return a conversion of `value` to `dtype`, or `value` itself if it has that dtype already."""
+    """Convert `value` to `dtype`.  Return `value` itself if it already has this dtype."""
     if dtype.is_string:
         raise RelvmTypeError("a value cannot be converted to str inside a kernel")
     if isinstance(value, int | float):
         fits = isinstance(value, int) and dtype.is_integer and dtype.limits[0] <= value <= dtype.limits[1]
         if (dtype.is_float or fits) and not isinstance(value, bool):
-            return typed(value, dtype)
-        value = typed(value, F64 if isinstance(value, float) else None)
+            return as_scalar(value, dtype)
+        value = as_scalar(value, F64 if isinstance(value, float) else None)
     return value if value.dtype == dtype else Operation("cast", (value,), dtype)
 
 

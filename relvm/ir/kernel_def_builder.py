@@ -16,9 +16,11 @@ from relvm.ir.types import PrimType, TensorType, Type
 class KernelDefBuilder:
     """Builder of one kernel.
 
-    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.   buffers: the
-    parameters by name.   scopes: for each open block, its local variables by name, innermost block last.   blocks: for
-    each open block, its statements so far.   ended: the names of variables that are out of scope, for error messages.
+    dims: the dimension variables by name.  The caller adds those that occur in the types of parameters.
+    buffers: the parameters by name.
+    scopes: for each open block, its local variables by name, innermost block last.
+    blocks: for each open block, its statements so far.
+    ended: the names of variables that are out of scope, for error messages.
     """
 
     def __init__(self, name: str, dims: dict[str, AnyDim], origin: str = "") -> None:
@@ -51,7 +53,8 @@ class KernelDefBuilder:
         self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
 
     def check_dims(self) -> None:
-        """Check that each dimension variable is the size of at least one axis, so that the arguments determine it.
+        """Check that each dimension variable is a whole dimension of a parameter, so that arguments determine its
+        value.
 
         Raises
         ------
@@ -68,8 +71,7 @@ class KernelDefBuilder:
     # ---- names ----
 
     def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
-        """Return the local variable called `name`, or else the parameter, or else the dimension.  Return None if there
-        is none."""
+        """Find the variable, parameter or dimension called `name`, in this order.  Return None if there is none."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -84,7 +86,8 @@ class KernelDefBuilder:
         return RelvmNameError(f"no variable, parameter or dimension {name}{near_matches(name, known)}")
 
     def value(self, name: str, origin: str = "") -> kd.Scalar:
-        """Return the scalar that a name denotes.  The name of a parameter of rank 0 denotes its only element."""
+        """Return the scalar called `name`.  If it is a parameter of rank 0, return the only element of the
+        parameter."""
         found = self.find(name)
         if found is None:
             raise self.unknown(name)
@@ -112,7 +115,7 @@ class KernelDefBuilder:
             raise RelvmArgumentError(
                 f"{buffer.name} has rank {len(buffer.shape)}, but {len(indices)} indices are given"
             )
-        return tuple(map(kd.index, indices))
+        return tuple(map(kd.as_index, indices))
 
     def _new(self, name: str) -> None:
         if isinstance(self.find(name), kd.Variable | kd.KernelBuffer):
@@ -125,7 +128,7 @@ class KernelDefBuilder:
 
     def let(self, name: str, value: kd.Operand) -> None:
         self._new(name)
-        scalar = kd.typed(value)
+        scalar = kd.as_scalar(value)
         self.scopes[-1][name] = variable = kd.Variable(name, scalar.dtype)
         self.add(kd.Let(variable, scalar))
 
@@ -136,7 +139,7 @@ class KernelDefBuilder:
         if not isinstance(variable, kd.Variable) or variable.is_counter:
             what = "a loop counter" if isinstance(variable, kd.Variable) else "a parameter or dimension"
             raise RelvmTypeError(f"{name} is {what}, which cannot be assigned")
-        scalar = kd.typed(value, variable.dtype)
+        scalar = kd.as_scalar(value, variable.dtype)
         if scalar.dtype != variable.dtype:
             raise RelvmTypeError(
                 f"{name} has dtype {variable.dtype}, got {scalar.dtype}; convert the value: {variable.dtype}(x)"
@@ -147,7 +150,7 @@ class KernelDefBuilder:
         buffer = self.buffer(name)
         if not buffer.is_output:
             raise RelvmTypeError(f"{name} is an input, which cannot be written")
-        at, scalar = self._indices(buffer, indices), kd.typed(value, buffer.dtype)
+        at, scalar = self._indices(buffer, indices), kd.as_scalar(value, buffer.dtype)
         if scalar.dtype != buffer.dtype:
             raise RelvmTypeError(
                 f"{name} has dtype {buffer.dtype}, got {scalar.dtype}; convert the value: {buffer.dtype}(x)"
@@ -167,16 +170,17 @@ class KernelDefBuilder:
     def loop(self, counter: str, start: kd.Operand, stop: kd.Operand, kind: str, origin: str = "") -> Iterator[None]:
         """A context manager that opens a loop.  The statements added in the `with` block are the body of the loop.
 
-        counter: the name of the loop counter.   kind: one of LOOPS.
+        counter: the name of the loop counter.
+        kind: one of LOOPS.
         """
         assert kind in kd.LOOPS
-        first, last = kd.index(start), kd.index(stop)
+        first, last = kd.as_index(start), kd.as_index(stop)
         self._new(counter)
         variable = kd.Variable(counter, I64, is_counter=True)
         with self.block() as body:
             self.scopes[-1][counter] = variable
             yield
-        statements = tuple(map(_reduction, body)) if kind == "simd" else tuple(body)
+        statements = tuple(map(_ignore_nan_operand, body)) if kind == "simd" else tuple(body)
         self.add(kd.For(variable, first, last, kind, statements, origin))
 
     def finish(self) -> kd.KernelDef:
@@ -199,11 +203,10 @@ class KernelDefBuilder:
         return kd.KernelDef(self.name, inputs, outputs, body, self.origin)
 
 
-def _reduction(statement: kd.Statement) -> kd.Statement:
-    """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, and `min` in the same way.  Return any
-    other statement unchanged.
+def _ignore_nan_operand(statement: kd.Statement) -> kd.Statement:
+    """Rewrite a statement `x = max(x, y)` of a `simd` loop to `x = max(y, x)`, which leaves x unchanged if y is NaN.
 
-    The rewritten form leaves x unchanged if y is NaN.
+    Rewrite `min` in the same way.  Return any other statement unchanged.
     """
     match statement:
         case kd.Assign(variable, kd.Operation("max" | "min", (first, second)) as value) if first is variable:

@@ -54,14 +54,14 @@ class _Printer:
     def statement(self, statement: kd.Statement, indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         match statement:
             case kd.For():
-                loops, sizes = self.grid(statement)
+                loops, sizes = self.nested_loops(statement)
                 counters = [loop.counter for loop in loops]
                 yield f"{indent}for {', '.join(map(self.name_of, counters))} in {sizes} {{", (statement.origin,)
                 yield from self.block(loops[-1].body, indent + "  ")
                 self.name_of.release(counters)
                 yield f"{indent}}}", ()
             case kd.Let(variable, value):
-                yield f"{indent}let {self.name_of(variable)} = {self.definition(value)}", ()
+                yield f"{indent}let {self.name_of(variable)} = {self.standalone(value)}", ()
             case kd.Assign(variable, value, origin):
                 yield f"{indent}{self.name_of(variable)} = {self.scalar(value)}", (origin,)
             case kd.Put(buffer, indices, value, origin):
@@ -74,14 +74,15 @@ class _Printer:
                     yield from self.block(orelse, indent + "  ")
                 yield f"{indent}}}", ()
 
-    def grid(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return the loops that are printed together with `loop` as one loop, and the text of their kind and bounds.
+    def nested_loops(self, loop: kd.For) -> tuple[list[kd.For], str]:
+        """Return the loops that are printed as one loop with `loop`, and the text of its kind and bounds.
 
-        Directly nested loops, all of which are plain (see `_is_plain`), are printed as one `grid` loop.
+        Loops that are directly nested in each other are printed as one `grid` loop, if each of them fits (see
+        `_fits_in_grid`).
         """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
-            if not (_is_plain(loop) and _is_plain(inner)):
+            if not (_fits_in_grid(loop) and _fits_in_grid(inner)):
                 break
             loops.append(inner)
         bounds: list[str] = []
@@ -90,10 +91,10 @@ class _Printer:
         kind = "grid" if len(loops) > 1 else loop.kind
         return loops, f"{kind}({', '.join(bounds)})"
 
-    def definition(self, value: kd.Scalar) -> str:
+    def standalone(self, value: kd.Scalar) -> str:
         """Return the text of the value of a `let`, or of the operand of a cast.
 
-        In these places, no other operand determines the dtype of a literal.  A literal is therefore printed with its
+        No other operand determines the dtype of a literal in these positions.  A literal is therefore printed with its
         dtype, unless this is the default dtype of its value.
         """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
@@ -114,33 +115,35 @@ class _Printer:
             case kd.Element(buffer, indices):
                 return self.element(buffer, indices)
             case kd.Operation("neg", (operand,)):
-                text = f"-{self.typed(operand, outer=UNARY)}"
+                text = f"-{self.first_operand(operand, outer=UNARY)}"
                 return f"({text})" if outer > UNARY else text
             case kd.Operation("not", (operand,)):
                 text = f"not {self.scalar(operand, COMPARISON)}"
                 return f"({text})" if outer > COMPARISON else text
             case kd.Operation("where", (cond, then, orelse)):
-                text = f"if {self.scalar(cond)} then {self.typed(then, orelse, outer=0)} else {self.scalar(orelse)}"
+                first = self.first_operand(then, orelse, outer=0)
+                text = f"if {self.scalar(cond)} then {first} else {self.scalar(orelse)}"
                 return f"({text})" if outer >= 0 else text
             case kd.Operation("cast", (operand,), dtype):
-                return f"{dtype}({self.definition(operand)})"
+                return f"{dtype}({self.standalone(operand)})"
             case kd.Operation(function, (left, right)) if function in _SIGNS:
                 level = LEVEL_OF[_SIGNS[function]]
                 # Comparisons are not associative.
-                first = self.typed(left, right, outer=level + (function in kd.COMPARISONS))
+                first = self.first_operand(left, right, outer=level + (function in kd.COMPARISONS))
                 text = f"{first} {_SIGNS[function]} {self.scalar(right, level + 1)}"
                 return f"({text})" if outer > level else text
             case kd.Operation(function, operands):
-                first = self.typed(operands[0], *operands[1:])
+                first = self.first_operand(operands[0], *operands[1:])
                 return f"{function}({', '.join((first, *map(self.scalar, operands[1:])))})"
         raise AssertionError(f"cannot print {type(scalar).__name__}")
 
-    def typed(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
+    def first_operand(self, scalar: kd.Scalar, *others: kd.Scalar, outer: int = -1) -> str:
         """Return the text of `scalar`, the first operand of an operation.
 
         If all operands are literals, the text of `scalar` includes its dtype, because no other operand determines it.
 
-        others: the other operands of the same dtype.   outer: as in `scalar`.
+        others: the other operands of the same dtype.
+        outer: as in `scalar`.
         """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):
@@ -166,11 +169,11 @@ def _is_zero(scalar: kd.Scalar) -> bool:
     return isinstance(scalar, kd.Literal) and scalar.value == 0
 
 
-def _is_plain(loop: kd.For) -> bool:
-    """Return whether a loop can be part of a grid: a `range` loop from 0 whose end contains only sizes and literals.
+def _fits_in_grid(loop: kd.For) -> bool:
+    """Return whether `loop` can be one of the loops that are printed as a `grid`.
 
-    The text of a grid states the ends of all loops before the first loop begins.  Sizes and literals have the same
-    values at that point.
+    It must be a `range` loop from 0 whose end contains only sizes and literals.  A grid states the ends of all its
+    loops before the first loop begins, and sizes and literals already have their values at that point.
     """
-    parts = kd.parts_of(loop.stop)
+    parts = kd.subexpressions(loop.stop)
     return loop.kind == "range" and _is_zero(loop.start) and all(isinstance(p, kd.Size | kd.Literal) for p in parts)

@@ -122,20 +122,20 @@ def map_children(function: Callable[[Any], Node], item: _Node) -> _Node:
 
 
 def _with_children(item: _Node, new: Iterator[Node]) -> _Node:
-    """Return a copy of `item` in which the nodes of `new` replace the children, in field order."""
+    """Return a copy of `item` with the nodes of `new` as its children, in field order."""
     changes = {}
     for name in _field_names[type(item)]:
         value = getattr(item, name)
         if isinstance(value, Node | tuple):
-            changes[name] = _replaced(value, new)
+            changes[name] = _replace_nodes(value, new)
     return dataclasses.replace(item, **changes)
 
 
-def _replaced(value: Any, new: Iterator[Node]) -> Any:
-    """Return `value`, a node or a nested tuple of nodes, in which each node is replaced by the next node of `new`."""
+def _replace_nodes(value: Any, new: Iterator[Node]) -> Any:
+    """Replace each node in `value`, a node or a nested tuple of nodes, by the next node of `new`."""
     if isinstance(value, Node):
         return next(new)
-    return tuple(_replaced(part, new) for part in value) if isinstance(value, tuple) else value
+    return tuple(_replace_nodes(part, new) for part in value) if isinstance(value, tuple) else value
 
 
 def walk(item: Node) -> Iterator[Node]:

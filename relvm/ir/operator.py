@@ -32,7 +32,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import ALL_DTYPES, STR, DType
 from relvm.ir.expr import Attributes, Expr, OpCall, constant
-from relvm.ir.symbolic import AnyDim, dim_op, is_natural
+from relvm.ir.symbolic import AnyDim, dim_op, is_never_negative
 from relvm.ir.types import TensorType, TupleType, Type, type_vars
 from relvm.tables import DTYPES
 
@@ -49,7 +49,7 @@ class Effect(enum.Enum):
 
 @value_record
 class SizeClaim:
-    """A relation between two sizes that must hold at run time.  An operator or a model requires it.
+    """A relation between two sizes that must hold at run time, because an operator or a model requires it.
 
     Attributes
     ----------
@@ -66,19 +66,20 @@ class SizeClaim:
     right: AnyDim
     message: str
 
-    def holds(self) -> bool | None:
-        """Return True if the claim is proven, False if it is disproved, and None if it is neither.
+    def truth_value(self) -> bool | None:
+        """Return True if the claim is proven, False if it is disproved, and None if neither is the case.
 
         If the result is None, the claim must be checked at run time.
         """
-        room = dim_op("sub", self.right, self.left)
-        if isinstance(room, int):
-            return room == 0 if self.relation == "equal" else room >= 0
-        return True if self.relation == "at_most" and is_natural(room) else None
+        slack = dim_op("sub", self.right, self.left)
+        if isinstance(slack, int):
+            return slack == 0 if self.relation == "equal" else slack >= 0
+        return True if self.relation == "at_most" and is_never_negative(slack) else None
 
-    def is_open(self) -> bool:
-        """Return whether the claim must be checked at run time.  Raise RelvmShapeError if it is disproved."""
-        holds = self.holds()
+    def needs_check(self) -> bool:
+        """Return whether the claim must be checked at run time, because it is not proven.  Raise RelvmShapeError if it
+        is disproved."""
+        holds = self.truth_value()
         if holds is False:
             raise RelvmShapeError(self.message.format(self.left, self.right))
         return holds is None
@@ -90,7 +91,7 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the claims that no dimension of a shape value is negative.  Claims that are proven are omitted.
+    """Return the claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven claims.
 
     Raises
     ------
@@ -99,18 +100,18 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
     """
     message = "dimension {} of a shape must be at least {{}}, got {{}}"
     claims = (SizeClaim("at_most", 0, dim, message.format(axis)) for axis, dim in enumerate(dims))
-    return [claim for claim in claims if claim.is_open()]
+    return [claim for claim in claims if claim.needs_check()]
 
 
 @value_record
 class _Claims:
-    """The claims that a type rule has made so far.
+    """The size claims that a type rule has made so far, in order.
 
-    made: the claims, in order.  natural: dimensions of the result that cannot be negative if the claims hold.
+    nonnegative_dims: dimensions of the result that cannot be negative if the claims hold.
     """
 
-    made: dict[SizeClaim, None] = field(default_factory=dict)
-    natural: set[AnyDim] = field(default_factory=set)
+    claims: dict[SizeClaim, None] = field(default_factory=dict)
+    nonnegative_dims: set[AnyDim] = field(default_factory=set)
 
 
 _claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims", default=None)
@@ -140,18 +141,18 @@ def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
 
 def _claim(claim: SizeClaim) -> None:
     found = _claims.get()
-    if claim.is_open() and found is not None:
-        found.made[claim] = None
+    if claim.needs_check() and found is not None:
+        found.claims[claim] = None
 
 
-def claimed_natural(dim: AnyDim) -> AnyDim:
-    """Declare in a type rule that `dim` is at least 0 if the claims made so far hold.  Return `dim`.
+def assume_nonnegative(dim: AnyDim) -> AnyDim:
+    """Declare in a type rule that `dim` is at least 0 if all claims made so far hold.  Return `dim`.
 
-    `Operator.claims` then adds no check of `dim`.  Nothing verifies the declaration.
+    `Operator.claims` then does not claim that `dim` is at least 0.  Nothing verifies the declaration.
     """
     found = _claims.get()
     if found is not None:
-        found.natural.add(dim)
+        found.nonnegative_dims.add(dim)
     return dim
 
 
@@ -196,7 +197,7 @@ class Operator:
         return self.name
 
     def __reduce__(self) -> tuple[Callable[[str, str], Operator], tuple[str, str]]:
-        return _declared, (self.type_rule.__module__, self.name)
+        return _unpickle_operator, (self.type_rule.__module__, self.name)
 
     @property
     def doc(self) -> str:
@@ -205,12 +206,12 @@ class Operator:
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule for arguments, without those for attributes."""
+        """The parameters of the type rule that stand for arguments."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property
     def attributes(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule for attributes, which calls pass by keyword."""
+        """The parameters of the type rule that stand for attributes, which calls pass by keyword."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is inspect.Parameter.KEYWORD_ONLY)
 
     @functools.cached_property
@@ -247,29 +248,29 @@ class Operator:
         """
         if _claims.get() is not None:  # called by another type rule, which collects the claims
             return self._infer(arg_types, attributes)
-        return self._inferred(arg_types, attributes)[0]
+        return self._infer_cached(arg_types, attributes)[0]
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the unproven claims about sizes that a call with `arg_types` and `attributes` makes.
+        """Return the size claims of a call with `arg_types` and `attributes` that are not proven.
 
         Every claim must hold when the call runs, because the kernel relies on it.  The claims include that no dimension
         of the result is negative.
         """
-        result, inferred = self._inferred(arg_types, attributes)
-        found = _Claims(dict(inferred.made), set(inferred.natural))
+        result, inferred = self._infer_cached(arg_types, attributes)
+        found = _Claims(dict(inferred.claims), set(inferred.nonnegative_dims))
         token = _claims.set(found)
         try:
             for tensor in result.fields if isinstance(result, TupleType) else (result,):
                 for axis, dim in enumerate(tensor.shape or () if isinstance(tensor, TensorType) else ()):
-                    if dim not in found.natural:
+                    if dim not in found.nonnegative_dims:
                         message = f"{self.name}: dimension {axis} of the result must be at least {{}}, got {{}}"
                         claim_at_most(0, dim, message)
         finally:
             _claims.reset(token)
-        return tuple(found.made)
+        return tuple(found.claims)
 
-    def _inferred(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
-        """Return the result type and the claims of the type rule.
+    def _infer_cached(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
+        """Infer the result type of a call with `arg_types` and `attributes`, and the claims of the type rule.
 
         Both are cached, because the type of each call is inferred several times.  A result type with a new dimension
         variable is not cached, because two calls must not share the variable.
@@ -328,8 +329,8 @@ _MAX_INFERRED = 4096
 _inferred: dict[tuple, tuple[Type, _Claims]] = {}  # key: operator, types of arguments and attributes
 
 
-def forget_inferred_types() -> None:
-    """Clear the cache of inferred types of operator calls.  Its entries are useful only within one build."""
+def clear_type_cache() -> None:
+    """Clear the cache of inferred types of operator calls, whose entries are useful only within one build."""
     _inferred.clear()
 
 
@@ -341,7 +342,7 @@ _operators: dict[str, Operator] = {}
 _NO_TRAITS = Traits()
 
 
-def _in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
+def _computed_in_f32(numpy: Callable[..., Any]) -> Callable[..., Any]:
     """Extend `numpy`, a reference implementation, to floats narrower than f32.
 
     The returned function converts arguments of a narrow dtype to f32, calls `numpy`, and rounds its f32 results to the
@@ -371,7 +372,9 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
-    """Return the arguments of operator `name`, with Python numbers converted to constants of the first tensor's dtype.
+    """Convert the Python numbers among `args` to constants of the dtype of the first tensor.  Return all arguments.
+
+    name: the operator, for messages.
 
     Raises
     ------
@@ -381,7 +384,7 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
-    made = []
+    converted = []
     for i, arg in enumerate(args):
         if not isinstance(arg, Expr):
             is_number = isinstance(arg, bool | int | float)
@@ -391,11 +394,11 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
                     f"{name}: argument {i} is {arg!r}, but its dtype is unknown:"
                     " expected another argument to be a tensor of known dtype"
                 )
-            held = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
-            expect(held, "{}: argument {} is {!r}, which {} cannot represent", name, i, arg, dtype)
+            is_exact = dtype.is_float or arg == np.asarray(arg).astype(dtype.numpy)
+            expect(is_exact, "{}: argument {} is {!r}, which {} cannot represent", name, i, arg, dtype)
             arg = constant(arg, dtype)
-        made.append(arg)
-    return tuple(made)
+        converted.append(arg)
+    return tuple(converted)
 
 
 def op(
@@ -431,7 +434,7 @@ def op(
 
     def declare(type_rule: Callable[..., Type]) -> Operator:
         assert name not in _operators, f"operator {name} is declared twice"
-        meaning = np.errstate(all="ignore")(numpy if moves else _in_f32(numpy))
+        meaning = np.errstate(all="ignore")(numpy if moves else _computed_in_f32(numpy))
         _operators[name] = Operator(name, type_rule, effect, meaning, lower, moves, moves or strings, traits)
         return _operators[name]
 
@@ -443,8 +446,8 @@ def operators() -> dict[str, Operator]:
     return _operators
 
 
-def _declared(module: str, name: str) -> Operator:
-    """Import the Python module that declares operator `name`, and return the operator.  Unpickling calls this."""
+def _unpickle_operator(module: str, name: str) -> Operator:
+    """Import `module`, the Python module that declares the operator `name`, and return the operator."""
     importlib.import_module(module)
     return find_operator(name)
 

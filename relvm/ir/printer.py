@@ -71,7 +71,7 @@ _SIGNS = {(function, operands): form for (form, operands), function in FORMS.ite
 
 
 def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
-    """Return the module as text, ending in a newline, which `parse_module` parses.
+    """Return the module as text that `parse_module` parses, ending in a newline.
 
     Parameters
     ----------
@@ -113,17 +113,17 @@ def module_lines(
 
 
 def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
-    """Return the long constants that the module uses more than once.
+    """Return the long constants that the module uses more than once, so that each is printed only once.
 
     The result maps the id of a constant's array to the constant and its name in the text.
     """
     uses: dict[int, list[Constant]] = {}
-    taken = {item.name for item in walk(module) if isinstance(item, Var)}
+    used_names = {item.name for item in walk(module) if isinstance(item, Var)}
     for item in walk(module):
         if isinstance(item, Constant) and item.value.size > MAX_LISTED_ELEMENTS:
             uses.setdefault(id(item.value), []).append(item)
     shared = [constants[0] for constants in uses.values() if len(constants) > 1]
-    names = filter(lambda name: name not in taken, (f"constant_{i}" for i in itertools.count(1)))
+    names = filter(lambda name: name not in used_names, (f"constant_{i}" for i in itertools.count(1)))
     return {id(each.value): (each, name) for each, name in zip(shared, names, strict=False)}
 
 
@@ -178,7 +178,7 @@ _Class = type | UnionType
 
 
 class _Printer:
-    """The state of printing one function of the module."""
+    """Prints one function of the module."""
 
     def __init__(
         self, elide_constants: bool, show_types: bool, constants: dict[int, tuple[Constant, str]] | None = None
@@ -199,15 +199,17 @@ class _Printer:
         self.unused: set[Var] = set()
 
     def find_unused(self, expr: Node) -> None:
-        """Record in `unused` the variables named `_` that no expression uses.  All of them are printed as `_`, while
-        other names are made unique."""
+        """Record in `unused` the variables named `_` that no expression uses.
+
+        All of them are printed as `_`, whereas other names are made unique.
+        """
         seen = Counter(item for item in walk(expr) if isinstance(item, Var) and item.name == "_")
         self.unused = {var for var, count in seen.items() if count == 1}
 
     def top_level(self, function: Function) -> str:
         self.find_unused(function)
         for param in function.params:
-            self.note(param.origins)
+            self.record_origins(param.origins)
         self.out.append(f"{'private ' if function.private else ''}def {_name(function.name)}")
         self.signature_and_body(function)
         return "".join(self.out)
@@ -216,7 +218,7 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return `dim` with its variables renamed as in the printed text.  Its terms are then sorted by the printed
+        """Replace the variables in `dim` by variables with their printed names, so that its terms are sorted by these
         names."""
         return evaluate_with(dim, self.dim_var)
 
@@ -234,8 +236,8 @@ class _Printer:
         self.out.append("\n" + "  " * self.indent)
         self.line_number += 1
 
-    def note(self, origins: Iterable[str]) -> None:
-        """Record that the current line contains an expression with these source locations (origins)."""
+    def record_origins(self, origins: Iterable[str]) -> None:
+        """Record that the current line contains an expression with the source locations `origins`."""
         self.origins.setdefault(self.line_number, {}).update((origin, None) for origin in origins if origin)
 
     def listed(self, items: Iterable, write: Callable[[Any], None]) -> None:
@@ -258,7 +260,7 @@ class _Printer:
 
     def block(self, block: Block) -> None:
         if not block.bindings and not any(isinstance(item, Block) and item.bindings for item in walk(block.result)):
-            self.note((block.origin,))
+            self.record_origins((block.origin,))
             self.out.append("{ return ")
             self.expr(block.result)
             self.out.append(" }")
@@ -269,7 +271,7 @@ class _Printer:
             self.line()
             self.binding(binding)
         self.line()
-        self.note((block.origin,))
+        self.record_origins((block.origin,))
         self.out.append("return ")
         self.expr(block.result)
         self.indent -= 1
@@ -278,7 +280,7 @@ class _Printer:
 
     def binding(self, binding: Binding | MatchCast) -> None:
         var, value = binding.var, binding.value
-        self.note(var.origins)
+        self.record_origins(var.origins)
         if isinstance(binding, MatchCast):
             assert var.type is not None, f"match_cast {var.name} has no type"
             self.out.append(f"{self.var(var)} = match_cast(")
@@ -293,12 +295,14 @@ class _Printer:
         self.out.append(f"{self.var(var)}: {self.type(var.type)} = " if typed else f"{self.var(var)} = ")
         self.expr(value, var.type if typed or void else None)
 
-    def expr(self, expr: Expr, stated: Type | None = None) -> None:
-        """Append the text of `expr`.   stated: the type of `expr` if the text before it already contains the type,
-        otherwise None."""
+    def expr(self, expr: Expr, shown_type: Type | None = None) -> None:
+        """Append the text of `expr`.
+
+        shown_type: the type of `expr` if the preceding text already contains it, otherwise None.
+        """
         put = self.out.append
         if isinstance(expr, OpCall | KernelCall):
-            self.note(expr.origins)
+            self.record_origins(expr.origins)
         match expr:
             case Var():
                 put(self.var(expr))
@@ -313,7 +317,7 @@ class _Printer:
                 self.expr(orelse)
             case Fused(body):
                 for binding in body.bindings:
-                    self.note(binding.var.origins)
+                    self.record_origins(binding.var.origins)
                 put("fused ")
                 self.block(body)
             case Function(name):
@@ -328,8 +332,8 @@ class _Printer:
                 put(f".{index}")
             case PackedCall() | KernelCall() | BuiltinCall():
                 self.call(expr)
-                stated = stated or (None if isinstance(expr, KernelCall) else OBJECT)
-                if expr.type is not None and expr.type != stated:
+                shown_type = shown_type or (None if isinstance(expr, KernelCall) else OBJECT)
+                if expr.type is not None and expr.type != shown_type:
                     put(f" : {self.type(expr.type)}")
             case PrimCall():
                 self.prim_call(expr)
@@ -337,7 +341,7 @@ class _Printer:
                 self.call(expr)
             case Kill(var):
                 put("kill ")
-                self.operand(var, bare=Var)
+                self.operand(var, bare_classes=Var)
             case _:
                 put(self.atom(expr))
 
@@ -380,12 +384,15 @@ class _Printer:
         self.listed(expr.args, self.expr)
         put((", " if attributes and expr.args else "") + attributes + ")")
 
-    def operand(self, expr: Expr, bare: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call) -> None:
-        """Append the text of an operand, in parentheses unless its class is one of `bare`.
+    def operand(
+        self, expr: Expr, bare_classes: _Class = Var | FunctionRef | PackedRef | TupleItem | Tuple | Call
+    ) -> None:
+        """Append the text of an operand, in parentheses unless its class is one of `bare_classes`.
 
-        The default of `bare` suits an operand that is followed by an index, as in `x.0`, or by arguments, as in `x(1)`.
+        The default of `bare_classes` suits an operand that is followed by an index, as in `x.0`, or by arguments, as in
+        `x(1)`.
         """
-        if isinstance(expr, bare):
+        if isinstance(expr, bare_classes):
             return self.expr(expr)
         self.out.append("(")
         self.expr(expr)
@@ -419,7 +426,7 @@ class _Printer:
         long = array.size > MAX_LISTED_ELEMENTS
         if long and self.elide_constants:
             return f"const({type_text}, ...)"
-        if long or _has_odd_nan(array):
+        if long or _has_nonstandard_nan(array):
             little = array if array.dtype == STRINGS else array.astype(array.dtype.newbyteorder("<"))
             data = base64.b64encode(plain_bytes(little).tobytes()).decode()
             return f'const({type_text}, "{data}")'
@@ -474,8 +481,8 @@ def _nested(array: np.ndarray | str) -> str:
     return text if array.dtype.type(float(text)) == scalar else repr(float(scalar))
 
 
-def _has_odd_nan(array: np.ndarray) -> bool:
-    """Return whether an element is a NaN whose bits differ from those of the literal `nan`."""
+def _has_nonstandard_nan(array: np.ndarray) -> bool:
+    """Return whether an element is a NaN with other bits than the literal `nan`."""
     if not dtype_of(array.dtype).is_float:
         return False
     bits, flat = f"u{array.itemsize}", np.ravel(array)

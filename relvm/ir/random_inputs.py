@@ -1,4 +1,4 @@
-"""Random values of a type, as sample inputs of a program."""
+"""Random values of a type, used as sample inputs of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dynamic shapes: variables for unnamed dimensions, equalities that operators require, and their run-time checks."""
+"""Relations between sizes: variables for unnamed dimensions, equalities that operators require, and run-time checks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """Return `type_` with a new variable for each dimension if only its rank is known.  Return any other type
-    unchanged."""
+    """Return `type_` with a new variable for each dimension if only its rank is known.
+
+    Return any other type unchanged.
+    """
     match type_:
         case TensorType(dtype, None, rank) if rank is not None:
             return TensorType(dtype, tuple(dim_var(f"d{i}") for i in range(rank)))
@@ -35,27 +37,30 @@ def has_dims(type_: Type) -> bool:
     return True
 
 
-def check_of(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """Return the binding that checks a claim at run time, with the given error message."""
+def make_claim_check(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
+    """Return a binding that checks a claim at run time, with the error message `message`.
+
+    origins: the source locations of the check.
+    """
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
     return Binding(Var("_", type=VOID, origins=origins), BuiltinCall(f"check_{claim.relation}", args, type=VOID))
 
 
-def claim_of(value: Expr) -> SizeClaim | None:
-    """Return the claim that `value` checks, including its error message, or None if `value` does not check a claim."""
+def checked_claim(value: Expr) -> SizeClaim | None:
+    """Return the claim that `value` checks at run time, or None if `value` is not such a check."""
     match value:
         case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
             return SizeClaim(name.removeprefix("check_"), left, right, message)
     return None
 
 
-def relate(
+def infer_with_replacements(
     op: Operator,
     types: Sequence[Type],
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """Infer the type of a call.  Replace dimension variables where the type rule requires equal dimensions.
+    """Infer the type of a call.  Replace dimension variables if the type rule requires two dimensions to be equal.
 
     Return the argument types after the replacements, and the result type.
 
@@ -64,8 +69,8 @@ def relate(
     op, types, attributes
         The operator, argument types and attributes of a call.  The types state all dimensions.
     replacement
-        A function that is called with two dimensions that must be equal, but that the type rule cannot prove equal.  It
-        returns a variable and its replacement, or None.
+        A function of two dimensions that must be equal, but that the type rule cannot prove equal.  It returns a
+        variable and its replacement, or None if no replacement makes them equal.
 
     Raises
     ------
@@ -83,11 +88,11 @@ def relate(
         types = tuple(substitute_dims(type_, dict([found])) for type_ in types)
 
 
-def replace_one_of(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-    """Return a variable and a replacement for it that makes the dimensions `first` and `second` equal, or None.
+def find_replacement(variables: set[DimVar] | None, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+    """Find a variable, and a dimension to replace it, so that the dimensions `first` and `second` become equal.
 
-    If `second` is a plain variable that `first` does not contain, replace it by `first`.  Otherwise, if `first` is a
-    plain variable that `second` does not contain, replace it by `second`.  Otherwise return None.
+    If `second` is a plain variable that `first` does not contain, it is replaced by `first`.  Otherwise, if `first` is
+    a plain variable that `second` does not contain, it is replaced by `second`.  Otherwise return None.
 
     variables: the variables that are allowed to be replaced, or None for all.
     """

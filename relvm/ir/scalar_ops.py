@@ -21,21 +21,21 @@ FORMS = {(row.form, len(row.operands)): row.function for row in PRIM_OPERATORS i
 _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands)): row for row in PRIM_OPERATORS}
 
 
-def find_row(function: str, operands: tuple[DType, ...]) -> Any:
-    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of these dtypes.
+def find_row(function: str, dtypes: tuple[DType, ...]) -> Any:
+    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of the given dtypes.
 
     Raises
     ------
     RelvmTypeError
         The table has no such function, or no row for these dtypes.
     """
-    row = _ROWS.get((function, operands))
+    row = _ROWS.get((function, dtypes))
     if row is not None:
         return row
     if function not in FUNCTIONS:
         raise RelvmTypeError(f"no scalar function {function}{near_matches(function, FUNCTIONS)}")
     known = ", ".join(f"({', '.join(map(str, types))})" for name, types in _ROWS if name == function)
-    raise RelvmTypeError(f"scalar {function}: expected {known}, got ({', '.join(map(str, operands))})")
+    raise RelvmTypeError(f"scalar {function}: expected {known}, got ({', '.join(map(str, dtypes))})")
 
 
 def scalar_dtype(value: Scalar) -> DType:
@@ -51,7 +51,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
     RelvmArithmeticError
         The result is undefined for these operands.
     """
-    if not has_value(row, operands):
+    if not has_defined_result(row, operands):
         raise RelvmArithmeticError(f"{row.name}({', '.join(map(str, operands))}): {row.fails}")
     result = _meaning(row)(*operands)
     match row.result:
@@ -62,7 +62,7 @@ def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
     return bool(result)
 
 
-def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
+def has_defined_result(row: Any, operands: tuple[Scalar, ...]) -> bool:
     """Return whether the operator in `row` has a defined result for these operands."""
     match row.name:
         case "floordiv_i64" | "mod_i64":
@@ -74,8 +74,8 @@ def has_value(row: Any, operands: tuple[Scalar, ...]) -> bool:
     return True
 
 
-def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a NumPy function: convert its operands to float64, and suppress its warnings."""
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a NumPy function so that it converts its operands to float64 and emits no warnings."""
     return np.errstate(all="ignore")(lambda *operands: function(*map(np.float64, operands)))
 
 
@@ -105,14 +105,14 @@ _PYTHON = {
     "bool": bool,
 }
 _FLOATS = {
-    "add": _quiet(np.add),
-    "sub": _quiet(np.subtract),
-    "mul": _quiet(np.multiply),
-    "div": _quiet(np.divide),
-    "floordiv": _quiet(np.floor_divide),
-    "mod": _quiet(np.remainder),
-    "min": _quiet(np.minimum),
-    "max": _quiet(np.maximum),
+    "add": _without_warnings(np.add),
+    "sub": _without_warnings(np.subtract),
+    "mul": _without_warnings(np.multiply),
+    "div": _without_warnings(np.divide),
+    "floordiv": _without_warnings(np.floor_divide),
+    "mod": _without_warnings(np.remainder),
+    "min": _without_warnings(np.minimum),
+    "max": _without_warnings(np.maximum),
 }
 
 

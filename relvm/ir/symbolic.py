@@ -30,7 +30,8 @@ class DimVar:
     """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
 
     signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.  The value of any
-    other variable is at least 0.  serial: the number of variables created before this one.
+    other variable is at least 0.
+    serial: the number of variables created before this one.
     """
 
     name: str
@@ -38,34 +39,33 @@ class DimVar:
     serial: int = field(default_factory=lambda: next(_serial), repr=False)
 
     @property
-    def order(self) -> tuple:
-        """The key by which the canonical form sorts variables: by name, then by order of creation."""
+    def sort_key(self) -> tuple:
+        """The key by which terms are sorted in the canonical form: the name, then the order of creation."""
         return (0, self.name, self.serial)
 
 
 @cached_hash
 @dataclass(frozen=True)
 class DimOp:
-    """A floordiv, mod, min or max of two dimensions, `function(left, right)`, that `dim_op` could not simplify
-    further."""
+    """The floordiv, mod, min or max of two dimensions, `function(left, right)`, in simplest form."""
 
     function: str
     left: AnyDim
     right: AnyDim
 
     @cached_property
-    def order(self) -> tuple:
+    def sort_key(self) -> tuple:
         return (1, self.function, _order(self.left), _order(self.right))
 
     @cached_property
     def depth(self) -> int:
-        """The nesting depth of DimOps: 1 if the operands contain none."""
+        """The nesting depth of DimOps: 1 if `left` and `right` contain no DimOp."""
         return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
 
     @cached_property
-    def size(self) -> int:
+    def node_count(self) -> int:
         """The number of variables, constants and operators in the expression.  Each occurrence counts."""
-        return 1 + dim_size(self.left) + dim_size(self.right)
+        return 1 + node_count(self.left) + node_count(self.right)
 
 
 Atom = DimVar | DimOp
@@ -125,7 +125,9 @@ AnyDim = int | Dim
 def dim_var(name: str, *, signed: bool = False) -> Dim:
     """Return a new dimension variable, as a dimension.
 
-    The variable differs from every other variable, even from one of the same name.   signed: see `DimVar`.
+    The variable differs from every other variable, even from one of the same name.
+
+    signed: see `DimVar`.
     """
     return var_dim(DimVar(name, signed))
 
@@ -149,7 +151,7 @@ def known_sizes(dims: Collection[AnyDim]) -> tuple[int, ...] | None:
 
 
 def as_var(dim: AnyDim) -> DimVar | None:
-    """Return the variable if `dim` is a plain variable, otherwise None."""
+    """Return the variable if `dim` is a single variable, otherwise None."""
     match dim:
         case Dim(terms=(((DimVar() as var,), 1),)):
             return var
@@ -162,7 +164,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     Parameters
     ----------
     function
-        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def). floordiv and mod round toward minus
+        add, sub, mul, floordiv, mod, min or max (csrc/tables/dim_operators.def).  floordiv and mod round toward minus
         infinity.
 
     Raises
@@ -170,7 +172,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result exceeds a limit on the nesting of operators, on its size (`dim_size`), or on the bits of constants.
+        The result exceeds a limit on the nesting of operators, on its `node_count`, or on the bits of constants.
     """
     match function:
         case "add":
@@ -189,7 +191,7 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 
 
 def product(dims) -> AnyDim:
-    """Return the product of the dimensions.  The product of no dimensions is 1."""
+    """Return the product of `dims`.  The product of no dimensions is 1."""
     result: AnyDim = 1
     for dim in dims:
         result = _multiply(result, dim)
@@ -201,15 +203,18 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
 
     The result 0 proves that `left` and `right` are equal.
     """
-    rest = _combine(left, right, -1)
-    return rest if isinstance(rest, int) else None
+    result = _combine(left, right, -1)
+    return result if isinstance(result, int) else None
 
 
-def is_natural(dim: AnyDim) -> bool:
-    """Return whether a simple rule proves that `dim` is never negative.  The result False proves nothing."""
+def is_never_negative(dim: AnyDim) -> bool:
+    """Return whether a simple rule proves that `dim` is never negative.
+
+    If the result is False, `dim` may still never be negative.
+    """
     if isinstance(dim, int):
         return dim >= 0
-    return all(coefficient > 0 and all(map(_is_natural_atom, monomial)) for monomial, coefficient in dim.terms)
+    return all(coefficient > 0 and all(map(_is_never_negative_atom, monomial)) for monomial, coefficient in dim.terms)
 
 
 def exact_quotient(dividend: AnyDim, divisor: AnyDim) -> AnyDim | None:
@@ -269,7 +274,7 @@ def dim_vars(dim: AnyDim) -> Iterator[DimVar]:
                 yield from dim_vars(atom.right)
 
 
-def dim_size(dim: AnyDim) -> int:
+def node_count(dim: AnyDim) -> int:
     """Return the number of variables, constants and operators in `dim`.  Each occurrence counts."""
     if isinstance(dim, int):
         return 1
@@ -278,7 +283,7 @@ def dim_size(dim: AnyDim) -> int:
         total += len(monomial) or 1
         for atom in monomial:
             if isinstance(atom, DimOp):
-                total += atom.size - 1
+                total += atom.node_count - 1
     return total
 
 
@@ -331,23 +336,23 @@ def _terms(dim: AnyDim) -> dict[Monomial, int]:
 
 
 def _make(terms: Mapping[Monomial, int]) -> AnyDim:
-    kept = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
-    for coefficient in kept.values():
-        _expect_narrow(coefficient)
-    if not kept:
+    nonzero = {monomial: coefficient for monomial, coefficient in terms.items() if coefficient}
+    for coefficient in nonzero.values():
+        _expect_narrow_constant(coefficient)
+    if not nonzero:
         return 0
-    if set(kept) == {()}:
-        return kept[()]
-    ordered = list(kept.items())
+    if set(nonzero) == {()}:
+        return nonzero[()]
+    ordered = list(nonzero.items())
     if len(ordered) > 1:  # constants come last, so that `n + 1` is printed as usual
-        ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.order for atom in term[0]]))
-    made = Dim(tuple(ordered))
-    _expect_small(dim_size(made))
-    return made
+        ordered.sort(key=lambda term: (not term[0], -len(term[0]), [atom.sort_key for atom in term[0]]))
+    result = Dim(tuple(ordered))
+    _expect_small_dim(node_count(result))
+    return result
 
 
-def _expect_narrow(constant: int) -> int:
-    """Return `constant`.  Raise RelvmUnsupportedError if it has more than 128 bits."""
+def _expect_narrow_constant(constant: int) -> int:
+    """Raise RelvmUnsupportedError if `constant` has more than 128 bits.  Otherwise return it."""
     if constant.bit_length() > _WIDEST:
         raise RelvmUnsupportedError(
             f"a dimension contains a constant of {constant.bit_length()} bits; expected at most {_WIDEST}"
@@ -355,8 +360,8 @@ def _expect_narrow(constant: int) -> int:
     return constant
 
 
-def _expect_small(size: int) -> None:
-    """Raise RelvmUnsupportedError if `size`, the size of a dimension (see `dim_size`), exceeds `_LARGEST`."""
+def _expect_small_dim(size: int) -> None:
+    """Raise RelvmUnsupportedError if `size`, the `node_count` of a dimension, exceeds `_LARGEST`."""
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
@@ -367,12 +372,12 @@ def _expect_small(size: int) -> None:
 def _order(dim: AnyDim) -> tuple:
     if isinstance(dim, int):
         return (0, dim)
-    return (1, tuple((tuple(atom.order for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
+    return (1, tuple((tuple(atom.sort_key for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
 
 
 def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return _expect_narrow(left + sign * right)
+        return _expect_narrow_constant(left + sign * right)
     if right == 0:
         return left
     if left == 0 and sign == 1:
@@ -385,7 +390,7 @@ def _combine(left: AnyDim, right: AnyDim, sign: int) -> AnyDim:
 
 def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     if isinstance(left, int) and isinstance(right, int):
-        return _expect_narrow(left * right)
+        return _expect_narrow_constant(left * right)
     if left == 1:
         return right
     if right == 1:
@@ -405,7 +410,7 @@ def _expand(left: AnyDim, right: AnyDim) -> AnyDim:
         )
     for first, a in firsts.items():
         for second, b in seconds.items():
-            monomial = tuple(sorted(first + second, key=lambda atom: atom.order))
+            monomial = tuple(sorted(first + second, key=lambda atom: atom.sort_key))
             terms[monomial] = terms.get(monomial, 0) + a * b
     return _make(terms)
 
@@ -449,20 +454,20 @@ def _mod(left: AnyDim, right: AnyDim) -> AnyDim:
 
 def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     for low, high in ((left, right), (right, left)):
-        if is_natural(_combine(high, low, -1)):
+        if is_never_negative(_combine(high, low, -1)):
             return low if function == "min" else high
     first, second = sorted((left, right), key=_order)
     return _operator(function, first, second)
 
 
 def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
-    made = DimOp(function, left, right)
-    if made.depth > _DEEPEST:
+    result = DimOp(function, left, right)
+    if result.depth > _DEEPEST:
         raise RelvmUnsupportedError(
-            f"the expression of a dimension nests {made.depth} operators, expected at most {_DEEPEST}; give one of its"
-            " symbolic dimensions a fixed size"
+            f"the expression of a dimension nests {result.depth} operators, expected at most {_DEEPEST}; give one of"
+            " its symbolic dimensions a fixed size"
         )
-    return _make({(made,): 1})
+    return _make({(result,): 1})
 
 
 def _operators_of(dim: AnyDim) -> Iterator[DimOp]:
@@ -470,10 +475,10 @@ def _operators_of(dim: AnyDim) -> Iterator[DimOp]:
         yield from (atom for monomial, _ in dim.terms for atom in monomial if isinstance(atom, DimOp))
 
 
-def _is_natural_atom(atom: Atom) -> bool:
+def _is_never_negative_atom(atom: Atom) -> bool:
     if isinstance(atom, DimVar):
         return not atom.signed
-    left, right = is_natural(atom.left), is_natural(atom.right)
+    left, right = is_never_negative(atom.left), is_never_negative(atom.right)
     match atom.function:
         case "max":
             return left or right

@@ -55,7 +55,7 @@ from relvm.ir.kernel_call_types import typed_kernel_call
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect, shape_claims
-from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_value
+from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_defined_result
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import (
     OBJECT,
@@ -68,11 +68,11 @@ from relvm.ir.types import (
     forget_vars,
     is_proven,
     join,
-    mismatch,
+    mismatch_reason,
     substitute_dims,
     type_vars,
 )
-from relvm.ir.visitor import AnyExpr, are_functions, function_runs
+from relvm.ir.visitor import AnyExpr, are_functions, group_functions
 from relvm.tables import BUILTINS
 
 _IMPURE_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "IMPURE")
@@ -99,8 +99,8 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         An expression refers to a function, kernel or dimension that is not defined.
     """
     references = {f.name: _referenced(f) for f in module.functions}
-    callers = _callers(module.functions)
-    impure = _with_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)
+    callers = _find_callers(module.functions)
+    impure = _add_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)
     while True:
         declared = {f.name: replace(f, pure=f.claims_pure or f.name not in impure) for f in module.functions}
         finished: dict[str, Function] = {}
@@ -109,7 +109,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         found = {f.name for f in finished.values() if not f.pure} - impure
         if found.isdisjoint(name for names in references.values() for name in names):
             return module.with_functions(tuple(finished[f.name] for f in module.functions))
-        impure = _with_callers(impure | found, callers)  # repeat inference, which found more impure functions
+        impure = _add_callers(impure | found, callers)  # repeat inference, which found more impure functions
 
 
 def infer_expr(
@@ -148,24 +148,24 @@ def _finish(
     declared: dict[str, Function],
     finished: dict[str, Function],
     references: dict[str, list[str]],
-    trail: tuple[str, ...],
+    waiting: tuple[str, ...],
     stated: bool,
     kernels: Mapping[str, Any],
 ) -> None:
-    """Infer the types of function `name` and add it to `finished`.
+    """Infer the types of function `name`, and add the typed function to `finished`.
 
-    If it refers to functions without an annotated result type, finish these first.   trail: the functions whose
-    inference waits for this one, to detect recursion.   stated: as in `infer_types`.
+    Functions to which it refers are finished first if they have no annotated result type.   waiting: the functions
+    whose inference waits for this one, to detect recursion.   stated: as in `infer_types`.
     """
     if name in finished:
         return
     function = declared[name]
     for other in references[name]:
         if other in declared and other not in finished and declared[other].result_type is None:
-            if other == name or other in trail:
+            if other == name or other in waiting:
                 error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
                 raise located(error, declared[other].origin)
-            _finish(other, declared, finished, references, (*trail, name), stated, kernels)
+            _finish(other, declared, finished, references, (*waiting, name), stated, kernels)
 
     def type_of(other: str) -> FuncType | None:
         known = finished.get(other) or declared.get(other)
@@ -178,22 +178,20 @@ def _referenced(function: Function) -> list[str]:
     return list(dict.fromkeys(item.name for item in walk(function) if isinstance(item, FunctionRef)))
 
 
-def _callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Return a mapping from each function's name to its callers: the functions whose bodies call it by name.
-
-    Calls in local functions do not count.
-    """
+def _find_callers(functions: Iterable[Function]) -> dict[str, list[str]]:
+    """Map the name of each function to the functions whose bodies call it by name.  Calls in local functions do not
+    count."""
     callers: dict[str, list[str]] = {}
     for function in functions:
-        for item in _own_nodes(function.body):
+        for item in _outer_nodes(function.body):
             match item:
                 case Call(callee=FunctionRef(name)):
                     callers.setdefault(name, []).append(function.name)
     return callers
 
 
-def _with_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
-    """Return `names`, and the names of all functions that call one of them directly or indirectly."""
+def _add_callers(names: set[str], callers: dict[str, list[str]]) -> set[str]:
+    """Return `names` and the names of all functions that call one of them, directly or indirectly."""
     reached, waiting = set(names), list(names)
     while waiting:
         new = set(callers.get(waiting.pop(), ())) - reached
@@ -207,11 +205,11 @@ def impure_call(body: Expr) -> Expr | None:
 
     Local functions are skipped, because creating a closure has no effect.
     """
-    return next((node for node in _own_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
+    return next((node for node in _outer_nodes(body) if isinstance(node, Expr) and is_impure_call(node)), None)
 
 
-def _own_nodes(body: Expr) -> Iterator[Node]:
-    """Yield the nodes of a function's body, without the contents of local functions."""
+def _outer_nodes(body: Expr) -> Iterator[Node]:
+    """Yield the nodes of a function's body, except those inside local functions."""
     stack: list[Node] = [body]
     while stack:
         item = stack.pop()
@@ -241,7 +239,7 @@ def is_impure_call(item) -> bool:
 
 
 def may_fail(item) -> bool:
-    """Return whether evaluating `item` can fail, because it is a check, or scalar arithmetic with an undefined case.
+    """Return whether evaluating `item` can fail: whether it is a check, or scalar arithmetic that can be undefined.
 
     Such an item is not dead code, even if its value is unused, because its error must be raised.
     """
@@ -253,14 +251,15 @@ def may_fail(item) -> bool:
     if not row.fails:
         return False
     last = item.args[-1]
-    return not (isinstance(last, Prim) and has_value(row, (0, last.value)[-len(item.args) :]))
+    return not (isinstance(last, Prim) and has_defined_result(row, (0, last.value)[-len(item.args) :]))
 
 
 class _Inference:
-    """The state of type inference for one function of the module.
+    """Infers the types in one function of the module.
 
-    place: a description of the current binding, for messages.   origin: the nearest known source location.   known: the
-    dimension variables that are bound so far.
+    place: a description of the current binding, for messages.
+    origin: the nearest known source location.
+    known: the dimension variables that are bound so far.
     """
 
     def __init__(
@@ -287,8 +286,8 @@ class _Inference:
         return located(kind(f"{self.place}: {message}"), origin or self.origin)
 
     @contextlib.contextmanager
-    def at_place(self) -> Iterator[None]:
-        """A context manager that adds the current location to an error that is raised without a location."""
+    def add_location_to_errors(self) -> Iterator[None]:
+        """Context manager: add the current location to an error that is raised without one."""
         try:
             yield
         except RelvmError as error:
@@ -309,22 +308,22 @@ class _Inference:
                 self.check_vars(type_vars(param.type))
         params_known = set(self.known)
         self.origin = function.origin or outer
-        with self.at_place():
+        with self.add_location_to_errors():
             body = self.expr(function.body)
         declared = function.result_type
         if declared is not None:
-            reason = mismatch(declared, body.type)
+            reason = mismatch_reason(declared, body.type)
             if reason:
                 raise self.error(f"the result of {function.name}: {reason}", origin=_result_origin(function.body))
             if not is_proven(declared, body.type):
-                body = _checked_result(body, declared)
+                body = _check_result(body, declared)
             result = declared
         else:
             result = forget_vars(body.type, params_known.__contains__)
         self.known = outer_known
         effect = impure_call(body)
         if effect and function.claims_pure:
-            raise self.error(f"declared as pure with ->, but {_described(effect)} may have effects; declare it with =>")
+            raise self.error(f"declared as pure with ->, but {_describe(effect)} may have effects; declare it with =>")
         pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
         self.origin = outer
@@ -394,9 +393,9 @@ class _Inference:
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
         place, origin = self.place, self.origin
-        for run in function_runs(block.bindings):
+        for run in group_functions(block.bindings):
             self.place, self.origin = f"{self.name}: {run[0].var.name}", run[0].var.origin or origin
-            with self.at_place():
+            with self.add_location_to_errors():
                 bindings.extend(self.functions(run) if are_functions(run) else self.binding(run[0]))
         self.place, self.origin = place, block.origin or origin
         result = self.expr(block.result)
@@ -406,8 +405,8 @@ class _Inference:
     def functions(self, run: Sequence[Binding]) -> Iterable[Binding]:
         """Infer the types of the local functions bound in `run`, which can call themselves and each other.
 
-        The type of a function with a declared result type is known before its body is processed.  The inference is
-        repeated until no type changes.
+        If a function declares its result type, its type is known before its body is processed.  Inference is repeated
+        until no type changes.
         """
         for binding in run:
             if binding.function.result_type is not None:
@@ -430,7 +429,7 @@ class _Inference:
         var = binding.var
         value = self.expr(binding.value)
         expected = var.type if self.stated or isinstance(binding, MatchCast) else None
-        if expected is not None and (reason := mismatch(expected, value.type)):
+        if expected is not None and (reason := mismatch_reason(expected, value.type)):
             raise self.error(f"{reason}")
         if isinstance(binding, MatchCast):
             if expected is None:
@@ -484,7 +483,7 @@ class _Inference:
             case FuncType(params, result, pure) if len(params) >= len(captured):
                 given = len(params) - len(captured)
                 for i, (param, value) in enumerate(zip(params[given:], captured, strict=True)):
-                    if reason := mismatch(forget_vars(param, lambda var: False), value.type):
+                    if reason := mismatch_reason(forget_vars(param, lambda var: False), value.type):
                         raise self.error(f"argument {given + i} of {getattr(callee, 'name', 'the function')}: {reason}")
                 return FuncType(params[:given], forget_vars(result, set(_own_dims(params[:given])).__contains__), pure)
             case FuncType(params):
@@ -510,15 +509,15 @@ class _Inference:
             case ObjectType():
                 return OBJECT
             case FuncType(params, result):
-                return self.instantiate(call, params, result)
+                return self.call_result_type(call, params, result)
         raise self.error(f"cannot call {call.callee.type}; expected a function")
 
-    def instantiate(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
+    def call_result_type(self, call: Call, params: tuple[Type, ...], result: Type) -> Type:
         """Return the result type of a call.
 
         The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable
-        undetermined, shapes that contain it become unknown in the result type.  The variable must
-        not remain there: in a recursive call, the caller has the same variable, possibly with another value.
+        undetermined, shapes that contain it become unknown in the result type.  The variable must not remain there: in
+        a recursive call, the caller has the same variable, possibly with another value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):
@@ -527,7 +526,7 @@ class _Inference:
         for param, arg in zip(params, call.args, strict=True):
             match_dims(param, arg.type, values)
         for i, (param, arg) in enumerate(zip(params, call.args, strict=True)):
-            if reason := mismatch(substitute_dims(param, values), arg.type):
+            if reason := mismatch_reason(substitute_dims(param, values), arg.type):
                 raise self.error(f"argument {i} of {callee}: {reason}")
         mentioned = {var for dims in values.values() for var in dim_vars(dims)}
         outer = self.known.difference(_own_dims(params)) | mentioned
@@ -567,8 +566,8 @@ def _own_dims(types: Iterable[Type]) -> Iterable[DimVar]:
     return (var for type_ in types for var in plain_dim_vars(type_))
 
 
-def _described(call: Expr) -> str:
-    """Return a description of an impure call, for error messages."""
+def _describe(call: Expr) -> str:
+    """Describe an impure call, for error messages."""
     match call:
         case PackedCall(name=name):
             return f"packed function {name}"
@@ -592,8 +591,8 @@ def _is_condition(type_: Type) -> bool:
     return isinstance(type_, ObjectType)
 
 
-def _checked_result(body: Expr, type_: Type) -> Block:
-    """Return `body` with a final `match_cast`, which checks that its result has type `type_`."""
+def _check_result(body: Expr, type_: Type) -> Block:
+    """Return `body` with a final `match_cast`, which checks that the result has type `type_`."""
     block = body if isinstance(body, Block) else Block((), body, type=body.type)
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))

@@ -19,7 +19,10 @@ from relvm.ir.types import ShapeType, TensorType, Type
 
 
 def expect_tensor(op: str, **args: Type) -> None:
-    """Check that every argument type is a tensor type of known dtype.   args: the argument types, by parameter name."""
+    """Check that every argument type is a tensor type of known dtype.
+
+    args: the argument types, by parameter name.
+    """
     for name, type_ in args.items():
         if not isinstance(type_, TensorType):
             raise RelvmTypeError(f"{op}: {name} is {type_}, expected a tensor")
@@ -45,8 +48,10 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 
 
 def expect_same_dtype(op: str, **args: TensorType) -> None:
-    """Check that all arguments have the same dtype, because operators do not convert implicitly.   args: as in
-    `expect_tensor`."""
+    """Check that all arguments have the same dtype, because operators do not convert implicitly.
+
+    args: as in `expect_tensor`.
+    """
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()
     for name, type_ in rest:
@@ -55,7 +60,7 @@ def expect_same_dtype(op: str, **args: TensorType) -> None:
 
 
 def expect_shape(op: str, name: str, type_: Type) -> None:
-    """Check that the argument type is a shape type without negative constant dimensions."""
+    """Check that `type_`, the type of the argument `name`, is a shape type without negative constant dimensions."""
     if not isinstance(type_, ShapeType):
         raise RelvmTypeError(f"{op}: {name} is {type_}, expected a shape")
     for dim in type_.dims or ():
@@ -64,8 +69,10 @@ def expect_shape(op: str, name: str, type_: Type) -> None:
 
 
 def expect_integers(op: str, name: str, values: Any, count: int | None = None) -> tuple[int, ...]:
-    """Check that an attribute is a tuple of Python integers, and return it.   count: the required length, or None for
-    any length."""
+    """Check that `values`, the value of the attribute `name`, is a tuple of Python integers, and return it.
+
+    count: the required length, or None for any length.
+    """
     fits = isinstance(values, tuple) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
     expect(fits, "{}: {} is {!r}, expected a tuple of integers", op, name, values, error=RelvmArgumentError)
     message = "{}: {} has {} items, expected {}"
@@ -89,21 +96,22 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
     return counted
 
 
-def expect_equal_dims(op: str, what: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.  what: a name for the two sizes, for
-    messages.
+def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None:
+    """Check that two sizes are equal for every value of the dimension variables.
+
+    name: what the sizes are, for messages.
 
     Raises
     ------
     RelvmShapeError
         The sizes differ, or cannot be proven equal.
     """
-    apart = difference(first, second)
-    if apart == 0:
+    size_difference = difference(first, second)
+    if size_difference == 0:
         return
-    hint = "" if apart is not None else ", which cannot be proven equal; use match_cast on one of them"
-    error = RelvmShapeError(f"{op}: {what}: {format_dim(first)} and {format_dim(second)}{hint}")
-    error.unproven = (first, second) if apart is None else None
+    hint = "" if size_difference is not None else ", which cannot be proven equal; use match_cast on one of them"
+    error = RelvmShapeError(f"{op}: {name}: {format_dim(first)} and {format_dim(second)}{hint}")
+    error.unproven = (first, second) if size_difference is None else None
     raise error
 
 

@@ -29,7 +29,7 @@ from typing import TypeVar
 from relvm.errors import RelvmShapeError, RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.ir.dtypes import DType, dtype_of
 from relvm.ir.node import Node, children, map_children, value_node
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_size, dim_vars, evaluate_with, format_dim, var_dim
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, difference, dim_vars, evaluate_with, format_dim, node_count, var_dim
 from relvm.quoting import terminal
 
 # Limits of a type.  In a program of n tuples, each of which contains the previous one twice, types have 2**n parts.
@@ -51,29 +51,33 @@ class Type(Node):
         return 1 + max((inner.depth for inner in children(self) if isinstance(inner, Type)), default=0)
 
     @cached_property
-    def parts(self) -> int:
+    def node_count(self) -> int:
         """The number of types in this type, plus the number of variables, constants and operators in its dimensions.
 
-        Each occurrence counts.
+        An object that occurs several times is counted each time.
         """
-        return 1 + sum(map(dim_size, self.own_dims)) + sum(t.parts for t in children(self) if isinstance(t, Type))
+        return (
+            1
+            + sum(map(node_count, self.direct_dims))
+            + sum(t.node_count for t in children(self) if isinstance(t, Type))
+        )
 
     @property
-    def own_dims(self) -> tuple[AnyDim, ...]:
+    def direct_dims(self) -> tuple[AnyDim, ...]:
         """The dimensions that occur directly in this type, not in inner types."""
         return ()
 
     def __post_init__(self) -> None:
-        """Raise RelvmUnsupportedError if the type exceeds the limits."""
+        """Raise RelvmUnsupportedError if the type is too large, or nested too deeply."""
         if self.depth > _DEEPEST:
             raise RelvmUnsupportedError(
                 f"a type nests {self.depth} types; expected at most {_DEEPEST}. Keep the values in separate"
                 " variables or in a list"
             )
-        if self.parts > _LARGEST:
+        if self.node_count > _LARGEST:
             raise RelvmUnsupportedError(
-                f"a type has {self.parts} types and sizes; expected at most {_LARGEST}. Keep the values in separate"
-                " variables or in a list"
+                f"a type has {self.node_count} types and sizes; expected at most {_LARGEST}. Keep the values in"
+                " separate variables or in a list"
             )
 
 
@@ -94,8 +98,11 @@ def _expect_dims(name: str, dims: object) -> None:
             raise RelvmTypeError(f"{name}: expected an integer or a dimension, got {dim!r}{hint}")
 
 
-def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
-    """Raise RelvmUnsupportedError if a tensor with the known nonzero sizes in `shape` takes 2^63 bytes or more."""
+def _expect_addressable(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
+    """Raise RelvmUnsupportedError if a tensor of this dtype and shape takes 2^63 bytes or more.
+
+    Unknown sizes, and sizes of 0, are counted as 1.
+    """
     bytes_ = math.prod(dim for dim in shape if isinstance(dim, int) and dim) * (dtype.size_bytes if dtype else 1)
     if abs(bytes_) >= _TOO_MANY_BYTES:
         sizes = ", ".join(map(str, shape))
@@ -106,8 +113,9 @@ def _expect_possible(dtype: DType | None, shape: tuple[AnyDim, ...]) -> None:
 class TensorType(Type):
     """A tensor type.
 
-    dtype: the dtype, or None if unknown.  shape: the dimensions, or None if unknown.  rank: the rank, or None if
-    unknown.  If `shape` is given, `rank` is derived from it.
+    dtype: the dtype, or None if unknown.
+    shape: the dimensions, or None if unknown.
+    rank: the rank, or None if unknown.  If `shape` is given, `rank` is derived from it.
     """
 
     dtype: DType | None
@@ -119,7 +127,7 @@ class TensorType(Type):
             object.__setattr__(self, "dtype", dtype_of(self.dtype))
         if self.shape is not None:
             _expect_dims("TensorType", self.shape)
-            _expect_possible(self.dtype, self.shape)
+            _expect_addressable(self.dtype, self.shape)
         if self.shape is None and self.rank == 0:
             object.__setattr__(self, "shape", ())
         if self.shape is not None:
@@ -147,19 +155,23 @@ class TensorType(Type):
         return self.rank
 
     @property
-    def own_dims(self) -> tuple[AnyDim, ...]:
+    def direct_dims(self) -> tuple[AnyDim, ...]:
         return self.shape or ()
 
 
 @value_node
 class PrimType(Type):
-    """The type of an unboxed scalar. dtype: bool, i64 or f64.  value: the value of an i64, or None if unknown."""
+    """The type of an unboxed scalar.
+
+    dtype: bool, i64 or f64.
+    value: the value of an i64, or None if unknown.
+    """
 
     dtype: DType
     value: AnyDim | None = None
 
     @property
-    def own_dims(self) -> tuple[AnyDim, ...]:
+    def direct_dims(self) -> tuple[AnyDim, ...]:
         return () if self.value is None else (self.value,)
 
 
@@ -167,7 +179,8 @@ class PrimType(Type):
 class ShapeType(Type):
     """The type of a shape value, a list of dimensions.
 
-    dims: the dimensions, or None if unknown.  rank: their number, or None if unknown.
+    dims: the dimensions, or None if unknown.
+    rank: their number, or None if unknown.
     """
 
     dims: tuple[AnyDim, ...] | None = None
@@ -182,7 +195,7 @@ class ShapeType(Type):
             object.__setattr__(self, "rank", len(self.dims))
 
     @property
-    def own_dims(self) -> tuple[AnyDim, ...]:
+    def direct_dims(self) -> tuple[AnyDim, ...]:
         return self.dims or ()
 
 
@@ -216,7 +229,8 @@ class OptionalType(Type):
 class FuncType(Type):
     """The type of a function.
 
-    params, result: the types of the parameters and of the result.  pure: whether calls have no side effects.
+    params, result: the types of the parameters and of the result.
+    pure: whether calls have no side effects.
     """
 
     params: tuple[Type, ...]
@@ -247,16 +261,16 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
                 return PrimType(dtype, function(value))
         return map_children(once, type_)
 
-    once = _once_each(mapped)
+    once = _memoized(mapped)
     made = once(type_)
     assert isinstance(made, type(type_))
     return made
 
 
-def _once_each(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
+def _memoized(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
     """Memoize `function` by the identity of its argument, and return the same object for equal results.
 
-    A type can contain the same object many times.  `function` then processes this object only once.
+    A type can contain the same object many times.  The returned function processes this object only once.
     """
     results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, stored to keep the id valid, and its result
     shared: dict[object, Type] = {}
@@ -295,7 +309,7 @@ def dims_of(type_: Type) -> Iterator[AnyDim]:
     """
     match type_:
         case TensorType() | ShapeType() | PrimType():
-            yield from type_.own_dims
+            yield from type_.direct_dims
         case TupleType(fields):
             for field in fields:
                 yield from dims_of(field)
@@ -310,14 +324,14 @@ def type_vars(type_: Type) -> Iterator[DimVar]:
         yield from dim_vars(dim)
 
 
-def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
-    """Return the most specific supertype of `type_` that uses only dimension variables for which `known` returns True.
+def forget_vars(type_: Type, is_known: Callable[[DimVar], bool]) -> Type:
+    """Return the most specific supertype of `type_` without the dimension variables for which `is_known` returns False.
 
-    For example, a tensor type keeps only its dtype and rank if its shape contains another variable.
+    For example, a tensor type whose shape contains such a variable keeps only its dtype and rank.
     """
 
     def bound(dims: tuple[AnyDim, ...]) -> bool:
-        return all(known(var) for dim in dims for var in dim_vars(dim))
+        return all(is_known(var) for dim in dims for var in dim_vars(dim))
 
     def forgotten(type_: Type) -> Type:
         match type_:
@@ -331,11 +345,11 @@ def forget_vars(type_: Type, known: Callable[[DimVar], bool]) -> Type:
                 return type_
         return map_children(once, type_)
 
-    once = _once_each(forgotten)
+    once = _memoized(forgotten)
     return once(type_)
 
 
-def mismatch(expected: Type, got: Type) -> str | None:
+def mismatch_reason(expected: Type, got: Type) -> str | None:
     """Return the reason why no value of type `got` can have type `expected`, or None if a value could have both types.
 
     Lists are assumed not to be empty.  Null is accepted everywhere, because using it is an error only at run time.
@@ -346,13 +360,13 @@ def mismatch(expected: Type, got: Type) -> str | None:
         case (ObjectType(), _) | (_, ObjectType()) | (_, OptionalType(None)):
             return None
         case OptionalType(a), OptionalType(b):
-            return mismatch(a, b) if a is not None and b is not None else None
+            return mismatch_reason(a, b) if a is not None and b is not None else None
         case OptionalType(Type() as value), _:
-            return mismatch(value, got)
+            return mismatch_reason(value, got)
         case _, OptionalType(Type() as value):
-            return mismatch(expected, value)
+            return mismatch_reason(expected, value)
         case ListType(a), ListType(b):
-            reason = mismatch(a, b) if a is not None and b is not None else None
+            reason = mismatch_reason(a, b) if a is not None and b is not None else None
             return reason and f"list items: {reason}"
         case TensorType(), TensorType():
             if expected.dtype and got.dtype and expected.dtype != got.dtype:
@@ -373,7 +387,7 @@ def mismatch(expected: Type, got: Type) -> str | None:
         case TupleType(a), TupleType(b):
             if len(a) != len(b):
                 return f"expected a tuple of {len(a)} items, got one of {len(b)}"
-            reasons = ((i, mismatch(x, y)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
+            reasons = ((i, mismatch_reason(x, y)) for i, (x, y) in enumerate(zip(a, b, strict=True)))
             return next((f"item {i}: {reason}" for i, reason in reasons if reason), None)
         case FuncType(), FuncType():
             if len(expected.params) != len(got.params):
@@ -418,7 +432,7 @@ def is_proven(expected: Type, got: Type) -> bool:
         case TupleType(a), TupleType(b):
             return len(a) == len(b) and all(is_proven(x, y) for x, y in zip(a, b, strict=True))
         case FuncType(), FuncType():
-            return mismatch(expected, got) is None
+            return mismatch_reason(expected, got) is None
     return expected == got
 
 
@@ -427,10 +441,10 @@ def join(first: Type, second: Type) -> Type | None:
     return _join(first, second, {})
 
 
-def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -> Type | None:
+def _join(first: Type, second: Type, joins: dict[tuple[int, int], Type | None]) -> Type | None:
     """Return the join of two types, or None if they are of different kinds.
 
-    done: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
+    joins: the joins of tuple types computed so far.  The key is the pair of the ids of the two types.
     """
     if first is second:
         return first
@@ -439,9 +453,9 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
             return OBJECT
         case (OptionalType(), _) | (_, OptionalType()):
             a, b = (t.value if isinstance(t, OptionalType) else t for t in (first, second))
-            return _join_inner(OptionalType, a, b, done)
+            return _join_containers(OptionalType, a, b, joins)
         case ListType(a), ListType(b):
-            return _join_inner(ListType, a, b, done)
+            return _join_containers(ListType, a, b, joins)
         case TensorType(), TensorType():
             dtype = first.dtype if first.dtype == second.dtype else None
             shape = first.shape if first.shape == second.shape else None
@@ -453,11 +467,11 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
             return first if first == second else PrimType(a)
         case TupleType(a), TupleType(b) if len(a) == len(b):
             key = id(first), id(second)
-            if key not in done:
-                joined = (_join(x, y, done) for x, y in zip(a, b, strict=True))
+            if key not in joins:
+                joined = (_join(x, y, joins) for x, y in zip(a, b, strict=True))
                 fields = tuple(field for field in joined if field is not None)
-                done[key] = TupleType(fields) if len(fields) == len(a) else None
-            return done[key]
+                joins[key] = TupleType(fields) if len(fields) == len(a) else None
+            return joins[key]
         case FuncType(), FuncType():
             renamed = _with_variables_of(first, second)
             result = join(first.result, renamed.result) if first.params == renamed.params else None
@@ -465,33 +479,35 @@ def _join(first: Type, second: Type, done: dict[tuple[int, int], Type | None]) -
     return first if first == second else None
 
 
-def _join_inner(
+def _join_containers(
     kind: type[ListType | OptionalType],
     first: Type | None,
     second: Type | None,
-    done: dict[tuple[int, int], Type | None],
+    joins: dict[tuple[int, int], Type | None],
 ) -> Type | None:
-    """Return the join of two list types or two optional types, or None if they have none.
+    """Return the join of two list types or of two optional types, or None if there is none.
 
-    kind: the class of both types.   first, second: the types of their items or values.  None stands for a type without
-    values, as in an empty list.
+    kind: ListType or OptionalType.
+    first, second: the types of the items or values.  None stands for a type without values, as in an empty list.
     """
     if first is None or second is None:
         return kind(first or second)
-    both = _join(first, second, done)
+    both = _join(first, second, joins)
     return both and kind(both)
 
 
 def _with_variables_of(first: FuncType, second: FuncType) -> FuncType:
-    """Return `second` with the dimension variables of its parameters replaced by the corresponding variables of
-    `first`."""
+    """Rename the dimension variables of the parameters of `second` to the corresponding variables of `first`."""
     ours = (var for param in first.params for var in type_vars(param))
     theirs = (var for param in second.params for var in type_vars(param))
     return substitute_dims(second, {b: var_dim(a) for a, b in zip(ours, theirs, strict=False)})
 
 
 def format_type(type_: Type, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
-    """Return the text form of a type.  name_of: a function that returns the name of a dimension variable."""
+    """Return the text form of a type.
+
+    name_of: a function that returns the name of a dimension variable.
+    """
 
     def listed(dims: tuple[AnyDim, ...] | None, rank: int | None) -> str:
         if dims is not None:

@@ -13,12 +13,12 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*")
 class UniqueNames:
     """A callable that returns a unique name for each object.
 
-    The result is the object's own name, changed to a valid identifier if necessary.  A number is appended if the name
-    is already in use.
+    The result is the `name` of the object, changed to a valid identifier if necessary.  A number is appended if the
+    name is already in use.
     """
 
     def __init__(self, reserved: Iterable[str], default: str) -> None:
-        self.taken = set(reserved)
+        self.used_names = set(reserved)
         self.default = default
         self.given: dict[Any, str] = {}
         self.last: Counter[str] = Counter()
@@ -26,23 +26,23 @@ class UniqueNames:
     def __call__(self, item: Any) -> str:
         if item not in self.given:
             self.given[item] = self.unique(item.name)
-            self.taken.add(self.given[item])
+            self.used_names.add(self.given[item])
         return self.given[item]
 
     def release(self, items: Iterable[Any]) -> None:
         """Make the names of `items` available again, because the items are out of scope."""
-        self.taken -= {self.given[item] for item in items}
+        self.used_names -= {self.given[item] for item in items}
 
     def unique(self, name: str) -> str:
         if not IDENTIFIER.fullmatch(name):
             name = re.sub(r"\W+", "_", name)
             name = name if IDENTIFIER.fullmatch(name) else f"{self.default}{name.rstrip('_')}"
-        if name not in self.taken:
+        if name not in self.used_names:
             return name
         base = re.sub(r"_\d+$", "", name)
         base = self.default if base in ("", "_") else base
         while True:
             self.last[base] += 1
             name = f"{base}_{self.last[base]}"
-            if name not in self.taken:
+            if name not in self.used_names:
                 return name

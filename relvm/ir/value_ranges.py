@@ -20,7 +20,7 @@ Number = int | float  # an integer, or an infinity
 
 @value_record
 class Range:
-    """The integers from `low` to `high`, both included.  If a bound is infinite, there is no limit on that side."""
+    """The integers from `low` to `high`, both included.  A bound is infinite if there is no limit on that side."""
 
     low: Number = 0
     high: Number = inf
@@ -29,7 +29,7 @@ class Range:
 ANYTHING = Range(-inf, inf)
 
 
-def stated_ranges(function: Function) -> dict[DimVar, Range]:
+def declared_ranges(function: Function) -> dict[DimVar, Range]:
     """Return the ranges that a function declares for the dimension variables of its parameters.
 
     The function attributes `upper_bounds` and `lower_bounds` declare the ranges, as in `upper_bounds=(("n", 32),)`.

@@ -35,11 +35,11 @@ from relvm.ir.expr import (
 from relvm.ir.node import Node, children
 from relvm.ir.symbolic import DimVar
 from relvm.ir.types import FuncType, type_vars
-from relvm.ir.visitor import are_functions, function_runs
+from relvm.ir.visitor import are_functions, group_functions
 
 
 class Stage(enum.IntEnum):
-    """The stages of a module.  Each stage also has the guarantees of the previous ones."""
+    """A stage of a module in compilation.  Each stage also has the guarantees of the previous ones."""
 
     PARSED = 0  # as the front end produced it
     TYPED = 1  # every expression has a type
@@ -53,10 +53,12 @@ _CALLS = (Call, PrimCall, PackedCall, BuiltinCall, Tuple, TupleItem, If)
 
 @value_record
 class Rules:
-    """The rules of a stage.
+    """The rules that a module must obey at a stage.
 
-    nodes: the classes of allowed expressions.  typed: whether every expression must have a type.  normal: whether
-    expressions must be in A-normal form.  local_functions: whether local functions are allowed.
+    nodes: the classes of allowed expressions.
+    typed: whether every expression must have a type.
+    normal: whether expressions must be in A-normal form.
+    local_functions: whether local functions are allowed.
     """
 
     nodes: tuple[type, ...]
@@ -193,9 +195,9 @@ class _Verifier:
         self.expr(expr)
 
     def block(self, block: Block) -> None:
-        for run in function_runs(block.bindings):
+        for run in group_functions(block.bindings):
             if are_functions(run):
-                self.function_run(run)
+                self.check_local_functions(run)
                 continue
             (binding,) = run
             outer, self.place = self.place, f"{self.name}: {binding.var.name}"
@@ -213,7 +215,7 @@ class _Verifier:
             self.place = outer
         self.argument(block.result)
 
-    def function_run(self, run: Sequence[Binding]) -> None:
+    def check_local_functions(self, run: Sequence[Binding]) -> None:
         """Check a group of adjacent local functions, which can call each other."""
         for binding in run:
             self.bind(binding.var)

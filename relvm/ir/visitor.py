@@ -65,14 +65,15 @@ def inner_blocks(value: Expr) -> list[Block]:
 
 
 def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
-    """Return a binding's value with `function` applied to its `inner_blocks`, or `value` itself if nothing changed."""
+    """Return the value of a binding with `function` applied to its `inner_blocks`, or `value` itself if nothing
+    changed."""
     if not isinstance(value, If | Function):
         return value
     return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)
 
 
-def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
-    """Return a binding's value with `atom` applied to its arguments, and `block` applied to its blocks.
+def map_atoms_and_blocks(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
+    """Return the value of a binding with `atom` applied to its arguments and `block` applied to its blocks.
 
     Return `value` itself if nothing changed.
     """
@@ -82,7 +83,7 @@ def map_parts(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], val
 
 
 def with_value(binding: OneBinding, value: Expr) -> OneBinding:
-    """Return `binding` with another value, or `binding` itself if the value is the same."""
+    """Return `binding` with `value` as its value, or `binding` itself if it already has this value."""
     return binding if value is binding.value else replace(binding, value=value)
 
 
@@ -126,15 +127,14 @@ def use_counts(expr: Node) -> Counter[Var]:
 
 
 def are_functions(run: Sequence[AnyBinding]) -> TypeGuard[Sequence[Binding]]:
-    """Return whether `run`, a group of bindings from `function_runs`, consists of local functions."""
+    """Return whether `run`, a group that `group_functions` yields, consists of local functions."""
     return isinstance(run[0].value, Function)
 
 
-def function_runs(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
-    """Yield the bindings in order, in groups.
+def group_functions(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding, ...]]:
+    """Divide bindings into groups of local functions and single other bindings, and yield the groups in order.
 
-    Adjacent bindings of local functions form one group, because these functions can call each other.  Any other binding
-    forms a group of its own.
+    Adjacent bindings of local functions form one group, because these functions can call each other.
     """
     run: list[AnyBinding] = []
     for binding in bindings:
@@ -156,7 +156,9 @@ def fresh_copy(
     """Return a copy of a typed `expr`, in which new variables replace those that it binds.
 
     The copy and the original can therefore be in the same function.  The variables in `values` and the dimension
-    variables in `dims` are replaced by their values.   origins: source locations to add to those of the new variables.
+    variables in `dims` are replaced by their values.
+
+    origins: source locations to add to those of the new variables.
     """
     return _Copier(dict(values), dims, origins)(expr)
 
@@ -211,21 +213,21 @@ def structural_equal(first: Node, second: Node) -> bool:
     `first` and `second` are nodes of the same kind.  If they are modules, kernel definitions are compared by their
     text.
     """
-    return _Matcher().same(first, second)
+    return _Matcher().is_same(first, second)
 
 
 class _Matcher:
-    """A comparison of two programs.  It establishes a one-to-one mapping between their variables.
+    """Compares two programs, and maps the variables of the first one-to-one to those of the second.
 
-    pairs: a variable or dimension variable of the first program -> the corresponding one of the second.   taken: the
-    variables of the second program in `pairs`.
+    pairs: a variable or dimension variable of the first program -> the corresponding one of the second.
+    matched: the variables of the second program in `pairs`.
     """
 
     def __init__(self) -> None:
         self.pairs: dict[Any, Any] = {}
-        self.taken: set[Var | DimVar] = set()
+        self.matched: set[Var | DimVar] = set()
 
-    def same(self, a, b) -> bool:
+    def is_same(self, a, b) -> bool:
         if type(a) is not type(b):
             return False
         match a:
@@ -245,13 +247,13 @@ class _Matcher:
             case float():
                 return a == b or (a != a and b != b)
             case tuple():
-                return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+                return len(a) == len(b) and all(self.is_same(x, y) for x, y in zip(a, b, strict=True))
             case Module():  # each variable and dimension variable belongs to one function
                 same = a.attributes == b.attributes and len(a.functions) == len(b.functions)
                 same = same and _kernel_texts(a) == _kernel_texts(b)
-                return same and all(_Matcher().same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
+                return same and all(_Matcher().is_same(f, g) for f, g in zip(a.functions, b.functions, strict=True))
             case Node():
-                return all(self.same(getattr(a, name), getattr(b, name)) for name in _in_binding_order(a))
+                return all(self.is_same(getattr(a, name), getattr(b, name)) for name in _fields_in_binding_order(a))
         return a == b
 
     def _same_type(self, a: Type, b: Type) -> bool:
@@ -269,28 +271,27 @@ class _Matcher:
         if not all(self._pair(x, y) for x, y in plain if x and y):
             return False
         unpaired = [v for v in type_vars(a) if v not in self.pairs]
-        partners = [v for v in type_vars(b) if v not in self.taken]
+        partners = [v for v in type_vars(b) if v not in self.matched]
         if len(unpaired) != len(partners) or not all(map(self._pair, unpaired, partners)):
             return False
         return map_dims(lambda dim: evaluate_with(dim, lambda v: var_dim(self.pairs[v])), a) == b
 
     def _pair(self, a: Var | DimVar, b: Var | DimVar) -> bool:
-        if a in self.pairs or b in self.taken:
+        if a in self.pairs or b in self.matched:
             return self.pairs.get(a) is b
         self.pairs[a] = b
-        self.taken.add(b)
+        self.matched.add(b)
         return True
 
 
-def _in_binding_order(item: Node) -> list[str]:
+def _fields_in_binding_order(item: Node) -> list[str]:
     """Return the names of a node's fields, with `params` first.
 
-    This ensures that the parameters of two functions are paired before their uses are compared.
+    Parameters of two functions are then paired before their uses are compared.
     """
     return sorted(fields_of(item), key=lambda name: name != "params")
 
 
 def _kernel_texts(module: Module) -> list[list[str]]:
-    """Return the text of each kernel that the module defines."""
     kernels = (kernel for _, kernel in module.kernels if isinstance(kernel, KernelDef))
     return [[line for line, _ in kernel_lines(kernel, kernel.name)] for kernel in kernels]

@@ -31,7 +31,7 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
                 raise _reduction_error(statement)
             found[statement.variable] = function
     for statement in kd.statements_in(loop.body):
-        parts = [part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)]
+        parts = [part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)]
         reads = [part for part in parts if isinstance(part, kd.Variable) and part in found]
         if isinstance(statement, kd.Assign) and statement.variable in reads:
             reads.remove(statement.variable)  # the reduction itself reads its variable once
@@ -171,7 +171,7 @@ def _check_statement(loop: kd.For, statement: kd.Statement, inner_variables: set
         case kd.For(kind=kind) if kind == "parallel" or (kind == "simd" and loop.kind == "simd"):
             raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
         case kd.For(_, start, stop) if loop.kind == "simd":
-            parts = [part for bound in (start, stop) for part in kd.parts_of(bound)]
+            parts = [part for bound in (start, stop) for part in kd.subexpressions(bound)]
             if any(_may_vary(part, inner_variables) or part is loop.counter for part in parts):
                 raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
         case kd.Assign(variable) if loop.kind == "parallel" and variable not in inner_variables:
@@ -192,9 +192,9 @@ def _may_vary(part: kd.Scalar, inner_variables: set[kd.Variable]) -> bool:
 
 
 def _output_accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
-    """Yield the buffer and the indices of each access of a statement to an output.  Skip nested statements."""
-    for scalar in kd.scalars_of(statement):
-        for part in kd.parts_of(scalar):
+    """Yield the elements of outputs that a statement itself reads or writes.  Nested statements are not visited."""
+    for scalar in kd.scalars_in(statement):
+        for part in kd.subexpressions(scalar):
             if isinstance(part, kd.Element) and part.buffer.is_output:
                 yield part.buffer, part.indices
     if isinstance(statement, kd.Put):

@@ -24,7 +24,7 @@ from itertools import combinations_with_replacement
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, dim_op, dim_size, dim_var, dim_vars, evaluate_with, var_dim
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar, dim_op, dim_var, dim_vars, evaluate_with, node_count, var_dim
 from relvm.ir.value_ranges import Range, range_of
 
 LARGEST_SIZE = 1 << 40
@@ -157,7 +157,7 @@ class IndexBounds:
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
-        if not (self.is_exact(first) and self.is_exact(stop)) or dim_size(first) + dim_size(stop) > _LARGEST_BOUND:
+        if not (self.is_exact(first) and self.is_exact(stop)) or node_count(first) + node_count(stop) > _LARGEST_BOUND:
             yield counter
             return
         if self.cannot_overflow(first) and self.cannot_overflow(stop):

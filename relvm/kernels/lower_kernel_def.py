@@ -447,7 +447,7 @@ def is_fully_written(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
         return False
     is_written = False
     for statement in kd.statements_in(kernel.body):
-        for part in (part for scalar in kd.scalars_of(statement) for part in kd.parts_of(scalar)):
+        for part in (part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)):
             if (
                 isinstance(part, kd.Element)
                 and part.buffer is buffer
@@ -486,7 +486,7 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
     """Return the approximate time to execute `body`, in eighths of a nanosecond."""
     total = 0
     for statement in body:
-        total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_of(statement) for _ in kd.parts_of(scalar))
+        total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_in(statement) for _ in kd.subexpressions(scalar))
         match statement:
             case kd.For(_, kd.Literal(start), kd.Literal(stop), body=inner):
                 total += max(0, int(stop) - int(start)) * _work(inner)
@@ -504,7 +504,7 @@ def _is_invariant(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
     """
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
-        for part in kd.parts_of(scalar)
+        for part in kd.subexpressions(scalar)
     )
 
 
@@ -523,4 +523,4 @@ def _and_guard(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
 
 
 def _has_element(scalar: kd.Scalar) -> bool:
-    return any(isinstance(part, kd.Element) for part in kd.parts_of(scalar))
+    return any(isinstance(part, kd.Element) for part in kd.subexpressions(scalar))

@@ -22,8 +22,8 @@ from relvm.onnxruntime.options import (
     GraphOptimizationLevel,
     RunOptions,
     SessionOptions,
-    ignore,
-    rejected,
+    log_ignored,
+    unsupported_error,
 )
 from relvm.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
 from relvm.onnxruntime.values import OrtDevice, OrtValue
@@ -124,28 +124,43 @@ def has_collective_ops() -> bool:
 
 
 def set_seed(seed: int) -> None:
-    """Have no effect: each session draws its own random numbers.  seed: ignored."""
-    ignore("set_seed")
+    """Have no effect: each session draws its own random numbers.
+
+    seed: ignored.
+    """
+    log_ignored("set_seed")
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Have no effect: relvm uses the logger "relvm" of the module logging.  severity: ignored."""
-    ignore("set_default_logger_severity")
+    """Have no effect: relvm uses the logger "relvm" of the module logging.
+
+    severity: ignored.
+    """
+    log_ignored("set_default_logger_severity")
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Have no effect.  verbosity: ignored."""
-    ignore("set_default_logger_verbosity")
+    """Have no effect.
+
+    verbosity: ignored.
+    """
+    log_ignored("set_default_logger_verbosity")
 
 
 def set_default_logger_callback(callback: Any, *arguments: Any) -> None:
-    """Have no effect: relvm uses the logger "relvm" of the module logging.  callback, arguments: ignored."""
-    ignore("set_default_logger_callback")
+    """Have no effect: relvm uses the logger "relvm" of the module logging.
+
+    callback, arguments: ignored.
+    """
+    log_ignored("set_default_logger_callback")
 
 
 def set_global_thread_pool_sizes(intra_op_num_threads: int, inter_op_num_threads: int) -> None:
-    """Have no effect: each session has its own threads.  intra_op_num_threads, inter_op_num_threads: ignored."""
-    ignore("set_global_thread_pool_sizes")
+    """Have no effect: each session has its own threads.
+
+    intra_op_num_threads, inter_op_num_threads: ignored.
+    """
+    log_ignored("set_global_thread_pool_sizes")
 
 
 def enable_telemetry_events() -> None:
@@ -157,11 +172,14 @@ def disable_telemetry_events() -> None:
 
 
 def preload_dlls(**options: Any) -> None:
-    """Have no effect: there are no libraries to load.  options: ignored."""
+    """Have no effect: there are no libraries to load.
+
+    options: ignored.
+    """
 
 
 def print_debug_info() -> None:
-    """Print a line about relvm."""
+    """Print the versions of relvm and of the onnxruntime API that it implements."""
     print(get_build_info())
 
 
@@ -192,19 +210,19 @@ _REJECTED = {
 REJECTED = {name: instead for instead, names in _REJECTED.items() for name in names}
 
 
-class _Rejected:
+class _UnsupportedName:
     """A placeholder for a name of onnxruntime that relvm does not support.  Any use of it raises NotImplemented."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __call__(self, /, *arguments: Any, **named: Any) -> NoReturn:
-        raise rejected(self._name, REJECTED[self._name])
+        raise unsupported_error(self._name, REJECTED[self._name])
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise rejected(f"{self._name}.{name}", REJECTED[self._name])
+        raise unsupported_error(f"{self._name}.{name}", REJECTED[self._name])
 
     def __repr__(self) -> str:
         return f"<{self._name}, which relvm does not support>"
@@ -212,15 +230,15 @@ class _Rejected:
 
 def __getattr__(name: str) -> Any:
     if name in REJECTED:
-        return _Rejected(name)
+        return _UnsupportedName(name)
     raise AttributeError(f"module {__name__} has no attribute {name!r}; docs/onnxruntime.md lists what it has")
 
 
 # ---- under the name onnxruntime ----
 
 
-def _modules() -> dict[str, ModuleType]:
-    """Return the modules of onnxruntime that programs import, by name."""
+def _replaced_modules() -> dict[str, ModuleType]:
+    """Return the modules of onnxruntime that programs import, by name, in the form that relvm provides."""
     here = sys.modules[__name__]
     state = ModuleType("onnxruntime.capi.onnxruntime_pybind11_state", "The exceptions and types of onnxruntime.")
     state.__dict__.update({name: getattr(errors, name) for name in errors.__all__})
@@ -241,7 +259,7 @@ def _modules() -> dict[str, ModuleType]:
     return {"onnxruntime": here, "onnxruntime.capi": capi} | {f"onnxruntime.capi.{name}": parts[name] for name in parts}
 
 
-_MODULES = _modules()
+_MODULES = _replaced_modules()
 capi = _MODULES["onnxruntime.capi"]
 
 

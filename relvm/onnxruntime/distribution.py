@@ -12,7 +12,7 @@ from typing import Any
 _NAME = "onnxruntime"
 
 
-class _Metadata(Distribution):
+class _OnnxruntimeMetadata(Distribution):
     """Metadata of a package named onnxruntime, so that programs can read its version although it is not installed."""
 
     def __init__(self, version: str) -> None:
@@ -29,7 +29,7 @@ class _Metadata(Distribution):
         return Path(__file__).resolve().parent / path
 
 
-class _Finder(DistributionFinder):
+class _MetadataFinder(DistributionFinder):
     """An entry of sys.meta_path that provides the metadata of onnxruntime to `importlib.metadata`, but no modules."""
 
     def __init__(self, version: str) -> None:
@@ -43,15 +43,15 @@ class _Finder(DistributionFinder):
         context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008  (has no state)
     ) -> Iterator[Distribution]:
         if context.name is None or re.sub(r"[-_.]+", "-", context.name).lower() == _NAME:
-            yield _Metadata(self._version)
+            yield _OnnxruntimeMetadata(self._version)
 
 
 def add_metadata(version: str) -> None:
     """Make `importlib.metadata` report `version` for onnxruntime, unless onnxruntime itself is installed."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder(version))  # at the end, so that an installed onnxruntime takes precedence
+    if not any(isinstance(finder, _MetadataFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_MetadataFinder(version))  # at the end, so that an installed onnxruntime takes precedence
 
 
 def remove_metadata() -> None:
     """Undo `add_metadata`."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _MetadataFinder)]

@@ -36,102 +36,102 @@ __all__ = [
 
 
 class Status(Exception):
-    """An error with a status of ONNX Runtime."""
+    """Base class of the exceptions of ONNX Runtime, each of which stands for a status code."""
 
     number, name = 0, ""
 
     @classmethod
     def of(cls, message: str) -> Status:
-        """Return an error whose message begins with the prefix that ONNX Runtime adds."""
+        """Return an exception whose message begins with the prefix that ONNX Runtime adds."""
         return cls(f"[ONNXRuntimeError] : {cls.number} : {cls.name} : {message}")
 
 
 class Fail(Status):
-    """A run failed."""
+    """Raised if a run fails, or if loading a model fails and no other exception applies."""
 
     number, name = 1, "FAIL"
 
 
 class InvalidArgument(Status):
-    """An input does not fit the model."""
+    """Raised if an argument, such as an input or the name of an output, does not fit the model."""
 
     number, name = 2, "INVALID_ARGUMENT"
 
 
 class NoSuchFile(Status):
-    """The model file does not exist."""
+    """Raised if the model file does not exist."""
 
     number, name = 3, "NO_SUCHFILE"
 
 
 class NoModel(Status):
-    """A session has no model.  relvm does not raise this error."""
+    """The exception of ONNX Runtime for a session without a model.  relvm does not raise it."""
 
     number, name = 4, "NO_MODEL"
 
 
 class EngineError(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 5, "ENGINE_ERROR"
 
 
 class RuntimeException(Status):
-    """There is not enough memory, or a run exceeds a limit."""
+    """Raised if there is not enough memory for a run."""
 
     number, name = 6, "RUNTIME_EXCEPTION"
 
 
 class InvalidProtobuf(Status):
-    """The bytes are not an ONNX model."""
+    """Raised if the bytes are not an ONNX model."""
 
     number, name = 7, "INVALID_PROTOBUF"
 
 
 class ModelLoaded(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 8, "MODEL_LOADED"
 
 
 class NotImplemented(Status):
-    """The model or the program uses something that relvm does not have."""
+    """Raised if the model or the program uses something that relvm does not have."""
 
     number, name = 9, "NOT_IMPLEMENTED"
 
 
 class InvalidGraph(Status):
-    """The graph of the model is inconsistent."""
+    """Raised if the graph of the model is inconsistent."""
 
     number, name = 10, "INVALID_GRAPH"
 
 
 class EPFail(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 11, "EP_FAIL"
 
 
 class ModelLoadCanceled(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 12, "MODEL_LOAD_CANCELED"
 
 
 class ModelRequiresCompilation(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 13, "MODEL_REQUIRES_COMPILATION"
 
 
 class NotFound(Status):
-    """An error of ONNX Runtime that relvm does not raise."""
+    """An exception of ONNX Runtime that relvm does not raise."""
 
     number, name = 14, "NOT_FOUND"
 
 
 def load_error(error: RelvmError) -> Status:
-    """Return the exception of ONNX Runtime that corresponds to `error`, which loading a model raised."""
+    """Return the exception of ONNX Runtime that corresponds to `error`, an error in loading a model."""
     kind: type[Status] = Fail
     match error:
         case RelvmFormatError() if "is not an ONNX model" in str(error):
@@ -146,7 +146,7 @@ def load_error(error: RelvmError) -> Status:
 
 
 def run_error(error: RelvmError) -> Status:
-    """Return the exception of ONNX Runtime that corresponds to `error`, which a run raised."""
+    """Return the exception of ONNX Runtime that corresponds to `error`, an error in a run."""
     match error:
         case RelvmIndexError() | RelvmShapeError() | RelvmTypeError() | RelvmArgumentError():
             kind: type[Status] = InvalidArgument

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm.onnxruntime.errors import Status
 from relvm.onnxruntime.options import RunOptions
-from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, raw
+from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, unwrap
 
 
 class IOBinding:
@@ -30,8 +30,12 @@ class IOBinding:
         self._outputs: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
-        """Bind an input to an array.  name: the input.   arr_on_cpu: the array."""
-        _expect(self._session.expect_input, name)
+        """Bind an input to an array.
+
+        name: the input.
+        arr_on_cpu: the array.
+        """
+        _check_name(self._session.expect_input, name)
         self._inputs[name] = arr_on_cpu
 
     def bind_input(
@@ -39,17 +43,25 @@ class IOBinding:
     ) -> None:
         """Bind an input to memory of the caller.
 
-        name: the input.   device_type: "cpu".   device_id: ignored.   element_type: a NumPy type, or a number of
-        onnx.TensorProto.DataType.   shape: the sizes.   buffer_ptr: the address of the first element.
+        name: the input.
+        device_type: "cpu".
+        device_id: ignored.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        shape: the sizes.
+        buffer_ptr: the address of the first element.
         """
-        _expect(self._session.expect_input, name)
+        _check_name(self._session.expect_input, name)
         expect_cpu(device_type)
         self._inputs[name] = array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an input to an OrtValue.  name: the input.   ortvalue: the value."""
-        _expect(self._session.expect_input, name)
-        self._inputs[name] = raw(ortvalue)
+        """Bind an input to an OrtValue.
+
+        name: the input.
+        ortvalue: the value.
+        """
+        _check_name(self._session.expect_input, name)
+        self._inputs[name] = unwrap(ortvalue)
 
     def bind_output(
         self,
@@ -62,10 +74,12 @@ class IOBinding:
     ) -> None:
         """Request an output, and bind it to memory of the caller if `buffer_ptr` is given.
 
-        name: the output.   device_type: "cpu".   device_id: ignored.   element_type, shape, buffer_ptr: as for
-        bind_input.
+        name: the output.
+        device_type: "cpu".
+        device_id: ignored.
+        element_type, shape, buffer_ptr: as for bind_input.
         """
-        _expect(self._session.expect_output, name)
+        _check_name(self._session.expect_output, name)
         expect_cpu(device_type)
         if buffer_ptr is None:
             self._targets[name] = None
@@ -75,8 +89,12 @@ class IOBinding:
         self._targets[name] = array_at(buffer_ptr, element_type, shape)
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
-        """Bind an output to an OrtValue, which gets the result.  name: the output.   ortvalue: a tensor."""
-        _expect(self._session.expect_output, name)
+        """Bind an output to an OrtValue, which gets the result.
+
+        name: the output.
+        ortvalue: a tensor.
+        """
+        _check_name(self._session.expect_output, name)
         self._targets[name] = ortvalue.numpy()
 
     def synchronize_inputs(self) -> None:
@@ -95,7 +113,7 @@ class IOBinding:
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """Return copies of the bound outputs of the last run."""
-        return [value.copy() if isinstance(value := raw(each), np.ndarray) else value for each in self._outputs]
+        return [value.copy() if isinstance(value := unwrap(each), np.ndarray) else value for each in self._outputs]
 
     def clear_binding_inputs(self) -> None:
         """Forget the bound inputs."""
@@ -107,7 +125,10 @@ class IOBinding:
         self._outputs = []
 
     def run(self, run_options: RunOptions | None) -> None:
-        """Run the session; InferenceSession.run_with_iobinding calls this.  run_options: the options of the run."""
+        """Run the session; InferenceSession.run_with_iobinding calls this.
+
+        run_options: the options of the run.
+        """
         names = list(self._targets)
         try:
             results = self._session.run(names, self._inputs, run_options) if names else []
@@ -128,8 +149,8 @@ class IOBinding:
         self._outputs = outputs
 
 
-def _expect(check: Callable[[str], None], name: str) -> None:
-    """Call check(name).  If it rejects the name, raise RuntimeError, as ONNX Runtime does for all errors of
+def _check_name(check: Callable[[str], None], name: str) -> None:
+    """Call check(name), and raise RuntimeError if it rejects the name, as ONNX Runtime does for all errors of
     bindings."""
     try:
         check(name)

@@ -18,23 +18,27 @@ _INTERRUPT_SECONDS = 0.01
 _logged: set[str] = set()
 
 
-def ignore(what: str) -> None:
-    """Log, once per process and at level INFO, that the option or call `what` has no effect in relvm."""
+def log_ignored(what: str) -> None:
+    """Log that the option or call `what` has no effect in relvm: once per process, at level INFO."""
     if what not in _logged:
         _logged.add(what)
         _LOGGER.info("%s has no effect in relvm", what)
 
 
-def rejected(what: str, instead: str) -> Exception:
-    """Return the exception for the use of `what`, a name that relvm does not support.  instead: what to do instead."""
-    return NotImplemented.of(f"{what} is not supported by relvm; {instead}")
+def unsupported_error(name: str, instead: str) -> Exception:
+    """Return the exception for the use of `name`, a name of onnxruntime that relvm does not support.
+
+    instead: what to do instead, for the message.
+    """
+    return NotImplemented.of(f"{name} is not supported by relvm; {instead}")
 
 
-def rejecting(what: str, instead: str) -> Callable[..., Any]:
-    """Return a substitute for the function `what`, which relvm lacks.  A call raises the error of `rejected`."""
+def unsupported_function(name: str, instead: str) -> Callable[..., Any]:
+    """Return a substitute for the function `name`, which relvm lacks.  A call raises `unsupported_error(name,
+    instead)`."""
 
     def reject(*arguments: Any, **named: Any) -> Any:
-        raise rejected(what, instead)
+        raise unsupported_error(name, instead)
 
     return reject
 
@@ -47,7 +51,7 @@ class ExecutionMode(enum.IntEnum):
 
 
 class ExecutionOrder(enum.IntEnum):
-    """The order of nodes, which relvm ignores."""
+    """The order in which the nodes of a graph run.  relvm ignores it."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -67,12 +71,13 @@ class GraphOptimizationLevel(enum.IntEnum):
 class _Option:
     """A descriptor for an option: an attribute with a default value.  A new value must have the type of the default.
 
-    effect: whether the option has an effect in relvm.  If not, setting it to another value than the default is logged.
+    has_effect: whether the option has an effect in relvm.  If not, setting it to another value than the default is
+    logged.
     """
 
-    def __init__(self, default: Any, effect: bool = False) -> None:
+    def __init__(self, default: Any, has_effect: bool = False) -> None:
         self.default = default
-        self.effect = effect
+        self.has_effect = has_effect
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -82,16 +87,16 @@ class _Option:
         return self if instance is None else instance._values.get(self.name, self.default)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        wanted = type(self.default)
+        expected = type(self.default)
         is_bool = isinstance(value, bool)
-        if not isinstance(value, wanted) and not (wanted is bool and value in (0, 1)):
+        if not isinstance(value, expected) and not (expected is bool and value in (0, 1)):
             raise TypeError(
-                f"{self.owner}.{self.name}: expected {wanted.__name__}, got {type(value).__name__} {value!r}"
+                f"{self.owner}.{self.name}: expected {expected.__name__}, got {type(value).__name__} {value!r}"
             )
-        if wanted is int and is_bool:
+        if expected is int and is_bool:
             value = int(value)
-        if not self.effect and value != self.default:
-            ignore(f"{self.owner}.{self.name}")
+        if not self.has_effect and value != self.default:
+            log_ignored(f"{self.owner}.{self.name}")
         instance._values[self.name] = value
 
 
@@ -109,7 +114,7 @@ class _Entries(dict[str, str]):
         expect_type(f"{self.owner}: the name of an entry", name, str, "a string")
         expect_type(f"{self.owner}: {name}", value, str, "a string")
         self[name] = value
-        ignore(f"{self.owner}: the entry {name!r}")
+        log_ignored(f"{self.owner}: the entry {name!r}")
 
     def get_known(self, name: str) -> str:
         if name not in self:
@@ -130,18 +135,18 @@ class SessionOptions:
     enable_cpu_mem_arena = _Option(True)
     enable_mem_pattern = _Option(True)
     enable_mem_reuse = _Option(True)
-    enable_profiling = _Option(False, effect=True)
+    enable_profiling = _Option(False, has_effect=True)
     execution_mode = _Option(ExecutionMode.ORT_SEQUENTIAL)
     execution_order = _Option(ExecutionOrder.DEFAULT)
-    graph_optimization_level = _Option(GraphOptimizationLevel.ORT_ENABLE_ALL, effect=True)
+    graph_optimization_level = _Option(GraphOptimizationLevel.ORT_ENABLE_ALL, has_effect=True)
     inter_op_num_threads = _Option(0)
-    intra_op_num_threads = _Option(0, effect=True)
+    intra_op_num_threads = _Option(0, has_effect=True)
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
     logid = _Option("")
     optimized_model_filepath = _Option("")
-    profile_file_prefix = _Option("onnxruntime_profile_", effect=True)
-    use_deterministic_compute = _Option(False, effect=True)  # always the case in relvm
+    profile_file_prefix = _Option("onnxruntime_profile_", has_effect=True)
+    use_deterministic_compute = _Option(False, has_effect=True)  # always the case in relvm
     use_per_session_threads = _Option(True)
 
     def __init__(self) -> None:
@@ -158,7 +163,10 @@ class SessionOptions:
         return self._entries.get_known(name)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix the size of the symbolic dimension `name`.  size: the number of elements along it."""
+        """Fix the size of the symbolic dimension `name`.
+
+        size: the number of elements along it.
+        """
         expect_type("add_free_dimension_override_by_name: name", name, str, "a string")
         expect_type("add_free_dimension_override_by_name: size", size, int, "an integer")
         self._sizes[name] = size
@@ -168,12 +176,18 @@ class SessionOptions:
         return False
 
     def set_load_cancellation_flag(self, value: bool) -> None:
-        """Have no effect.  value: ignored."""
-        ignore("SessionOptions.set_load_cancellation_flag")
+        """Have no effect.
+
+        value: ignored.
+        """
+        log_ignored("SessionOptions.set_load_cancellation_flag")
 
     def add_provider(self, name: str, options: dict[str, str]) -> None:
-        """Have no effect, because relvm runs on the CPU only.  name, options: ignored."""
-        ignore(f"SessionOptions.add_provider({name!r}, ...)")
+        """Have no effect, because relvm runs on the CPU only.
+
+        name, options: ignored.
+        """
+        log_ignored(f"SessionOptions.add_provider({name!r}, ...)")
 
     def clear_ep_context_data_read_func(self) -> None:
         """Have no effect, because there is no such function."""
@@ -181,7 +195,7 @@ class SessionOptions:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in REJECTED_OPTIONS:
             raise AttributeError(f"SessionOptions has no attribute {name!r}")
-        return rejecting(f"SessionOptions.{name}", REJECTED_OPTIONS[name])
+        return unsupported_function(f"SessionOptions.{name}", REJECTED_OPTIONS[name])
 
 
 REJECTED_OPTIONS = {
@@ -209,7 +223,7 @@ class RunOptions:
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
     logid = _Option("")
-    only_execute_path_to_fetches = _Option(False, effect=True)  # always the case in relvm
+    only_execute_path_to_fetches = _Option(False, has_effect=True)  # always the case in relvm
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -247,14 +261,17 @@ class RunOptions:
         return self._entries.get_known(name)
 
     def add_active_adapter(self, adapter: Any) -> None:
-        """Raise NotImplemented.  adapter: a LoraAdapter."""
-        raise rejected("RunOptions.add_active_adapter", "merge the adapter into the model")
+        """Raise NotImplemented.
+
+        adapter: a LoraAdapter.
+        """
+        raise unsupported_error("RunOptions.add_active_adapter", "merge the adapter into the model")
 
     def begin(self, machine: VirtualMachine) -> bool:
-        """Record that a machine begins a run.  Return False if `terminate` is set, so that the run must not begin."""
+        """Record that `machine` begins a run.  Return False if `terminate` is set, so that the run must not begin."""
         self._running.append(machine)
         return not self._terminate
 
     def end(self, machine: VirtualMachine) -> None:
-        """Record that the run of a machine has ended."""
+        """Record that the run of `machine` has ended."""
         self._running.remove(machine)

@@ -21,8 +21,14 @@ from relvm.model import Model, Signature, type_fields
 from relvm.model_loader import build_onnx
 from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
 from relvm.onnxruntime.io_binding import IOBinding
-from relvm.onnxruntime.options import GraphOptimizationLevel, RunOptions, SessionOptions, ignore, rejecting
-from relvm.onnxruntime.values import Converter, OrtValue, converter
+from relvm.onnxruntime.options import (
+    GraphOptimizationLevel,
+    RunOptions,
+    SessionOptions,
+    log_ignored,
+    unsupported_function,
+)
+from relvm.onnxruntime.values import Converter, OrtValue, make_converter
 from relvm.runtime.file_io import read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
 
@@ -91,9 +97,9 @@ class ModelMetadata:
 class _Variant:
     """The settings with which the model of a session is built.  Runs with different settings need different builds.
 
-    outputs: the names of the outputs to compute, or None for all.   overridden: the names of the initializers that
-    become inputs.   hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of
-    `from_onnx`).
+    outputs: the names of the outputs to compute, or None for all.
+    overridden: the names of the initializers that become inputs.
+    hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of `from_onnx`).
     """
 
     outputs: tuple[str, ...] | None = None
@@ -105,10 +111,12 @@ class _Variant:
 class _Plan:
     """How to run the model with certain inputs and outputs.
 
-    variant: the settings of the build.   model: the model built with them.   outputs: the names of the outputs to
-    return.   inputs: the name and the converter of each argument.   shared: the symbolic dimensions that occur several
-    times in the types of the arguments.  Each has its name and its occurrences, as pairs of an argument index and an
-    axis.
+    variant: the settings of the build.
+    model: the model built with them.
+    outputs: the names of the outputs to return.
+    inputs: the name and the converter of each argument.
+    shared: the symbolic dimensions that occur several times in the types of the arguments.  Each has its name and its
+    occurrences, as pairs of an argument index and an axis.
     """
 
     variant: _Variant
@@ -159,7 +167,7 @@ class InferenceSession:
         self._fused = options.graph_optimization_level != GraphOptimizationLevel.ORT_DISABLE_ALL
         self._sizes = dict(options._sizes)  # fixed sizes of symbolic dimensions
         for name in kwargs:
-            ignore(f"InferenceSession({name}=...)")
+            log_ignored(f"InferenceSession({name}=...)")
         self.set_providers(providers, provider_options)
         self._info = self._read()
         self._values = {value.name: value for value in (*self._info.inputs, *self._info.overridable)}
@@ -168,10 +176,10 @@ class InferenceSession:
         self._models: dict[_Variant, Model] = {}
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
-        self._profile = _Trace() if self._sess_options.enable_profiling else None
-        model = self._model_of(_Variant())
+        self._profile = _ChromeTrace() if self._sess_options.enable_profiling else None
+        model = self._variant_model(_Variant())
         self._output_names = model.output_names
-        self._outputs = _with_inferred_sizes(self._info, model.signature)
+        self._outputs = _outputs_with_inferred_sizes(self._info, model.signature)
         # Private attributes of ONNX Runtime's class, which some packages read or even set.
         self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
         self._inputs_meta, self._outputs_meta = self.get_inputs(), self.get_outputs()
@@ -184,7 +192,7 @@ class InferenceSession:
         else:
             where = str(self._model)
             try:
-                self._stamp = _stamp(self._model)
+                self._stamp = _file_stamp(self._model)
                 content = read_buffer(self._model)
             except FileNotFoundError:
                 raise NoSuchFile.of(
@@ -200,9 +208,9 @@ class InferenceSession:
         self._sizes = {name: size for name, size in self._sizes.items() if name in names}
         return replace(
             info,
-            inputs=_with_sizes(info.inputs, self._sizes),
-            outputs=_with_sizes(info.outputs, self._sizes),
-            overridable=_with_sizes(info.overridable, self._sizes),
+            inputs=_replace_sizes(info.inputs, self._sizes),
+            outputs=_replace_sizes(info.outputs, self._sizes),
+            overridable=_replace_sizes(info.overridable, self._sizes),
         )
 
     def __getstate__(self) -> NoReturn:  # subclasses may override this, and add __setstate__
@@ -219,7 +227,7 @@ class InferenceSession:
         return self._arguments(self._outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the inputs that have an initializer, and that a run may override."""
+        """Return the inputs that have an initializer, which a run may override."""
         return self._arguments(self._info.overridable)
 
     def _arguments(self, values: Sequence[OnnxValue]) -> list[NodeArg]:
@@ -251,7 +259,8 @@ class InferenceSession:
     ) -> None:
         """Warn of providers that relvm does not have.
 
-        providers: names, or pairs of a name and options.   provider_options: ignored.
+        providers: names, or pairs of a name and options.
+        provider_options: ignored.
         """
         for each in () if providers is None else providers:
             name = each[0] if isinstance(each, tuple) and len(each) == 2 else each
@@ -265,14 +274,14 @@ class InferenceSession:
                 )
 
     def disable_fallback(self) -> None:
-        """Have no effect: there is no other provider."""
+        """Have no effect: relvm has no other provider to fall back to."""
 
     def enable_fallback(self) -> None:
-        """Have no effect: there is no other provider."""
+        """Have no effect: relvm has no other provider to fall back to."""
 
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Have no effect, because relvm runs on the CPU only.  options: ignored."""
-        ignore("InferenceSession.set_ep_dynamic_options")
+        log_ignored("InferenceSession.set_ep_dynamic_options")
 
     def get_tuning_results(self) -> list[dict[str, Any]]:
         """Return an empty list: relvm does not tune."""
@@ -280,12 +289,12 @@ class InferenceSession:
 
     def set_tuning_results(self, results: Any, *, error_on_invalid: bool = False) -> None:
         """Have no effect: relvm does not tune.  results, error_on_invalid: ignored."""
-        ignore("InferenceSession.set_tuning_results")
+        log_ignored("InferenceSession.set_tuning_results")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in REJECTED_METHODS:
             raise AttributeError(f"InferenceSession has no attribute {name!r}")
-        return rejecting(f"InferenceSession.{name}", REJECTED_METHODS[name])
+        return unsupported_function(f"InferenceSession.{name}", REJECTED_METHODS[name])
 
     # ---- running ----
 
@@ -324,17 +333,18 @@ class InferenceSession:
         if isinstance(output_names, str):
             raise TypeError(f"run(): expected a list of output names, got the string {output_names!r}")
         key = tuple(output_names or ()), tuple(input_feed.keys())
-        plan = self._plans.get(key) or self._planned(*key)
+        plan = self._plans.get(key) or self._make_plan(*key)
         arguments = [convert(input_feed.get(name)) for name, convert in plan.inputs]
         model = plan.model
         for _, places in plan.shared:
             if len({arguments[k].shape[axis] for k, axis in places}) > 1:
-                model = self._model_for(plan, arguments)
+                model = self._choose_model(plan, arguments)
                 break
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
-    def _planned(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs, and return the plan of runs with them.  Keep it for later runs."""
+    def _make_plan(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
+        """Check the names of outputs and inputs, and return the plan of runs with them.  Store the plan for later
+        runs."""
         key = outputs, inputs
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
@@ -344,10 +354,10 @@ class InferenceSession:
         for name in outputs:
             self.expect_output(name)
         overridden = tuple(sorted(set(inputs) - {value.name for value in self._info.inputs}))
-        model = self._model_of(_Variant(overridden=overridden))
+        model = self._variant_model(_Variant(overridden=overridden))
         selected = None if not outputs or model.computes_only(outputs) else tuple(sorted(set(outputs)))
         variant = _Variant(selected, overridden)
-        model = self._model_of(variant)
+        model = self._variant_model(variant)
         values = [self._values[name] for name in model.input_names]
         places: dict[str, list[tuple[int, int]]] = {}
         for k, value in enumerate(values):
@@ -355,7 +365,7 @@ class InferenceSession:
                 if isinstance(size, str):
                     places.setdefault(size, []).append((k, axis))
         shared = tuple((name, tuple(each)) for name, each in places.items() if len(each) > 1)
-        converters = tuple((value.name, converter(value)) for value in values)
+        converters = tuple((value.name, make_converter(value)) for value in values)
         plan = self._plans[key] = _Plan(variant, model, outputs or self._output_names, converters, shared)
         return plan
 
@@ -364,14 +374,15 @@ class InferenceSession:
             if options is None and self._profile is None:
                 return model(*arguments)
             with model.borrowed_machine() as machine:
-                return self._observed(machine, arguments, options or RunOptions())
+                return self._run_observed(machine, arguments, options or RunOptions())
         except RelvmInterrupted as error:
             raise _terminated() from error
         except RelvmError as error:
             raise run_error(error) from error
 
-    def _observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
-        """Run the machine on the arguments, so that `options` can interrupt it, and add the run to the profile."""
+    def _run_observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
+        """Run `machine` on the arguments, so that `options` can interrupt it.  Add the run to the profile, if there is
+        one."""
         if self._profile:
             machine.set_instrument(self._profile.instrument)
         try:
@@ -392,8 +403,9 @@ class InferenceSession:
     ) -> None:
         """Run the model on another thread.
 
-        output_names, input_feed, run_options: as for `run`.   callback: a function that is called on that thread with
-        the results, `user_data` and an error message, which is empty if the run succeeded.
+        output_names, input_feed, run_options: as for `run`.
+        callback: a function that is called on that thread with the results, `user_data` and an error message, which is
+        empty if the run succeeded.
         """
 
         def work() -> None:
@@ -415,7 +427,8 @@ class InferenceSession:
     ) -> list[OrtValue]:
         """Run the model on OrtValues, and return OrtValues.
 
-        output_names, run_options: as for `run`.   input_dict_ort_values: the inputs.
+        output_names, run_options: as for `run`.
+        input_dict_ort_values: the inputs.
         """
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
 
@@ -430,7 +443,9 @@ class InferenceSession:
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, *device: Any) -> OrtValue:
         """Return a new tensor (OrtValue.ortvalue_from_shape_and_type).
 
-        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device: "cpu".
+        shape: the sizes.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        device: "cpu".
         """
         return OrtValue.ortvalue_from_shape_and_type(shape, element_type, *device)
 
@@ -460,30 +475,30 @@ class InferenceSession:
 
     # ---- building ----
 
-    def _model_for(self, plan: _Plan, arguments: list[Any]) -> Model:
-        """Return the model to run for a plan and its arguments.
+    def _choose_model(self, plan: _Plan, arguments: list[Any]) -> Model:
+        """Return the model with which to run a plan on its arguments.
 
-        If a symbolic dimension has different sizes in the arguments, return a variant of the model in which its name is
+        If a symbolic dimension has different sizes in the arguments, choose a variant of the model in which its name is
         a mere hint, as in ONNX Runtime.
         """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))
-        return self._model_of(replace(plan.variant, hints=hints))
+        return self._variant_model(replace(plan.variant, hints=hints))
 
-    def _model_of(self, variant: _Variant) -> Model:
-        """Return the model of a variant.  Build the model at the first call for the variant."""
+    def _variant_model(self, variant: _Variant) -> Model:
+        """Return the model that is built with the settings `variant`.  The first call for these settings builds it."""
         model = self._models.get(variant)
         if model is None:
             with self._lock:
                 model = self._models.get(variant)
                 if model is None:
-                    model = self._models[variant] = self._built(variant)
+                    model = self._models[variant] = self._build(variant)
         return model
 
-    def _built(self, variant: _Variant) -> Model:
+    def _build(self, variant: _Variant) -> Model:
         dims = {**self._sizes, **dict.fromkeys(variant.hints)}
         try:
-            if isinstance(self._model, Path) and _stamp(self._model) != self._stamp:
+            if isinstance(self._model, Path) and _file_stamp(self._model) != self._stamp:
                 raise Fail.of(
                     f"{self._model} has changed since the session was created, and this run must read it again, because"
                     " its outputs, initializers or sizes are new: keep the file, or create the session from its bytes"
@@ -498,8 +513,8 @@ class InferenceSession:
             raise Fail.of(f"Load model failed:{error}; keep the file, or create the session from its bytes") from error
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
-    """Return the modification time, size and inode of a file, to detect that it was written or replaced."""
+def _file_stamp(path: Path) -> tuple[int, int, int]:
+    """Return the modification time, size and inode of a file, to detect later whether it was written or replaced."""
     status = os.stat(path)
     return status.st_mtime_ns, status.st_size, status.st_ino
 
@@ -508,8 +523,8 @@ def _terminated() -> Exception:
     return Fail.of("Exiting due to terminate flag being set to true.")
 
 
-class _Trace:
-    """A profile in the trace format of Chrome, which ONNX Runtime writes, too."""
+class _ChromeTrace:
+    """A profile of runs in Chrome's trace format, which ONNX Runtime also writes."""
 
     def __init__(self) -> None:
         self.started = time.monotonic_ns()
@@ -538,14 +553,14 @@ class _Trace:
         )
 
     def write(self, prefix: str) -> str:
-        """Write the events to a file, and return the name of the file, which begins with `prefix`."""
+        """Write the events to a file, and return its name: `prefix`, followed by the time."""
         name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
         Path(name).write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
         return name
 
 
-def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
-    """Return the values with the symbolic dimensions that `sizes` names replaced by numbers."""
+def _replace_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
+    """Replace the symbolic dimensions of `values` that are named in `sizes` by their sizes."""
 
     def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
         return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)
@@ -553,7 +568,7 @@ def _with_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[
     return tuple(replace(value, shape=shape(value)) for value in values)
 
 
-def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
+def _outputs_with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue]:
     """Return the outputs of a model.  Sizes that the model does not state are taken from the inferred types.
 
     signature: the inferred types.
@@ -568,12 +583,12 @@ def _with_inferred_sizes(info: OnnxInfo, signature: Signature) -> list[OnnxValue
         known = [int(each) if each.isdecimal() else names.get(each) for each in inferred]
         stated = (None,) * len(known) if value.shape is None else value.shape
         if value.type.startswith("tensor(") and len(stated) == len(known):
-            value = replace(value, shape=tuple(map(_merged, stated, known)))
+            value = replace(value, shape=tuple(map(_merge_sizes, stated, known)))
         outputs.append(value)
     return outputs
 
 
-def _merged(stated: int | str | None, inferred: int | str | None) -> int | str | None:
+def _merge_sizes(stated: int | str | None, inferred: int | str | None) -> int | str | None:
     return inferred if stated is None or (isinstance(inferred, int) and not isinstance(stated, int)) else stated
 
 

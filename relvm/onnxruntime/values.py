@@ -14,7 +14,7 @@ from relvm.errors import RelvmTypeError
 from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.onnxruntime.errors import InvalidArgument
-from relvm.onnxruntime.options import rejected
+from relvm.onnxruntime.options import unsupported_error
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
 
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn"} | {
@@ -28,7 +28,10 @@ _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "fl
 
 @cache
 def numpy_dtype(element: str) -> np.dtype:
-    """Return the dtype of an element type such as "float".  Raise InvalidArgument if NumPy and ml_dtypes lack it."""
+    """Return the NumPy dtype of an element type, such as "float".
+
+    Raise InvalidArgument if neither NumPy nor ml_dtypes has such a dtype.
+    """
     name = _NUMPY_NAMES.get(element, element)
     try:
         return np.dtype(name)
@@ -42,7 +45,7 @@ def numpy_dtype(element: str) -> np.dtype:
 
 @cache
 def element_type(dtype: np.dtype) -> str:
-    """Return the element type of a dtype, such as "float" for float32."""
+    """Return the ONNX element type of a dtype, such as "float" for float32."""
     name = "object" if dtype.kind in "UTO" else dtype.name
     names = {numpy: element for element, numpy in _NUMPY_NAMES.items()}
     element = names.get(name, name)
@@ -51,13 +54,15 @@ def element_type(dtype: np.dtype) -> str:
     return element
 
 
-def _dtype(wanted: Any) -> np.dtype:
-    """Return the dtype of an element type given as a NumPy type or as a number of TensorProto.DataType."""
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        if not 0 < wanted < len(ELEMENT_TYPES):
-            raise InvalidArgument.of(f"unknown element type {wanted}; expected a value of onnx.TensorProto.DataType")
-        return numpy_dtype(ELEMENT_TYPES[wanted])
-    dtype = np.dtype(wanted)
+def _dtype_of(element_type: Any) -> np.dtype:
+    """Return the dtype of `element_type`, which is a NumPy type or a number of TensorProto.DataType."""
+    if isinstance(element_type, int) and not isinstance(element_type, bool):
+        if not 0 < element_type < len(ELEMENT_TYPES):
+            raise InvalidArgument.of(
+                f"unknown element type {element_type}; expected a value of onnx.TensorProto.DataType"
+            )
+        return numpy_dtype(ELEMENT_TYPES[element_type])
+    dtype = np.dtype(element_type)
     return STRINGS if dtype.kind in "UT" else dtype
 
 
@@ -78,7 +83,12 @@ class OrtDevice:
 
     @staticmethod
     def make(device_type: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return a device.  device_type: "cpu".   device_id: its number.   vendor_id: ignored."""
+        """Return the CPU as a device.
+
+        device_type: "cpu".
+        device_id: the number of the device.
+        vendor_id: ignored.
+        """
         expect_cpu(device_type)
         return OrtDevice(device_type.lower(), device_id)
 
@@ -100,15 +110,15 @@ class OrtDevice:
 
 
 def expect_cpu(device_type: str) -> None:
-    """Raise an error if a device is not the CPU."""
+    """Raise an error if `device_type` is not the CPU."""
     if str(device_type).lower() != "cpu":
-        raise rejected(f"the device {device_type!r}", "relvm runs on the CPU; pass 'cpu'")
+        raise unsupported_error(f"the device {device_type!r}", "relvm runs on the CPU; pass 'cpu'")
 
 
 class OrtValue:
     """A tensor, a sequence, a map, or an empty optional value.
 
-    A tensor shares the memory of the array that it is made of.
+    A tensor shares the memory of the array from which it is created.
 
     Parameters
     ----------
@@ -128,7 +138,9 @@ class OrtValue:
     ) -> OrtValue:
         """Return a value that shares the memory of an array, if the array is dense and row-major.
 
-        numpy_obj: the array.   device_type: "cpu".   device_id, vendor_id: ignored.
+        numpy_obj: the array.
+        device_type: "cpu".
+        device_id, vendor_id: ignored.
         """
         expect_cpu(device_type)
         array = np.asarray(numpy_obj)
@@ -139,9 +151,10 @@ class OrtValue:
     def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray, /, onnx_element_type: int) -> OrtValue:
         """Return a value that shares the memory of an array, with another element type of the same size.
 
-        data: the array.   onnx_element_type: a number of onnx.TensorProto.DataType.
+        data: the array.
+        onnx_element_type: a number of onnx.TensorProto.DataType.
         """
-        dtype, array = _dtype(onnx_element_type), plain_array(np.asarray(data))
+        dtype, array = _dtype_of(onnx_element_type), plain_array(np.asarray(data))
         if dtype.itemsize != array.itemsize or STRINGS in (dtype, array.dtype):
             raise InvalidArgument.of(f"elements of {array.dtype} cannot be reinterpreted as {dtype}")
         return cls(array.view(dtype))
@@ -158,30 +171,36 @@ class OrtValue:
     ) -> OrtValue:
         """Return a new tensor.  Its elements are arbitrary.
 
-        shape: the sizes.   element_type: a NumPy type, or a number of onnx.TensorProto.DataType.   device_type: "cpu".
+        shape: the sizes.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        device_type: "cpu".
         device_id, vendor_id, memory_info: ignored.
         """
         expect_cpu(device_type)
-        dtype = _dtype(element_type)
+        dtype = _dtype_of(element_type)
         return cls(np.full(tuple(shape), "", STRINGS) if dtype == STRINGS else np.empty(tuple(shape), dtype))
 
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:
         """Return a tensor that shares the memory of another library's tensor.
 
-        data: an object with `__dlpack__`.   is_bool_tensor: whether elements of type uint8 are booleans.
+        data: an object with `__dlpack__`.
+        is_bool_tensor: whether elements of type uint8 are booleans.
         """
         array = array_of_dlpack(data)
         return cls(array.view(np.bool_) if is_bool_tensor and array.dtype == np.uint8 else array)
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> OrtValue:
-        """Raise NotImplemented.  sparse_tensor: a SparseTensor."""
-        raise rejected("OrtValue.ort_value_from_sparse_tensor", "pass a dense array")
+        """Raise NotImplemented.
+
+        sparse_tensor: a SparseTensor.
+        """
+        raise unsupported_error("OrtValue.ort_value_from_sparse_tensor", "pass a dense array")
 
     def as_sparse_tensor(self) -> Any:
         """Raise NotImplemented."""
-        raise rejected("OrtValue.as_sparse_tensor", "use numpy()")
+        raise unsupported_error("OrtValue.as_sparse_tensor", "use numpy()")
 
     def numpy(self) -> Any:
         """Return the array of a tensor.  Raise RuntimeError for other values."""
@@ -199,7 +218,10 @@ class OrtValue:
         return self.numpy().__dlpack_device__()
 
     def update_inplace(self, np_arr: np.ndarray) -> None:
-        """Copy the elements of an array of the same dtype and shape into the tensor.  np_arr: the array."""
+        """Copy the elements of an array of the same dtype and shape into the tensor.
+
+        np_arr: the array.
+        """
         array = self.numpy()
         if array.dtype != np_arr.dtype or array.shape != np_arr.shape:
             raise InvalidArgument.of(
@@ -222,7 +244,7 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Return the type, such as "tensor(float)"."""
-        return self._type or type_of(self._value)
+        return self._type or type_text(self._value)
 
     def element_type(self) -> int:
         """Return the number of a tensor's element type in onnx.TensorProto.DataType."""
@@ -249,13 +271,13 @@ class OrtValue:
         return isinstance(self._value, list)
 
 
-def type_of(value: Any) -> str:
-    """Return the type of a value as ONNX Runtime spells it."""
+def type_text(value: Any) -> str:
+    """Return the type of a value as ONNX Runtime writes it, such as "tensor(float)"."""
     match value:
         case np.ndarray():
             return f"tensor({element_type(value.dtype)})"
         case [first, *_]:
-            return f"seq({type_of(first)})"
+            return f"seq({type_text(first)})"
         case []:
             return "seq(tensor(float))"
         case dict():
@@ -265,7 +287,7 @@ def type_of(value: Any) -> str:
     return ""
 
 
-def raw(value: Any) -> Any:
+def unwrap(value: Any) -> Any:
     """Return the value that an OrtValue contains.  Return any other value unchanged."""
     return value._value if isinstance(value, OrtValue) else value
 
@@ -275,27 +297,28 @@ def raw(value: Any) -> Any:
 Converter = Callable[[Any], Any]
 
 
-def converter(info: OnnxValue) -> Converter:
-    """Return a function that checks a value for the input `info`, and converts it to a value that machines accept."""
+def make_converter(info: OnnxValue) -> Converter:
+    """Return a function that checks a value for the input `info`, and converts it to a value that virtual machines
+    accept."""
     kind, _, inner = info.type.partition("(")
     inner = inner[:-1]
     if kind == "tensor":
         return _tensor_converter(info, inner)
     if kind == "map":
-        return lambda value: _columns(info, raw(value), inner)
+        return lambda value: _keys_and_values(info, unwrap(value), inner)
     if kind in ("seq", "optional"):
-        item = converter(OnnxValue(info.name, inner))
+        item = make_converter(OnnxValue(info.name, inner))
         if kind == "seq":
-            return lambda value: [item(each) for each in _items(info, raw(value))]
-        return lambda value: None if raw(value) is None else item(raw(value))
-    return raw
+            return lambda value: [item(each) for each in _items(info, unwrap(value))]
+        return lambda value: None if unwrap(value) is None else item(unwrap(value))
+    return unwrap
 
 
 def _tensor_converter(info: OnnxValue, element: str) -> Converter:
     expected, shape, wanted = numpy_dtype(element), info.shape, f"tensor({element})"
 
     def convert(value: Any) -> Any:
-        array = raw(value)
+        array = unwrap(value)
         if isinstance(array, list):
             array = _array_of_list(info, array, expected)
         elif not isinstance(array, np.ndarray):
@@ -309,7 +332,7 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
                 raise InvalidArgument.of(f"Unexpected input data type. Actual: (tensor({got})) , expected: ({wanted})")
             array = plain_array(array)
         elif element == "string":
-            array = _texts(array)
+            array = _to_strings(array)
         if shape is not None:
             if not shape and array.size == 1:  # an array of one element is accepted as a scalar
                 array = array.reshape(())
@@ -326,8 +349,8 @@ def _array_of_dlpack(info: OnnxValue, value: Any) -> np.ndarray:
         raise RelvmTypeError(f"input {info.name}: {error}") from None
 
 
-def _texts(array: np.ndarray) -> np.ndarray:
-    """Return an array of objects with each object converted to a string."""
+def _to_strings(array: np.ndarray) -> np.ndarray:
+    """Convert each object in an array of objects to a string."""
     if all(isinstance(each, str) for each in array.flat):
         return array
     return np.array([str(each) for each in array.flat], STRINGS).reshape(array.shape)
@@ -361,7 +384,7 @@ def _items(info: OnnxValue, value: Any) -> list:
     return value
 
 
-def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.ndarray]:
+def _keys_and_values(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the keys and the values of the dict `value` as arrays.
 
     inner: the types of keys and values, such as "int64,tensor(float)".
@@ -377,13 +400,14 @@ def _columns(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarray, np.nd
 
 
 def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:
-    """Return the array at an address in memory, without a copy.
+    """Return the array at `address` in memory, without a copy.
 
-    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.   shape: its sizes.
+    dtype: a NumPy type, or a number of onnx.TensorProto.DataType.
+    shape: the sizes of the array.
     """
-    wanted = _dtype(dtype)
-    if wanted == STRINGS:
+    numpy_type = _dtype_of(dtype)
+    if numpy_type == STRINGS:
         raise RelvmTypeError("strings have no address; bind an OrtValue")
-    size_bytes = math.prod(shape) * wanted.itemsize
+    size_bytes = math.prod(shape) * numpy_type.itemsize
     content = (ctypes.c_char * size_bytes).from_address(address) if size_bytes else b""
-    return np.frombuffer(memoryview(content), wanted).reshape(tuple(shape))
+    return np.frombuffer(memoryview(content), numpy_type).reshape(tuple(shape))

@@ -30,7 +30,8 @@ def add(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Add-14.
+    broadcast.
+    Source: ONNX Add-14.
 
     Examples:
 
@@ -47,7 +48,8 @@ def subtract(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Sub-14.
+    broadcast.
+    Source: ONNX Sub-14.
 
     Examples:
 
@@ -70,7 +72,8 @@ def multiply(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Mul-14.
+    broadcast.
+    Source: ONNX Mul-14.
 
     Examples:
 
@@ -101,7 +104,8 @@ def divide(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
+    broadcast.
+    Source: ONNX Div-14; NumPy for the integer cases that ONNX does not define.
 
     Examples:
 
@@ -120,7 +124,7 @@ def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _power(x: Scalar, y: Scalar) -> Scalar:
-    """Return x to the power of y.  If y is the constant 2 or 3, the result is a product."""
+    """Return x to the power of y.  If y is the constant 2 or 3, compute it by multiplication."""
     match y:
         case Literal(value=2):
             return x * x
@@ -142,7 +146,8 @@ def power(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Pow-15; special float values: C11 F.10.4.4.
+    broadcast.
+    Source: ONNX Pow-15; special float values: C11 F.10.4.4.
 
     Examples:
 
@@ -167,12 +172,13 @@ def _extreme(function: str):
     traits=Traits(commutative=True, neutral=lambda dtype: dtype.lowest),
 )
 def maximum(x: TensorType, y: TensorType) -> TensorType:
-    """The larger of x and y, elementwise; NaN where either is NaN.
+    """The larger of x and y, elementwise; NaN where x or y is NaN.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Max-13; NaN: NumPy.
+    broadcast.
+    Source: ONNX Max-13; NaN: NumPy.
 
     Examples:
 
@@ -189,12 +195,13 @@ def maximum(x: TensorType, y: TensorType) -> TensorType:
     traits=Traits(commutative=True, neutral=lambda dtype: dtype.highest),
 )
 def minimum(x: TensorType, y: TensorType) -> TensorType:
-    """The smaller of x and y, elementwise; NaN where either is NaN.
+    """The smaller of x and y, elementwise; NaN where x or y is NaN.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Min-13; NaN: NumPy.
+    broadcast.
+    Source: ONNX Min-13; NaN: NumPy.
 
     Examples:
 

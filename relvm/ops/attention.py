@@ -16,7 +16,7 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import batch_indices
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction, strides_of
-from relvm.ops.matmul import batch_start, each_axis
+from relvm.ops.matmul import batch_start, one_loop_per_axis
 
 MOST = 256  # limit on the width of queries and values, because a block of rows is stored on the stack
 ABSENT = ("nan", "zero", "no_nan")  # numbered as in csrc/codegen/attention.h
@@ -28,7 +28,7 @@ Shape = tuple[AnyDim, ...]
 def _attention(
     k: KernelBuilder, inputs, result: Epilogue, *, scale: float, hidden: float, absent: str, transposed: bool
 ) -> None:
-    """Generate attention, for each batch element and each block of rows of q."""
+    """Generate the kernel of `attention`, for each batch element and each block of rows of q."""
     q, key, v, allowed, bias = inputs
     batch, (rows, width) = result.shape[:-2], result.shape[-2:]
     depth, width = known_size(q.shape[-1]), known_size(width)
@@ -36,11 +36,11 @@ def _attention(
     keys, high = as_scalar(v.shape[-2], I64), as_scalar(rows, I64)
     blocks = (high + (_ROWS - 1)) / _ROWS
     zero = Literal(0, I64)
-    most_rows, most_keys = _at_most(rows, _ROWS, 1), _at_most(v.shape[-2], _KEYS, _PANEL)
+    most_rows, most_keys = _block_size(rows, _ROWS, 1), _block_size(v.shape[-2], _KEYS, _PANEL)
     with k.parallel(blocks * k.size(batch), (keys + 1) * (_ROWS * (depth + width) // 4)) as (first, last):
         scores = k.allocate("scores", F32, (most_rows * most_keys,))
         out = k.allocate("tile", F32, (most_rows * columns,))
-        panel = k.allocate("panel", F32, (depth * _at_most(v.shape[-2], _PANEL, _STEP),))
+        panel = k.allocate("panel", F32, (depth * _block_size(v.shape[-2], _PANEL, _STEP),))
         copy = scores if columns == width else k.allocate("copy", F32, (most_keys * columns,))
         with k.loop(last, start=first, name="block") as block:
             place = batch_indices(k, block / blocks, batch)
@@ -52,7 +52,9 @@ def _attention(
 
             masks: list[Address | Scalar] = []
             for mask in (allowed, bias):
-                of_row, of_key = (Literal(0, I64) if stride == 0 else as_scalar(stride, I64) for stride in _steps(mask))
+                of_row, of_key = (
+                    Literal(0, I64) if stride == 0 else as_scalar(stride, I64) for stride in _mask_strides(mask)
+                )
                 masks += [at(mask, row * of_row), of_row, of_key]
             key_steps = (Literal(1, I64), keys) if transposed else (Literal(depth, I64), Literal(1, I64))
             k.invoke(
@@ -69,14 +71,19 @@ def _attention(
                     result.store(k, (*place, i, j), out[r * columns + j])
 
 
-def _at_most(size: AnyDim, most: int, step: int) -> int:
-    """Return the block size for `size` elements: `size` rounded up to a multiple of `step`, at least one step and at
-    most `most`."""
-    return min(most, -(-max(size, 1) // step) * step) if isinstance(size, int) else most
+def _block_size(size: AnyDim, maximum: int, step: int) -> int:
+    """Return the block size for `size` elements: `size` rounded up to a multiple of `step`, but at most `maximum`.
+
+    If `size` is symbolic, return `maximum`.
+    """
+    return min(maximum, -(-max(size, 1) // step) * step) if isinstance(size, int) else maximum
 
 
-def _steps(mask: Buffer) -> tuple[AnyDim, AnyDim]:
-    """Return the strides of a mask along its last two axes, queries and keys.  The stride of a broadcast axis is 0."""
+def _mask_strides(mask: Buffer) -> tuple[AnyDim, AnyDim]:
+    """Return the strides of `mask` along its last two axes, which are those of the queries and of the keys.
+
+    The stride of a broadcast axis is 0.
+    """
     shape = (1, 1, *mask.shape)
     *_, of_row, of_key = (0 if dim == 1 else step for dim, step in zip(shape, strides_of(shape), strict=True))
     return of_row, of_key
@@ -100,19 +107,21 @@ def _numpy_attention(
     powers = np.exp(scores - largest)
     shares = powers / np.sum(powers, axis=-1, keepdims=True)
     if absent != "nan":
-        gone = np.isnan(shares) if absent == "no_nan" else largest == -np.inf
-        shares = np.where(gone, np.float32(0), shares)
+        is_replaced = np.isnan(shares) if absent == "no_nan" else largest == -np.inf
+        shares = np.where(is_replaced, np.float32(0), shares)
     return np.matmul(shares, v)
 
 
 def _operations(q: Shape, k: Shape, v: Shape, allowed: Shape, bias: Shape, out: Shape, **attributes) -> AnyDim:
-    """Return the number of operations: those of the two matrix products, and 8 for each score (scale, bias, selection,
-    and 5 for the softmax)."""
+    """Return the number of operations: those of the two matrix products, and 8 for each score.
+
+    The 8 are a multiplication by `scale`, an addition of `bias`, a selection by `allowed`, and 5 for the softmax.
+    """
     scores = product(out[:-1]) * v[-2]
     return scores * (2 * q[-1] + 2 * out[-1] + 8)
 
 
-@op("attention", numpy=_numpy_attention, lower=Contraction(_attention, each_axis, _operations))
+@op("attention", numpy=_numpy_attention, lower=Contraction(_attention, one_loop_per_axis, _operations))
 def attention(
     q: TensorType,
     k: TensorType,
@@ -131,13 +140,14 @@ def attention(
 
     q: the queries, an f32 tensor of shape (..., m, d).
     k: the keys, an f32 tensor of shape (..., n, d), or (..., d, n) if `transposed`.
-    v: the values, an f32 tensor of shape (..., n, e).   d and e must be known numbers in [1, 256].
-    allowed: a bool tensor.   bias: an f32 tensor.
+    v: the values, an f32 tensor of shape (..., n, e).  d and e must be known numbers in [1, 256].
+    allowed: a bool tensor.
+    bias: an f32 tensor.
     `allowed` and `bias` broadcast to the shape of the scores, (..., m, n).  The leading axes of q, k and v broadcast
     with one another.
     absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so
     they are NaN if all scores are -inf or a score is NaN or +inf.  With `zero`, they are 0 if all scores are -inf.
-    With `no_nan`, a weight that would be NaN is 0.   If there are no keys, the result is 0.
+    With `no_nan`, a weight that would be NaN is 0.  If there are no keys, the result is 0.
     Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the division by the sum of the weights comes
     last, so products with elements of v above 1e30 can overflow.  A weight that is too small for f32 may be rounded to
     0, which makes a difference only if an element of v is infinite.

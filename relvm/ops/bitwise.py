@@ -33,7 +33,8 @@ def bitwise_and(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX BitwiseAnd-18.
+    broadcast.
+    Source: ONNX BitwiseAnd-18.
 
     Examples:
 
@@ -50,7 +51,8 @@ def bitwise_or(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX BitwiseOr-18.
+    broadcast.
+    Source: ONNX BitwiseOr-18.
 
     Examples:
 
@@ -67,7 +69,8 @@ def bitwise_xor(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX BitwiseXor-18.
+    broadcast.
+    Source: ONNX BitwiseXor-18.
 
     Examples:
 
@@ -98,7 +101,8 @@ def shift_left(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX BitShift-28.
+    broadcast.
+    Source: ONNX BitShift-28.
 
     Examples:
 
@@ -116,7 +120,8 @@ def shift_right(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX BitShift-28.
+    broadcast.
+    Source: ONNX BitShift-28.
 
     Examples:
 

@@ -19,7 +19,7 @@ from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
 from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.matmul import rows_and_columns
+from relvm.ops.matmul import two_loops
 
 BITS = (2, 4, 8)
 
@@ -28,6 +28,7 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
     The last panel is padded with zeros.
+
     numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
     that fit in a byte.
     """
@@ -43,8 +44,7 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad scales or zero points of shape (blocks, columns) with columns of zeros, so that the columns fill whole
-    panels.
+    """Pad `values`, scales or zero points of shape (blocks, columns), with columns of zeros that fill the last panel.
 
     panels: the packed matrix, as returned by `pack_blocks`.
     """
@@ -59,7 +59,7 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
     depth, stride, nothing = a.shape[-1], scales.shape[1], Literal(0, I64)
     left = Lhs(a, nothing, Literal(depth, I64), Literal(1, I64))
     sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), Literal(depth, I64))
-    right = _unpacked(k, b, scales, zeros, (groups, width, stride), bits, block)
+    right = _dequantize_on_the_fly(k, b, scales, zeros, (groups, width, stride), bits, block)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
@@ -67,7 +67,7 @@ def _matmul_blockwise_quant(k: KernelBuilder, inputs, result: Epilogue, *, colum
     gemm(k, (), sizes, width, result, lambda place: (left, right, counters))
 
 
-def _unpacked(
+def _dequantize_on_the_fly(
     k: KernelBuilder, b: Buffer, scales: Buffer, zeros: Buffer, sizes: tuple[int, int, int], bits: int, block: int
 ) -> PackOnTheFly:
     groups, width, stride = sizes
@@ -105,7 +105,7 @@ def _numpy_matmul_blockwise_quant(
 @op(
     "matmul_blockwise_quant",
     numpy=_numpy_matmul_blockwise_quant,
-    lower=Contraction(_matmul_blockwise_quant, rows_and_columns, matrix_operations),
+    lower=Contraction(_matmul_blockwise_quant, two_loops, matrix_operations),
 )
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
@@ -115,10 +115,13 @@ def matmul_blockwise_quant(
 
     a: an f32 tensor of shape (..., k).
     b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of shape (k,
-    columns).   scales: an f32 tensor.   zeros: the zero points, a u8 or f32 tensor.
-    `scales` and `zeros` have the shape (k / block rounded up, panels * width).
+    columns).
+    scales: an f32 tensor.
+    zeros: the zero points, a u8 or f32 tensor.  `scales` and `zeros` have the shape (k / block rounded up, panels *
+    width).
     columns: the number of columns before padding, in ((panels - 1) * width, panels * width].
-    bits: the number of bits of an element, 2, 4 or 8.   block: the number of rows of a block, a multiple of 8 / bits.
+    bits: the number of bits of an element, 2, 4 or 8.
+    block: the number of rows of a block, a multiple of 8 / bits.
     Result: an f32 tensor of shape (..., columns).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
     together.  Raises RelvmArgumentError if `columns`, `bits` or `block` is invalid.

@@ -18,7 +18,7 @@ from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 
 def _window(x_shape: tuple, strides, pads, dilations) -> Window:
-    """Return the window for a tensor of shape `x_shape`.
+    """Return the window of a `col2im` whose argument has shape `x_shape`.
 
     pads: the padding before each axis.  The returned window has the same padding after each axis, but col2im ignores
     it: the shape of the result already determines that padding.
@@ -43,8 +43,10 @@ def _numpy_col2im(x: np.ndarray, shape: tuple[int, ...], *, strides, pads, dilat
 
 
 def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> None:
-    """Generate col2im, one row of the result at a time.  For each window position, a row of x is added to the row of
-    the result."""
+    """Generate the kernel of `col2im`, which computes one row of the result at a time.
+
+    For each window position, it adds a row of x to the row of the result.
+    """
     (x,), (out,) = inputs, outputs
     window, spatial = _window(x.shape, strides, pads, dilations), len(out.shape) - 2
     indices = [as_scalar(dim, I64) for dim in x.shape[2 + spatial :]]
@@ -93,7 +95,8 @@ def col2im(
     Result: a tensor with the dtype of x and the shape `shape`.
     Raises RelvmTypeError if x has dtype bool, or the ranks do not fit together.  Raises RelvmArgumentError if an
     attribute has the wrong length or an invalid value.  Raises RelvmShapeError if x and `shape` differ in batch size or
-    number of channels.   Source: ONNX Col2Im-18, ConvTranspose-22.
+    number of channels.
+    Source: ONNX Col2Im-18, ConvTranspose-22.
 
     Examples:
 
@@ -115,6 +118,6 @@ def col2im(
         )
     if x.shape is not None:
         _window(x.shape, strides, pads, dilations)
-        for axis, (own, wanted) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
-            expect_equal_dims("col2im", f"dimension {axis} of x and of shape differs", own, wanted)
+        for axis, (got, expected) in enumerate(zip(x.shape[:2], shape.dims or (), strict=False)):
+            expect_equal_dims("col2im", f"dimension {axis} of x and of shape differs", got, expected)
     return TensorType(x.dtype, shape.dims, shape.rank)

@@ -24,9 +24,10 @@ def _logical(name: str, x: TensorType, y: TensorType) -> TensorType:
 
 @op("equal", numpy=np.equal, lower=elementwise(lambda x, y: x.eq(y)), strings=True)
 def equal(x: TensorType, y: TensorType) -> TensorType:
-    """x == y, elementwise; false where either is NaN.
+    """x == y, elementwise; false where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Equal-13, IEEE 754.
 
@@ -40,9 +41,10 @@ def equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("not_equal", numpy=np.not_equal, lower=elementwise(lambda x, y: x.ne(y)), strings=True)
 def not_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x != y, elementwise; true where either is NaN.
+    """x != y, elementwise; true where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: IEEE 754.
 
@@ -56,9 +58,10 @@ def not_equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("less", numpy=np.less, lower=elementwise(lambda x, y: x < y))
 def less(x: TensorType, y: TensorType) -> TensorType:
-    """x < y, elementwise; false where either is NaN.
+    """x < y, elementwise; false where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Less-13, IEEE 754.
 
@@ -72,9 +75,10 @@ def less(x: TensorType, y: TensorType) -> TensorType:
 
 @op("less_equal", numpy=np.less_equal, lower=elementwise(lambda x, y: x <= y))
 def less_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x <= y, elementwise; false where either is NaN.
+    """x <= y, elementwise; false where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX LessOrEqual-16, IEEE 754.
 
@@ -88,9 +92,10 @@ def less_equal(x: TensorType, y: TensorType) -> TensorType:
 
 @op("greater", numpy=np.greater, lower=elementwise(lambda x, y: x > y))
 def greater(x: TensorType, y: TensorType) -> TensorType:
-    """x > y, elementwise; false where either is NaN.
+    """x > y, elementwise; false where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Greater-13, IEEE 754.
 
@@ -104,9 +109,10 @@ def greater(x: TensorType, y: TensorType) -> TensorType:
 
 @op("greater_equal", numpy=np.greater_equal, lower=elementwise(lambda x, y: x >= y))
 def greater_equal(x: TensorType, y: TensorType) -> TensorType:
-    """x >= y, elementwise; false where either is NaN.
+    """x >= y, elementwise; false where x or y is NaN.
 
-    x, y: tensors of the same dtype, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of the same dtype, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX GreaterOrEqual-16.
 
@@ -127,7 +133,8 @@ def greater_equal(x: TensorType, y: TensorType) -> TensorType:
 def logical_and(x: TensorType, y: TensorType) -> TensorType:
     """x and y, elementwise.
 
-    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: bool tensors whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX And-7.
 
@@ -148,7 +155,8 @@ def logical_and(x: TensorType, y: TensorType) -> TensorType:
 def logical_or(x: TensorType, y: TensorType) -> TensorType:
     """x or y, elementwise.
 
-    x, y: bool tensors whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: bool tensors whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Or-7.
 
@@ -169,8 +177,10 @@ def logical_or(x: TensorType, y: TensorType) -> TensorType:
 def logical_not(x: TensorType) -> TensorType:
     """not x, elementwise.
 
-    x: a bool tensor.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Not-1.
+    x: a bool tensor.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Not-1.
 
     Examples:
 

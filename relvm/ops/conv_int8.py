@@ -1,4 +1,4 @@
-"""Integer convolution of 8-bit tensors with a zero point; the padding equals the zero point."""
+"""Integer convolution of 8-bit tensors with a zero point.  The value of padding elements is the zero point."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ from relvm.kernels.gemm.gemm_int8 import (
 )
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.convolution import convolved_shape, fill_from_windows, numpy_conv, walked_axes, without_points
+from relvm.ops.convolution import check_convolution, drop_unit_axes, im2col, loop_axes, numpy_conv
 
 
 def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate a matrix product for each image and group: the signed weights times the windows of x.  The elements of x
-    are first converted to unsigned."""
+    """Generate the kernel of `conv_integer`: a matrix product of the weights and the windows of x, per image and group.
+
+    The weights are signed, and the elements of x are first converted to unsigned.
+    """
     x, w, x_zero = inputs
     window = window_of("conv_integer", w.shape[2:], strides, pads, dilations)
     filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))
     if groups > 1 and filters < ROWS:
-        (narrow_x, narrow_w), narrow, small = without_points((x, w), result, window)
+        (narrow_x, narrow_w), narrow, small = drop_unit_axes((x, w), result, window)
         if can_write_byte_depthwise(narrow_w, small):
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
             return
@@ -61,8 +63,8 @@ def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, 
         if window.is_pointwise():
             rows = pack_from_row_major(k, x, start, k.size(x.shape[2:]), width)
         else:
-            rows = fill_from_windows(k, x, start, result.shape, window, width, padding)
-        return _words_of(k, rows, x.dtype, deep, width)
+            rows = im2col(k, x, start, result.shape, window, width, padding)
+        return _combine_bytes(k, rows, x.dtype, deep, width)
 
     convolve_words(k, x, w, result, (groups, w.shape[1]), width, zero, lambda filter_: sums[filter_], right)
 
@@ -76,15 +78,17 @@ def convolve_words(
     width: int,
     zero: Local,
     sum_of: Callable[[Scalar], Scalar],
-    right: Callable[[Scalar], PackOnTheFly],
+    im2col_of: Callable[[Scalar], PackOnTheFly],
 ) -> None:
-    """Generate a matrix product for each image and group: the signed weights times the im2col matrix of x.
+    """Generate a matrix product of the signed weights and the im2col matrix of x, for each image and group.
 
     Each element of the im2col matrix is a word, which consists of four unsigned bytes.
-    groups: the number of groups, and the number of channels of x in each group.   width: the width of a panel.   zero:
-    the zero point of x, converted to unsigned.   sum_of: a function from the index of a filter to the sum of its
-    weights.   right: a function from the flat position in x of a group's first channel to the im2col matrix of the
-    group.
+
+    groups: the number of groups, and the number of channels of x in each group.
+    width: the width of a panel.
+    zero: the zero point of x, converted to unsigned.
+    sum_of: a function from the index of a filter to the sum of its weights.
+    im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the group.
     """
     depth, filters = product(w.shape[1:]), w.shape[0] // groups[0]
     deep = k.size((depth,))
@@ -100,18 +104,20 @@ def convolve_words(
             column_sum=lambda first, j: Literal(0, I32),
         )
         left = int8_lhs(k, w, at_filter * deep, deep, choose_signs(I8, U8), zeros)
-        return left, right(at_x), lambda i, j: (image, at_filter + i, j)
+        return left, im2col_of(at_x), lambda i, j: (image, at_filter + i, j)
 
     sizes = (as_scalar(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
     gemm(k, (x.shape[0], groups[0]), sizes, width, result, operands)
 
 
-def _words_of(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
+def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Scalar, width: int) -> PackOnTheFly:
     """Combine the bytes of `rows`, the right operand of a matrix product, into words, and return the new operand.
 
-    Each word consists of four bytes of a column, converted to unsigned.
+    Each word consists of four consecutive bytes of a column, converted to unsigned.
 
-    dtype: the dtype of the bytes.   depth: the number of rows of bytes.   width: the panel width.
+    dtype: the dtype of the bytes.
+    depth: the number of rows of bytes.
+    width: the panel width.
     """
     four = k.allocate("four", dtype, (WORD * width,))
 
@@ -134,14 +140,15 @@ def numpy_conv_integer(
 
 
 def expect_bytes(op: str, x: TensorType, x_zero: TensorType) -> None:
-    """Check that x is i8 or u8 and has a scalar zero point."""
+    """Check that x is a tensor of dtype i8 or u8, and that its zero point `x_zero` is a tensor of the same dtype and of
+    rank 0."""
     expect(x.dtype in (I8, U8), "{}: x has dtype {}, expected i8 or u8", op, x.dtype)
     right = x_zero.dtype == x.dtype and x_zero.rank in (None, 0)
     expect(right, "{}: x_zero is {}, expected {} of rank 0", op, x_zero, x.dtype)
 
 
-def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
-    """Check that a type has dtype `dtype` and, if it has a shape, that all dimensions are known numbers.
+def expect_known_dims(op: str, name: str, type_: TensorType, dtype: DType) -> None:
+    """Check that `type_` has dtype `dtype` and, if it has a shape, that all its dimensions are known numbers.
 
     name: the name of the argument in messages.
     """
@@ -149,7 +156,7 @@ def expect_known(op: str, name: str, type_: TensorType, dtype: DType) -> None:
     expect(right, "{}: {} is {}, expected {} with known dimensions", op, name, type_, dtype)
 
 
-@op("conv_integer", numpy=numpy_conv_integer, lower=Contraction(_conv_integer, walked_axes, window_operations))
+@op("conv_integer", numpy=numpy_conv_integer, lower=Contraction(_conv_integer, loop_axes, window_operations))
 def conv_integer(
     x: TensorType,
     w: TensorType,
@@ -162,11 +169,14 @@ def conv_integer(
 ) -> TensorType:
     """Cross-correlation of x - x_zero with w.  x is padded with x_zero.
 
-    x: a tensor of dtype i8 or u8.   w: an i8 tensor with known dimensions.
-    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.   The shapes, strides, pads, dilations and
-    groups are as in conv.   Result: an i32 tensor.  Sums wrap around.
+    x: a tensor of dtype i8 or u8.
+    w: an i8 tensor with known dimensions.
+    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.  The shapes, strides, pads, dilations and
+    groups are as in conv.
+    Result: an i32 tensor.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
-    RelvmArgumentError or RelvmShapeError in the same cases as conv.   Source: ONNX ConvInteger-10.
+    RelvmArgumentError or RelvmShapeError in the same cases as conv.
+    Source: ONNX ConvInteger-10.
 
     Examples:
 
@@ -181,5 +191,5 @@ def conv_integer(
     name = "conv_integer"
     expect_tensor(name, x=x, w=w, x_zero=x_zero)
     expect_bytes(name, x, x_zero)
-    expect_known(name, "w", w, I8)
-    return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
+    expect_known_dims(name, "w", w, I8)
+    return TensorType(I32, *check_convolution(name, x, w, strides, pads, dilations, groups))

@@ -24,8 +24,8 @@ from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_padding_columns
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known, numpy_conv_integer
-from relvm.ops.convolution import ColumnRun, convolved_shape, each_run, pad_run, walked_axes, without_points
+from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known_dims, numpy_conv_integer
+from relvm.ops.convolution import ColumnRun, check_convolution, drop_unit_axes, generate_runs, loop_axes, pad_run
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,39 +38,42 @@ def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate a matrix product for each image and group: the weights times the window of each output position."""
+    """Generate the kernel of `conv_integer_packed`: a matrix product of weights and windows for each image and group.
+
+    There is one window for each output position.
+    """
     x, w, sums, x_zero = inputs
     window = window_of("conv_integer_packed", w.shape[1:-1], strides, pads, dilations)
     if window.is_pointwise():
         x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
-    (x,), result, window = without_points((x,), result, window)
-    width, channels = _width(k, product(result.shape[2:])), known_size(x.shape[1]) // groups
+    (x,), result, window = drop_unit_axes((x,), result, window)
+    width, channels = _panel_width(k, product(result.shape[2:])), known_size(x.shape[1]) // groups
     zero = unsigned_zero_point(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
 
     def right(start: Scalar) -> PackOnTheFly:
-        return _fill(k, x, start, channels, result.shape, window, width, padding)
+        return _im2col_words(k, x, start, channels, result.shape, window, width, padding)
 
     convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
 
 
-def _width(k: KernelBuilder, indices: AnyDim) -> int:
-    """Return a panel width: the smallest of WIDTHS that covers all output positions, or the largest if none does.  If
-    the kernel should use little memory (`is_compact`), always return the smallest.
+def _panel_width(k: KernelBuilder, positions: AnyDim) -> int:
+    """Return the panel width for a number of output positions: the smallest of WIDTHS that is large enough.
 
-    indices: the number of output positions.
+    If none is large enough, return the largest.  If the kernel should use little memory (`is_compact`), always return
+    the smallest.
     """
     if k.is_compact:
         return WIDTHS[-1]
-    return min((width for width in WIDTHS if isinstance(indices, int) and width >= indices), default=WIDTHS[0])
+    return min((width for width in WIDTHS if isinstance(positions, int) and width >= positions), default=WIDTHS[0])
 
 
 def _as_line(x: Buffer) -> Buffer:
     return replace(x, shape=(*x.shape[:2], product(x.shape[2:])))
 
 
-def _fill(
+def _im2col_words(
     k: KernelBuilder,
     x: Buffer,
     start: Scalar,
@@ -80,11 +83,15 @@ def _fill(
     width: int,
     padding: Scalar,
 ) -> PackOnTheFly:
-    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.  Each element is a
-    word of four channels.
+    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.
 
-    start: the flat position in x of the first channel.   channels: the number of channels in the group.   shape: the
-    shape of the convolution's result.   width: the panel width.   padding: the value of padding elements.
+    Each element of the matrix is a word of four channels.
+
+    start: the flat position in x of the first channel.
+    channels: the number of channels in the group.
+    shape: the shape of the convolution's result.
+    width: the panel width.
+    padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = unsigned_flip_mask(x.dtype), window.strides[-1]
@@ -106,7 +113,7 @@ def _fill(
                     size = run.end - run.first
                     k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
 
-            each_run(k, x.shape[2:], shape[2:], window, tap, column, count, words)
+            generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, words)
         clear_padding_columns(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
@@ -123,7 +130,7 @@ def _operations(x: tuple, w: tuple, *shapes: tuple, groups: int, **attributes) -
     return window_operations(x, (w[0], x[1] // groups, *w[1:-1]), *shapes)
 
 
-@op("conv_integer_packed", numpy=_numpy_conv, lower=Contraction(_conv, walked_axes, _operations))
+@op("conv_integer_packed", numpy=_numpy_conv, lower=Contraction(_conv, loop_axes, _operations))
 def conv_integer_packed(
     x: TensorType,
     w: TensorType,
@@ -140,18 +147,20 @@ def conv_integer_packed(
     x: a tensor of dtype i8 or u8, with a known number of channels.
     w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
     groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
-    x_zero, strides, pads, dilations, groups: as in conv_integer.   Result: an i32 tensor.  Sums wrap around.
+    x_zero, strides, pads, dilations, groups: as in conv_integer.
+    Result: an i32 tensor.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
     unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
-    together.   Source: the pass pack_weights.
+    together.
+    Source: the pass pack_weights.
     """
     name = "conv_integer_packed"
     expect_tensor(name, x=x, w=w, sums=sums, x_zero=x_zero)
     expect_bytes(name, x, x_zero)
-    expect_known(name, "w", w, I8)
-    expect_known(name, "sums", sums, I32)
+    expect_known_dims(name, "w", w, I8)
+    expect_known_dims(name, "sums", sums, I32)
     if x.shape is None or w.shape is None:
-        return TensorType(I32, *convolved_shape(name, x, w, strides, pads, dilations, groups))
+        return TensorType(I32, *check_convolution(name, x, w, strides, pads, dilations, groups))
     expect(len(w.shape) >= 3, "{}: w has rank {}, expected at least 3", name, len(w.shape))
     expect(groups >= 1, "{}: groups is {}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     channels = x.shape[1] // groups if len(x.shape) > 1 and isinstance(x.shape[1], int) else -1
@@ -161,4 +170,4 @@ def conv_integer_packed(
     message = "{}: sums is {}, expected one element for each of {} filters"
     expect(sums.shape in (None, w.shape[:1]), message, name, sums, w.shape[0], error=RelvmShapeError)
     plain = TensorType(I8, (w.shape[0], channels, *w.shape[1:-1]))
-    return TensorType(I32, *convolved_shape(name, x, plain, strides, pads, dilations, groups))
+    return TensorType(I32, *check_convolution(name, x, plain, strides, pads, dilations, groups))

@@ -1,5 +1,7 @@
-"""Winograd convolution with 3 x 3 windows.  It computes tiles of the result with fewer multiplications
-(csrc/codegen/winograd.h)."""
+"""Winograd convolution with 3 x 3 windows, which computes tiles of the result with fewer multiplications.
+
+The C code is in csrc/codegen/winograd.h.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from relvm.kernels.loop_ir import (
     minimum,
 )
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
-from relvm.ops.convolution import numpy_conv, walked_axes
+from relvm.ops.convolution import loop_axes, numpy_conv
 
 _LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
 _MAX_BYTES = 384 << 10  # limit on the transformed elements of a block, so that they fit the C stack and the L2 cache
@@ -42,11 +44,11 @@ def transform_windows(w: np.ndarray) -> np.ndarray:
     The result has shape (16, filters, channels).
     """
     elements = np.ascontiguousarray(w.reshape(-1, 9).T, np.float64).reshape(3, 3, *w.shape[:2])
-    return np.array([value.astype(w.dtype) for row in _times_g(elements) for value in _times_g(row)])
+    return np.array([value.astype(w.dtype) for row in _multiply_by_g(elements) for value in _multiply_by_g(row)])
 
 
-def _times_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the four rows of the product of G and an array of shape (3, ...).
+def _multiply_by_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the four rows of the product G x, where x is an array of shape (3, ...).
 
     G is [[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]].  NumPy's product of small matrices would be slower.
     """
@@ -54,30 +56,32 @@ def _times_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return x[0], half_sum + half, half_sum - half, x[2]
 
 
-def _windows(u: np.ndarray) -> np.ndarray:
-    """Reverse `transform_windows`: return the weights, of shape (filters, channels, 3, 3), that it transformed to u."""
+def _inverse_transform(u: np.ndarray) -> np.ndarray:
+    """Reverse `transform_windows`: return the weights, of shape (filters, channels, 3, 3), from which it computed
+    `u`."""
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
 
 
 def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
-    """Generate the convolution.  Each block of tiles is transformed once, and multiplied by ROWS filters at a time."""
+    """Generate the kernel of `conv_winograd`.  Each block of tiles is transformed once, and multiplied by ROWS filters
+    at a time."""
     x, u = inputs
     _, filters, channels = map(known_size, u.shape)
-    columns = _columns(channels)
+    columns = _tiles_per_block(channels)
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
     tiles_wide = k.let("tiles_wide", (wide + 1) / 2)
     tiles = k.let("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
     parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
     with k.parallel(parts, work, least=min(groups, _MIN_GROUPS)) as (first, last):
-        block = _Block(k, x, u, result, pads, spread, columns, tiles_wide)
+        block = _TileBlock(k, x, u, result, pads, spread, columns, tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip_to_block(k, first, last, number, Literal(groups, I64))
             image = k.let("image", number / blocks)
             start = k.let("start", number % blocks * columns)
-            block.bring(image, start, k.let("count", minimum(tiles - start, columns)))
+            block.load(image, start, k.let("count", minimum(tiles - start, columns)))
             full = filters // ROWS
             with k.loop(minimum(stop, full), start=low, name="group") as group:
                 block.write(k.let("filter", group * ROWS), ROWS)
@@ -86,13 +90,13 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
                     block.write(k.let("filter", Literal(full * ROWS, I64)), filters % ROWS)
 
 
-def _columns(channels: int) -> int:
-    """Return the number of tiles in a block, which is smaller for many channels so that a block fits in the cache."""
+def _tiles_per_block(channels: int) -> int:
+    """Return the number of tiles in a block.  The more channels there are, the fewer tiles fit in the cache."""
     return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
 
 
-class _Block:
-    """A block of consecutive tiles of one image, in row-major order, with all channels."""
+class _TileBlock:
+    """Generates the code for a block of consecutive tiles of one image, in row-major order, with all channels."""
 
     def __init__(
         self,
@@ -119,7 +123,7 @@ class _Block:
         self.out = k.allocate("tile", F32, (ROWS * 4 * columns,))
         self.too_large = k.allocate("too_large", I64, (1,))
 
-    def bring(self, image: Local, start: Local, count: Local) -> None:
+    def load(self, image: Local, start: Local, count: Local) -> None:
         self.image, self.start, self.count = image, start, count
         k, x = self.k, self.x
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
@@ -132,7 +136,7 @@ class _Block:
         return Address(buffer, Literal(0, I64))
 
     def write(self, filter_: Local, rows: int) -> None:
-        """Generate code that computes and writes the results of `rows` filters, beginning with the one at index
+        """Generate code that computes and writes the results of `rows` filters, beginning with the filter at index
         `filter_`."""
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
@@ -143,10 +147,13 @@ class _Block:
             k.invoke("rvm_winograd_output", rows, self.columns, self.at(self.m), self.at(self.out))
         with k.branch(self.too_large[0] > 0):
             k.invoke("rvm_winograd_plain", *self.where, rows, filters, u, self.at(self.out))
-        self._finish(filter_, rows)
+        self._write_rows(filter_, rows)
 
-    def _finish(self, filter_: Local, rows: int) -> None:
-        """Generate code that writes the computed tiles to the rows of the result.   filter_, rows: as in `write`."""
+    def _write_rows(self, filter_: Local, rows: int) -> None:
+        """Generate code that writes the computed tiles to the rows of the result.
+
+        filter_, rows: as in `write`.
+        """
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
         begin = k.let("begin", self.start / across)
@@ -166,23 +173,26 @@ class _Block:
 
 
 def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
-    return numpy_conv(x, _windows(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
+    return numpy_conv(x, _inverse_transform(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
 
 def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
-    """Return the number of operations of a direct convolution.  Winograd's algorithm needs fewer multiplications, by a
-    factor of 2.25."""
+    """Return the number of operations of a direct convolution.
+
+    Winograd's algorithm needs fewer multiplications, by a factor of 2.25.
+    """
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
-@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, walked_axes, _operations))
+@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, loop_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """`conv` over two spatial axes with constant 3 x 3 windows, computed by Winograd's algorithm in 2 x 2 tiles of the
     result.
 
     x: an f32 tensor of shape (batch, channels, h, w).
     u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for the weights.  It has at
-    most MAX_CHANNELS channels.   pads: the padding (>= 0) before both spatial axes, then after both.
+    most MAX_CHANNELS channels.
+    pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
     Result: an f32 tensor of shape (batch, filters, h', w').  It equals the result of conv except for rounding, because
     the algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30,

@@ -59,10 +59,13 @@ _MOST_STEPS = 1 << 30  # limit on strides, pads and dilations in micro-kernels (
 
 
 def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
-    """Generate a matrix product for each image and group: the weights times the window of each output position."""
+    """Generate the kernel of `conv`: a matrix product of weights and windows for each image and group.
+
+    There is one window for each output position.
+    """
     x, w = inputs
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
-    (x, w), result, window = without_points((x, w), result, window)
+    (x, w), result, window = drop_unit_axes((x, w), result, window)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
         write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
@@ -78,7 +81,7 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         if window.is_pointwise():
             right = pack_from_row_major(k, x, at_x, k.size((area,)), width)
         else:
-            right = fill_from_windows(k, x, at_x, result.shape, window, width)
+            right = im2col(k, x, at_x, result.shape, window, width)
         left = Lhs(w, at_w, k.size((depth,)), Literal(1, I64))
         return left, right, lambda i, j: (image, group * filters + i, j)
 
@@ -86,14 +89,16 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
     gemm(k, (x.shape[0], groups), sizes, width, result, operands)
 
 
-def without_points(
+def drop_unit_axes(
     buffers: tuple[Buffer, ...], result: Epilogue, window: Window
 ) -> tuple[tuple[Buffer, ...], Epilogue, Window]:
-    """Return `buffers`, `result` and `window` with spatial axes of size 1 removed, except that one spatial axis always
+    """Return `buffers`, `result` and `window` without spatial axes of size 1, except that one spatial axis always
     remains.
 
-    An axis is removed only if the window has size 1 and no padding along it.  Such axes make loops inefficient, because
-    rows along them have only one position.   buffers: the input, then other buffers with the same spatial axes.
+    An axis is removed only if the window has size 1 and no padding along it.  Loops along such axes are inefficient,
+    because they have only one iteration.
+
+    buffers: the input, then other buffers with the same spatial axes.
     """
     rank, (_, _, *dims) = len(window.sizes), buffers[0].shape
     points = [dims[n] == 1 and window.sizes[n] == 1 and not any(window.pads[n::rank]) for n in range(rank)]
@@ -109,7 +114,7 @@ def without_points(
     return small, replace(result, shape=shape(result.shape)), Window(sizes, strides, pads, dilations)
 
 
-def fill_from_windows(
+def im2col(
     k: KernelBuilder,
     x: Buffer,
     start: Scalar,
@@ -118,11 +123,14 @@ def fill_from_windows(
     width: int,
     padding: int | Scalar = 0,
 ) -> PackOnTheFly:
-    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.  It has a row for each
-    channel and window position, and a column for each output position.
+    """Return the im2col matrix of a group of channels, as the right operand of a matrix product.
 
-    start: the flat position in x of the first channel.   shape: the shape of the convolution's result.   width: the
-    panel width.   padding: the value of padding elements.
+    The matrix has a row for each channel and window position, and a column for each output position.
+
+    start: the flat position in x of the first channel.
+    shape: the shape of the convolution's result.
+    width: the panel width.
+    padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
@@ -151,7 +159,7 @@ def fill_from_windows(
                             k.store(panel, (to + j,), x.flat(source + j * window.strides[-1]))
 
             with k.branch(begin < end):  # a panel with few rows can lack channels at some positions
-                each_run(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
+                generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
         clear_padding_columns(k, panel, span, count, width)
 
     is_plane = len(window.sizes) <= 2 and max((*window.strides, *window.pads, *window.dilations)) < _MOST_STEPS
@@ -160,11 +168,10 @@ def fill_from_windows(
 
 @value_record
 class ColumnRun:
-    """A run of columns [low, high) of an im2col panel, for one window position.  The columns are consecutive output
-    positions on one line of the output.
+    """A run of columns [low, high) of an im2col panel, for one window position.
 
-    Columns [first, end) read the input.  Column j reads position `source + j * stride` of the input channel.  The other
-    columns are padding.
+    The columns are consecutive output positions on one line of the output.  Columns [first, end) read the input: column
+    j reads position `source + j * stride` of the input channel.  The other columns are padding.
     """
 
     low: Local
@@ -174,15 +181,17 @@ class ColumnRun:
     source: Scalar
 
 
-def pad_run(k: KernelBuilder, panel: Buffer, to: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Generate code that stores the padding of a run.   to: column j of the run is stored at position `to + j` of the
-    panel."""
+def pad_run(k: KernelBuilder, panel: Buffer, start_at: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
+    """Generate code that stores the padding of `run`.
+
+    start_at: column j of the run is stored at position `start_at + j` of the panel.
+    """
     for start, stop in ((run.low, run.first), (run.end, run.high)):
         with k.loop(stop, start=start, name="j", simd=True) as j:
-            k.store(panel, (to + j,), padding)
+            k.store(panel, (start_at + j,), padding)
 
 
-def each_run(
+def generate_runs(
     k: KernelBuilder,
     dims: Shape,
     indices: Shape,
@@ -192,11 +201,13 @@ def each_run(
     count: Local,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """Call body(run) to generate code for each run of columns among the `count` columns from `column` on.  A column is
-    an output position, numbered in row-major order.
+    """Generate code for `count` columns of an im2col panel, in runs, by calling `body` with each run.
 
-    dims, indices: the spatial dimensions of the input and of the output.   row: the row-major number of a channel and a
-    window position.
+    A column is an output position, numbered in row-major order.
+
+    column: the first column.
+    dims, indices: the spatial dimensions of the input and of the output.
+    row: the row-major number of a channel and a window position.
     """
     rank = len(window.sizes)
     extents, sizes = ([as_scalar(dim, I64) for dim in given] for given in (dims, window.sizes))
@@ -214,7 +225,7 @@ def each_run(
         high = k.let("high", minimum((line + 1) * wide - column, count))
         inside: Scalar | None = None
         position: Scalar = channel
-        for axis, place in enumerate(_places_of(k, line, lines)):
+        for axis, place in enumerate(_line_indices(k, line, lines)):
             at = k.let("at", place * window.strides[axis] + offsets[axis])
             within = (at >= 0).logical_and(at < extents[axis])
             inside = within if inside is None else inside.logical_and(within)
@@ -231,22 +242,22 @@ def each_run(
         body(ColumnRun(low, first_in, end_in, high, source + shift))
 
 
-def _places_of(k: KernelBuilder, line: Local, lines: list[Scalar]) -> list[Scalar]:
-    """Return the indices of a line of the output along all spatial axes except the last.  A line runs along the last
-    axis.
+def _line_indices(k: KernelBuilder, line: Local, sizes: list[Scalar]) -> list[Scalar]:
+    """Return the indices of a line of the output, which runs along the last axis, along all other spatial axes.
 
-    line: the row-major number of the line.   lines: the sizes of all spatial axes except the last.
+    line: the row-major number of the line.
+    sizes: the sizes of all spatial axes except the last.
     """
     rest: Scalar = line
     indices: list[Scalar] = []
-    for size in reversed(lines[1:]):
+    for size in reversed(sizes[1:]):
         indices.insert(0, k.let("place", rest % size))
         rest = k.let("rest", rest / size)
-    return [rest, *indices] if lines else []
+    return [rest, *indices] if sizes else []
 
 
 def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
-    """Generate the convolution for groups with few filters.
+    """Generate the kernel of `conv` for groups with few filters.
 
     The kernel computes a strip of _STRIP positions of an output row at a time.  For each weight, it adds the product of
     the weight and the input elements to the whole strip.
@@ -282,7 +293,7 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window:
             result.store(k, (image, filter_, place), strip[o])
 
 
-def walked_axes(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+def loop_axes(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
     """Return the axes of the three loops over the result: images, filters, output positions.
 
     shapes: the shapes of the inputs, then the shape of the result.
@@ -303,11 +314,15 @@ def numpy_conv(x: np.ndarray, w: np.ndarray, *, strides, pads, dilations, groups
     return np.concatenate(parts, axis=1)
 
 
-def convolved_shape(
+def check_convolution(
     name: str, x: TensorType, w: TensorType, strides: Numbers, pads: Numbers, dilations: Numbers, groups: int
 ) -> tuple[Shape | None, int | None]:
-    """Check the arguments of operator `name`.  Return the shape and the rank of its result, each of which is None if
-    unknown."""
+    """Check the arguments of a convolution, and return the shape and the rank of its result.
+
+    Each of the two is None if it is unknown.
+
+    name: the operator, for messages.
+    """
     positive = isinstance(groups, int) and groups >= 1
     expect(positive, "{}: groups is {!r}, expected an integer of at least 1", name, groups, error=RelvmArgumentError)
     for parameter, type_ in (("x", x), ("w", w)):
@@ -325,7 +340,7 @@ def convolved_shape(
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
 
 
-@op("conv", numpy=numpy_conv, lower=Contraction(_conv, walked_axes, window_operations))
+@op("conv", numpy=numpy_conv, lower=Contraction(_conv, loop_axes, window_operations))
 def conv(
     x: TensorType,
     w: TensorType,
@@ -343,11 +358,12 @@ def conv(
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     groups: the number of groups into which channels and filters are divided.  Group g of the filters reads group g of
     the channels.
-    Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + pads - (window
-    - 1) * dilation - 1) // stride + 1.
+    Result: a tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p - (window -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the numbers of channels are not provably equal, or the
-    window is larger than the padded input.   Source: ONNX Conv-22.
+    window is larger than the padded input.
+    Source: ONNX Conv-22.
 
     Examples:
 
@@ -356,4 +372,4 @@ def conv(
     """
     expect_numeric("conv", x=x, w=w)
     expect_same_dtype("conv", x=x, w=w)
-    return TensorType(x.dtype, *convolved_shape("conv", x, w, strides, pads, dilations, groups))
+    return TensorType(x.dtype, *check_convolution("conv", x, w, strides, pads, dilations, groups))

@@ -28,10 +28,10 @@ def _numpy_cumulation(function: np.ufunc) -> Callable[..., np.ndarray]:
 
 
 def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> CustomKernel:
-    """Return a kernel for a cumulative operation along an axis, such as a cumulative sum.
+    """Return the kernel for a cumulative operation along an axis, such as a cumulative sum.
 
-    combine: a function of the previous result and an element, which returns the next result.   start: the first result
-    if an element's own value is excluded (`exclusive`).
+    combine: a function of the previous result and an element, which returns the next result.
+    start: the first result if an element's own value is excluded (`exclusive`).
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, exclusive: bool, reverse: bool) -> None:
@@ -67,12 +67,14 @@ def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: objec
 def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The cumulative sum along an axis; integers wrap around.
 
-    x: a tensor of an integer or float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of an integer or float dtype and of rank >= 1.
+    axis: the axis, in [-rank, rank).
     exclusive: whether the sum for an element excludes the element itself.
     reverse: whether to sum from each element to the end, instead of from the start to each element.
     Result: a tensor of the same type as x.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmArgumentError if a flag is not a
-    bool.   Source: ONNX CumSum-14.
+    bool.
+    Source: ONNX CumSum-14.
 
     Examples:
 
@@ -86,12 +88,14 @@ def cumsum(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool =
 def cumprod(x: TensorType, *, axis: int, exclusive: bool = False, reverse: bool = False) -> TensorType:
     """The cumulative product along an axis; integers wrap around.
 
-    x: a tensor of an integer or float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of an integer or float dtype and of rank >= 1.
+    axis: the axis, in [-rank, rank).
     exclusive: whether the product for an element excludes the element itself.
     reverse: whether to multiply from each element to the end, instead of from the start to each element.
     Result: a tensor of the same type as x.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmArgumentError if a flag is not a
-    bool.   Source: ONNX CumProd-26.
+    bool.
+    Source: ONNX CumProd-26.
 
     Examples:
 

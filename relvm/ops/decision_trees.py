@@ -66,29 +66,29 @@ def _leaves(
         with k.loop(count, simd=True) as tree:
             k.store(at, (tree,), roots[start + tree].to(I64))
         with k.loop(depth), k.loop(count, simd=True) as tree:
-            node = k.let("node", _inside(at[tree], nodes))
-            value = k.let("value", x[row, _inside(features[node].to(I64), columns)])
+            node = k.let("node", _clamp_index(at[tree], nodes))
+            value = k.let("value", x[row, _clamp_index(features[node].to(I64), columns)])
             condition = conditions[node] if len(tests) > 1 else None
-            holds = _holds(value, k.let("threshold", thresholds[node]), condition, tests)
+            holds = _apply_test(value, k.let("threshold", thresholds[node]), condition, tests)
             k.store(at, (tree,), Select(holds, yes[node], no[node]).to(I64))
         with k.loop(count, simd=True) as tree:
             k.store(out, (row, start + tree), at[tree])
 
 
-def _inside(index: Scalar, size: Scalar) -> Scalar:
-    """Clamp an index to [0, size).  This is needed because the tables of a model can contain any indices."""
+def _clamp_index(index: Scalar, size: Scalar) -> Scalar:
+    """Clamp an index to [0, size), because the tables of a model can contain any indices."""
     return minimum(maximum(index, 0), size - 1)
 
 
-def _holds(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
-    *others, (_, result) = [(number, _test(test, value, threshold)) for number, test in enumerate(tests)]
+def _apply_test(value: Scalar, threshold: Scalar, condition: Scalar | None, tests: tuple[str, ...]) -> Scalar:
+    *others, (_, result) = [(number, _compare(test, value, threshold)) for number, test in enumerate(tests)]
     for number, other in reversed(others):
         assert condition is not None  # the condition exists if there are several tests
         result = Select(condition.eq(Literal(number, U8)), other, result)
     return result
 
 
-def _test(test: str, value: Scalar, threshold: Scalar) -> Scalar:
+def _compare(test: str, value: Scalar, threshold: Scalar) -> Scalar:
     match test.rstrip("?"):
         case "<=":
             result = value <= threshold
@@ -120,20 +120,23 @@ def tree_leaves(
 ) -> TensorType:
     """For each row of x and each tree, the node that the row reaches after `depth` steps from the root.
 
-    x: a tensor of a float dtype and of shape (rows, features).
-    The next five arguments are tables: tensors of shape (nodes,), with an entry for each node.
+    x: a tensor of a float dtype and of shape (rows, features).  The next five arguments are tables: tensors of shape
+    (nodes,), with an entry for each node.
     features: i32, the index of the feature to test.
     thresholds: the dtype of x, the number with which the feature is compared.
     conditions: u8, the comparison, as an index in `tests`.  If there is only one test, this table has shape (0,).
     yes, no: i32, the next node if the test is true, and the next node if it is false.  The next node of a leaf is the
-    leaf itself.   roots: an i32 tensor of shape (trees,), with the index of the root node of each tree.
+    leaf itself.
+    roots: an i32 tensor of shape (trees,), with the index of the root node of each tree.
     tests: the comparisons.  Each is one of `<= < >= > == !=`, optionally followed by `?`.  A comparison with NaN is
-    false, or true if the test is followed by `?`.   depth: the length of the longest path to a leaf, at least 0.
+    false, or true if the test is followed by `?`.
+    depth: the length of the longest path to a leaf, at least 0.
     Result: an i64 tensor of shape (rows, trees), with indices of nodes.  An index of a node, feature or test that is
     out of range is clamped.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the tables have different
     lengths or, at run time, if there are no features or no nodes.  Raises RelvmArgumentError if the depth is invalid or
-    a test is unknown.   Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
+    a test is unknown.
+    Source: ONNX ai.onnx.ml TreeEnsembleClassifier-3.
     """
     expect_float("tree_leaves", x=x)
     known = isinstance(tests, tuple) and bool(tests) and all(test in CONDITIONS for test in tests)

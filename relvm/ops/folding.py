@@ -1,5 +1,7 @@
-"""Limits of constant folding.  Without them, a short program could create constants of any size and work of any
-duration at compile time."""
+"""Limits on constant folding.
+
+Without them, constant folding could take any time, and create constants of any size, even for a short program.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,15 @@ class FoldingBudget:
         self.bytes = 2 * _MAX_BYTES + 4 * known_bytes
         self.operations = _MAX_OPERATIONS
 
-    def take(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
-        """Return whether the budget suffices to fold `call`.  If so, subtract its bytes and operations from the budget.
+    def spend(self, call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> bool:
+        """Subtract the bytes and operations for folding `call` from the budget, and return True.
 
-        call: a call whose type is a tensor type with known dimensions.   args: the values of the arguments.
+        If the budget is too small, return False.
+
+        call: a call whose type is a tensor type with known dimensions.
+        args: the values of the arguments.
         """
-        operations, made = _operations(call), _most_bytes(call, args)
+        operations, made = _count_operations(call), _max_bytes(call, args)
         if operations is None or operations > self.operations or made > min(_MAX_BYTES, self.bytes):
             return False
         self.operations -= operations
@@ -50,9 +55,12 @@ class FoldingBudget:
         return True
 
 
-def _operations(call: OpCall) -> int | None:
-    """Return the number of operations of a call, or None if it is unknown.  A call with only a few operations per
-    element counts as 0.  The number is unknown for calls with padded windows, because the padding can have any size."""
+def _count_operations(call: OpCall) -> int | None:
+    """Return the number of operations of a call, or None if it is unknown.
+
+    A call with only a few operations per element counts as 0.  The number is unknown for calls with padded windows,
+    because the padding can have any size.
+    """
     op, attributes = call.op, dict(call.attributes)
     if op.name in _UNCOUNTED or ("pads" in attributes and not op.moves):
         return None
@@ -63,9 +71,11 @@ def _operations(call: OpCall) -> int | None:
     return counted
 
 
-def _most_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
-    """Return an upper bound on the size of the result in bytes.  A string in the result is at most as long as the
-    longest strings of all arguments together."""
+def _max_bytes(call: OpCall, args: Sequence[np.ndarray | tuple[int, ...]]) -> int:
+    """Return an upper bound on the size of the result in bytes.
+
+    A string in the result is at most as long as the longest strings of all arguments together.
+    """
     count: Any = math.prod(call.tensor_type.known_shape)
     if call.element_type != STR:
         return count * call.known_element_type.size_bytes

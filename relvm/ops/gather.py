@@ -27,8 +27,8 @@ def expect_indices(op: str, indices: TensorType) -> None:
     expect(indices.dtype in (I32, I64), "{}: indices has dtype {}, expected i32 or i64", op, indices.dtype)
 
 
-def numpy_position(op: str, index: int, axis: int, size: int) -> int:
-    """Return `index`, which counts from the end of the axis if it is negative, as an index in [0, size).
+def numpy_index_from_front(op: str, index: int, axis: int, size: int) -> int:
+    """Convert `index`, which counts from the end of the axis if it is negative, to an index in [0, size).
 
     Raise RelvmIndexError if it is out of range.
     """
@@ -37,10 +37,10 @@ def numpy_position(op: str, index: int, axis: int, size: int) -> int:
     return int(index % size)
 
 
-def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
-    """Return `index`, which counts from the end of the axis if it is negative, as an index in [0, size).
+def index_from_front(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) -> Scalar:
+    """Generate code that converts `index`, which counts from the end of the axis if negative, to an index in [0, size).
 
-    The generated code fails if it is out of range.
+    The generated code fails if the index is out of range.
     """
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
@@ -53,12 +53,12 @@ def position(k: KernelBuilder, op: str, index: Scalar, axis: int, size: AnyDim) 
 
 def _numpy_gather(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     for index in indices.flat:
-        numpy_position("gather", index, axis % x.ndim, x.shape[axis])
+        numpy_index_from_front("gather", index, axis % x.ndim, x.shape[axis])
     return np.take(x, indices, axis)
 
 
 def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate a gather.  All indices are checked before anything is copied."""
+    """Generate the kernel of `gather`.  It checks all indices before it copies anything."""
     (x, indices), (out,) = inputs, outputs
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
@@ -73,7 +73,7 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 def _check_indices(k: KernelBuilder, indices: Buffer, size: AnyDim, axis: int) -> None:
     with k.loop(k.size(indices.shape), name="n") as n:
-        position(k, "gather", indices.flat(n), axis, size)
+        index_from_front(k, "gather", indices.flat(n), axis, size)
 
 
 @op("gather", numpy=_numpy_gather, lower=GatherKernel(_gather, check=_check_indices), moves=True)
@@ -86,7 +86,8 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
     Result: a tensor of the dtype of x.  Its shape is that of x, with the dimension of `axis` replaced by the shape of
     `indices`.
     Raises RelvmTypeError if `indices` has another dtype or the axis is out of range.  At run time, it raises
-    RelvmIndexError if an index is out of range.   Source: ONNX Gather-13.
+    RelvmIndexError if an index is out of range.
+    Source: ONNX Gather-13.
 
     Examples:
 
@@ -107,9 +108,9 @@ def gather(x: TensorType, indices: TensorType, *, axis: int = 0) -> TensorType:
 # ---- one element for each index ----
 
 
-def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
-    """Check the shapes of x and `indices` as far as they are known.  Return `axis` counted from 0, or None if neither
-    rank is known.
+def check_element_indices(op: str, x: TensorType, indices: TensorType, axis: int) -> int | None:
+    """Check the shapes of x and `indices` as far as they are known.  Return `axis` counted from 0, or None for unknown
+    ranks.
 
     The ranks must be equal.  Along each axis other than `axis`, `indices` must be at most as long as x.
     """
@@ -126,28 +127,29 @@ def expect_inside(op: str, x: TensorType, indices: TensorType, axis: int) -> int
     return at
 
 
-def numpy_places(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
-    """Yield, for each index, its position in `indices`, and the position in x to which it refers."""
+def numpy_positions(op: str, x: np.ndarray, indices: np.ndarray, axis: int):
+    """Yield the position of each index in `indices`, and the position in x to which the index refers."""
     axis %= x.ndim
     for at in np.ndindex(indices.shape):
-        yield at, (*at[:axis], numpy_position(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
+        yield at, (*at[:axis], numpy_index_from_front(op, int(indices[at]), axis, x.shape[axis]), *at[axis + 1 :])
 
 
-def each_place(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
-    """Call body(at, place) to generate code for each index.
+def generate_positions(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, axis: int, body) -> None:
+    """Generate code for each index in `indices`, by calling body(at, place).
 
-    at: the flat position of the index in `indices`.   place: the flat position in x to which the index refers.
+    body: a function that generates the code.  `at` is the flat position of the index in `indices`, and `place` is the
+    flat position in x to which the index refers.
     """
     axis %= len(x.shape)
     with loop_nest(k, list(indices.shape)) as counters:
         at = k.let("at", flat_position(tuple(counters), indices.shape))
-        found = position(k, op, indices.flat(at), axis, x.shape[axis])
+        found = index_from_front(k, op, indices.flat(at), axis, x.shape[axis])
         body(at, k.let("place", flat_position((*counters[:axis], found, *counters[axis + 1 :]), x.shape)))
 
 
 def _numpy_gather_elements(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
     result = np.empty(indices.shape, x.dtype)
-    for at, place in numpy_places("gather_elements", x, indices, axis):
+    for at, place in numpy_positions("gather_elements", x, indices, axis):
         result[at] = x[place]
     return result
 
@@ -158,7 +160,7 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     def copy(at: Local, place: Local) -> None:
         k.store(out, (at,), x.flat(place))
 
-    each_place(k, "gather_elements", x, indices, axis, copy)
+    generate_positions(k, "gather_elements", x, indices, axis, copy)
 
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
@@ -168,11 +170,13 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
-    Each index is in [-n, n), where n is the size of the axis.   axis: the axis, in [-rank, rank).
+    Each index is in [-n, n), where n is the size of the axis.
+    axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype of x and the shape of `indices`.
     Raises RelvmTypeError if `indices` has another dtype, the ranks differ, or the axis is out of range.  Raises
     RelvmShapeError if there are too many indices along another axis.  At run time, it raises RelvmIndexError if an
-    index is out of range.   Source: ONNX GatherElements-13.
+    index is out of range.
+    Source: ONNX GatherElements-13.
 
     Examples:
 
@@ -184,15 +188,15 @@ def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorT
         [[1 1]
          [4 3]]
     """
-    expect_inside("gather_elements", x, indices, axis)
+    check_element_indices("gather_elements", x, indices, axis)
     return TensorType(x.dtype, indices.shape, x.rank if indices.rank is None else indices.rank)
 
 
 # ---- one slice for each row of indices ----
 
 
-def expect_rows(op: str, indices: TensorType, depth: int) -> None:
-    """Check that indices has the shape (..., depth)."""
+def check_index_rows(op: str, indices: TensorType, depth: int) -> None:
+    """Check that `indices` has shape (..., depth)."""
     expect_indices(op, indices)
     expect_integers(op, "depth", (depth,))
     expect(depth >= 0, "{}: depth is {}, expected at least 0", op, depth)
@@ -201,27 +205,27 @@ def expect_rows(op: str, indices: TensorType, depth: int) -> None:
         expect_equal_dims(op, "the last dimension of indices and depth differ", indices.shape[-1], depth)
 
 
-def row_start(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
-    """Return the index of the slice of x that a row of `indices` selects.
+def slice_number(k: KernelBuilder, op: str, x: Buffer, indices: Buffer, row: Scalar, depth: int) -> Scalar:
+    """Generate code that computes the number of the slice of x that a row of `indices` selects.
 
-    Slices are numbered in row-major order over the first `depth` axes of x.   row: the index of the row, which has
-    `depth` elements.
+    Slices are numbered in row-major order over the first `depth` axes of x.
+
+    row: the number of the row, which has `depth` elements.
     """
     start: Scalar = Literal(0, I64)
     for axis in range(depth):
-        index = position(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
+        index = index_from_front(k, op, indices.flat(row * depth + axis), axis, x.shape[axis])
         start = k.let("slice", start * as_scalar(x.shape[axis], I64) + index)
     return start
 
 
 def numpy_slices(op: str, x: np.ndarray, indices: np.ndarray):
-    """Yield, for each row of `indices`, the position of the row and the index tuple of the slice of x that the row
-    selects.
+    """Yield the position of each row of `indices`, and the index tuple of the slice of x that the row selects.
 
     A row consists of the indices along the last axis.  Raise RelvmIndexError if an index is out of range.
     """
     for at in np.ndindex(indices.shape[:-1]):
-        yield at, tuple(numpy_position(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
+        yield at, tuple(numpy_index_from_front(op, i, axis, x.shape[axis]) for axis, i in enumerate(indices[at]))
 
 
 def _numpy_gather_nd(x: np.ndarray, indices: np.ndarray, *, depth: int) -> np.ndarray:
@@ -235,7 +239,7 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
     (x, indices), (out,) = inputs, outputs
     width = k.size(x.shape[depth:])
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        source = k.let("source", row_start(k, "gather_nd", x, indices, row, depth) * width)
+        source = k.let("source", slice_number(k, "gather_nd", x, indices, row, depth) * width)
         target = k.let("target", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))
@@ -260,7 +264,7 @@ def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
         [2 4]
     """
     expect_tensor("gather_nd", x=x)
-    expect_rows("gather_nd", indices, depth)
+    check_index_rows("gather_nd", indices, depth)
     if x.rank is None or indices.rank is None:
         return TensorType(x.dtype)
     expect(x.rank >= depth, "gather_nd: x has rank {}, expected at least {}", x.rank, depth)

@@ -25,22 +25,25 @@ def _numpy_bounds(size: int, align_corners: bool) -> tuple[float, float]:
     return (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
 
 
-def _numpy_padded(at: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
+def _numpy_pad_positions(positions: np.ndarray, size: int, padding: str, align_corners: bool) -> np.ndarray:
     """Map positions that are outside an axis of `size` elements to positions inside it, as `padding` defines.
 
     With padding "zeros", return all positions unchanged.
     """
     low, high = _numpy_bounds(size, align_corners)
+    outside = (positions < low) | (positions > high)
     match padding:
         case "border":
-            return np.where((at < low) | (at > high), np.where(at > 0, np.minimum(at, size - 1), 0), at)
+            nearest = np.where(positions > 0, np.minimum(positions, size - 1), 0)
+            return np.where(outside, nearest, positions)
         case "reflection":
             span = high - low
             with np.errstate(invalid="ignore"):
-                phase = np.fmod(np.abs(at - low), at.dtype.type(2 * span)) if span > 0 else np.zeros_like(at)
+                distance = np.abs(positions - low)
+                phase = np.fmod(distance, positions.dtype.type(2 * span)) if span > 0 else np.zeros_like(positions)
             mirrored = low + np.where(phase > span, 2 * span - phase, phase)
-            return np.where((at < low) | (at > high), mirrored if span > 0 else 0, at).astype(at.dtype)
-    return at
+            return np.where(outside, mirrored if span > 0 else 0, positions).astype(positions.dtype)
+    return positions
 
 
 def _numpy_weights(mode: str, part: np.ndarray) -> list[np.ndarray]:
@@ -62,11 +65,11 @@ def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool)
     taps = []
     for axis, size in enumerate(sizes):
         at = np.rint(grid[..., axis]) if mode == "nearest" else grid[..., axis]
-        at = _numpy_padded(at, size, padding, align_corners)
+        at = _numpy_pad_positions(at, size, padding, align_corners)
         base = at if mode == "nearest" else np.floor(at)
         first = 1 if mode == "cubic" else 0
         weights = _numpy_weights(mode, at - base)
-        found = [_numpy_padded(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
+        found = [_numpy_pad_positions(base + (i - first), size, padding, align_corners) for i in range(len(weights))]
         taps.append([(f, (f >= 0) & (f < size), w) for f, w in zip(found, weights, strict=True)])
     result = np.zeros((batch, channels, grid.shape[1]), x.dtype)
     flat = x.reshape(batch, channels, math.prod(sizes))
@@ -83,19 +86,20 @@ def _numpy_grid_sample(x, grid, *, mode: str, padding: str, align_corners: bool)
     return result.reshape(shape)
 
 
-def _padded(at: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scalar:
-    low, high = (Literal(0.0, at.dtype), size - 1) if align_corners else (Literal(-0.5, at.dtype), size - 0.5)
+def _pad_positions(position: Scalar, size: Scalar, padding: str, align_corners: bool) -> Scalar:
+    dtype = position.dtype
+    low, high = (Literal(0.0, dtype), size - 1) if align_corners else (Literal(-0.5, dtype), size - 0.5)
     match padding:
         case "border":
-            clamped = Select(at > 0, Select(at < size - 1, at, size - 1), Literal(0.0, at.dtype))
+            clamped = Select(position > 0, Select(position < size - 1, position, size - 1), Literal(0.0, dtype))
         case "reflection":
             span = high - low
-            phase = Intrinsic("fmod", (Intrinsic("fabs", (at - low,), at.dtype), span * 2), at.dtype)
+            phase = Intrinsic("fmod", (Intrinsic("fabs", (position - low,), dtype), span * 2), dtype)
             mirrored = low + Select(phase > span, span * 2 - phase, phase)
-            clamped = Select(span > 0, mirrored, Literal(0.0, at.dtype))
+            clamped = Select(span > 0, mirrored, Literal(0.0, dtype))
         case _:
-            return at
-    return Select((at < low).logical_or(at > high), clamped, at)
+            return position
+    return Select((position < low).logical_or(position > high), clamped, position)
 
 
 def _weights(mode: str, part: Scalar) -> list[Scalar]:
@@ -113,27 +117,32 @@ def _weights(mode: str, part: Scalar) -> list[Scalar]:
 Tap = tuple[Local, Local, Local]  # (index along an axis, whether it is in range, weight)
 
 
-def _taps(k: KernelBuilder, at: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
-    """Return the taps of position `at` along one axis: the elements that contribute to the interpolated value.  A tap
-    consists of the index of the element, the condition that the index is in range, and the weight of the element."""
-    dtype = at.dtype
+def _taps(k: KernelBuilder, position: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:
+    """Return the taps of `position` along one axis: the elements that contribute to the interpolated value.
+
+    A tap consists of the index of the element, the condition that the index is in range, and the weight of the element.
+    """
+    dtype = position.dtype
     extent = k.let("extent", size.to(dtype))
-    at = k.let("at", Intrinsic("rint", (at,), dtype) if mode == "nearest" else at)
-    at = k.let("at", _padded(at, extent, padding, align_corners))
-    base = at if mode == "nearest" else k.let("base", Intrinsic("floor", (at,), dtype))
-    part = k.let("part", at - base)
-    made = []
+    position = k.let("at", Intrinsic("rint", (position,), dtype) if mode == "nearest" else position)
+    position = k.let("at", _pad_positions(position, extent, padding, align_corners))
+    base = position if mode == "nearest" else k.let("base", Intrinsic("floor", (position,), dtype))
+    part = k.let("part", position - base)
+    taps = []
     for i, weight in enumerate(_weights(mode, part)):
         step = i - 1 if mode == "cubic" else i
-        found = k.let("found", _padded(k.let("tap", base + step), extent, padding, align_corners))
+        found = k.let("found", _pad_positions(k.let("tap", base + step), extent, padding, align_corners))
         inside = k.let("inside", (found >= 0).logical_and(found < extent))
         index = k.let("index", Select(inside, found, Literal(0.0, dtype)).to(I64))
-        made.append((index, inside, k.let("weight", weight)))
-    return made
+        taps.append((index, inside, k.let("weight", weight)))
+    return taps
 
 
 def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, align_corners: bool) -> None:
-    """Generate grid sampling.  The elements near a position, and their weights, are computed once for all channels."""
+    """Generate the kernel of `grid_sample`.
+
+    The elements near a position, and their weights, are computed once for all channels.
+    """
     (x, grid), (out,) = inputs, outputs
     channels, sizes = as_scalar(x.shape[1], I64), x.shape[2:]
     points = k.size(grid.shape[1:-1])
@@ -148,7 +157,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             axes.append(_taps(k, at, as_scalar(size, I64), mode, padding, align_corners))
         terms = []
         for chosen in itertools.product(*axes):
-            offset, inside, weight = _combined(chosen, sizes)
+            offset, inside, weight = _combine_taps(chosen, sizes)
             terms.append((k.let("offset", offset), k.let("within", inside), k.let("factor", weight)))
         with k.loop(channels, name="c") as channel:
             source = k.let("source", (image * channels + channel) * volume)
@@ -160,16 +169,18 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
             k.store(out, ((image * channels + channel) * points + point,), total)
 
 
-def _combined(chosen: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine one tap for each axis to a tap of the whole image.  A tap is an element that contributes to an
-    interpolated value.  Return its flat position, the condition that it is in range, and its weight.
+def _combine_taps(taps: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
+    """Combine one tap along each axis to a tap of the whole image, an element that contributes to an interpolated
+    value.
+
+    Return its flat position, the condition that it is in range, and its weight.
 
     sizes: the spatial dimensions of the image.
     """
     offset: Scalar
     inside: Scalar
     weight: Scalar
-    (offset, inside, weight), *rest = chosen
+    (offset, inside, weight), *rest = taps
     for size, (index, within, factor) in zip(sizes[1:], rest, strict=True):
         offset = offset * as_scalar(size, I64) + index
         inside, weight = inside.logical_and(within), weight * factor
@@ -193,7 +204,8 @@ def grid_sample(
     Result: a tensor of the dtype of x and of shape (n, channels, ...).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode or the
     padding is unknown, or align_corners is not a bool.  Raises RelvmShapeError if the batch sizes differ, or the number
-    of coordinates differs from the number of spatial axes.   Source: ONNX GridSample-22.
+    of coordinates differs from the number of spatial axes.
+    Source: ONNX GridSample-22.
 
     Examples:
 

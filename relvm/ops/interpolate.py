@@ -1,4 +1,5 @@
-"""Two operators: iota (the position of each element, as a number), and interpolation along an axis."""
+"""The operators iota, which numbers the elements of a tensor, and interpolate, which computes weighted sums along an
+axis."""
 
 from __future__ import annotations
 
@@ -39,8 +40,10 @@ def _numpy_iota(shape: tuple[int, ...]) -> np.ndarray:
 def iota(shape: ShapeType) -> TensorType:
     """The numbers 0, 1, 2..., in row-major order.
 
-    shape: the shape of the result.   Result: an i64 tensor of this shape.
-    Raises RelvmTypeError if the argument is not a shape.   Source: numpy.arange.
+    shape: the shape of the result.
+    Result: an i64 tensor of this shape.
+    Raises RelvmTypeError if the argument is not a shape.
+    Source: numpy.arange.
 
     Examples:
 
@@ -65,10 +68,10 @@ def _numpy_interpolate(x: np.ndarray, indices: np.ndarray, weights: np.ndarray, 
 
 
 def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate interpolation.  All indices are checked before anything is written.
+    """Generate the kernel of `interpolate`.  It checks all indices before it writes anything.
 
-    The inner loop runs over positions along the axis if this is the last axis.  Otherwise, it runs over the elements of
-    the axes that follow.
+    If the axis is the last one, the inner loop runs over positions along the axis.  Otherwise, it runs over the
+    elements of the axes that follow.
     """
     (x, indices, weights), (out,) = inputs, outputs
     axis %= len(x.shape)
@@ -83,7 +86,7 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         with parallel_loop_nest(k, [rows], along * each) as (row,):
             source = k.let("source", row * size)
             target = k.let("target", row * along)
-            _along_places(k, (x, indices, weights, out), source, target)
+            _interpolate_row(k, (x, indices, weights, out), source, target)
         return
     with parallel_loop_nest(k, [rows, along], width * each) as (row, place):
         source = k.let("source", row * size * width)
@@ -96,7 +99,7 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         _sum_of_taps(k, out, target, width, taps, tap, lambda made, i: made[1] * x.flat(made[0] + i))
 
 
-def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:
+def _interpolate_row(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar, target: Scalar) -> None:
     x, indices, weights, out = buffers
     taps, places = indices.shape
 
@@ -106,26 +109,28 @@ def _along_places(k: KernelBuilder, buffers: tuple[Buffer, ...], source: Scalar,
     _sum_of_taps(k, out, target, k.size((places,)), taps, lambda t: t, element)
 
 
-def _sum_of_taps(k: KernelBuilder, out: Buffer, at: Scalar, width: Scalar, taps, tap, element) -> None:
-    """Generate code that sets out.flat[at + i], for each i below `width`, to the sum of element(tap(t), i) over all t.
+def _sum_of_taps(k: KernelBuilder, out: Buffer, start: Scalar, width: Scalar, tap_count, tap, element) -> None:
+    """Generate code that sets out.flat[start + i], for each i below `width`, to the sum of element(tap(t), i) over all
+    t.
 
-    taps: the number of taps; t is less than it.   tap: a function of t, which generates the code that does not depend
-    on i.   element: a function of the result of `tap` and of i, which returns one summand.
+    tap_count: the number of taps; t is less than it.
+    tap: a function of t, which generates the code that does not depend on i.
+    element: a function of the result of `tap` and of i, which returns one summand.
     """
-    if isinstance(taps, int) and 1 <= taps <= _UNROLLED:
-        made = [tap(Literal(t, I64)) for t in range(taps)]
+    if isinstance(tap_count, int) and 1 <= tap_count <= _UNROLLED:
+        taps = [tap(Literal(t, I64)) for t in range(tap_count)]
         with k.loop(width, simd=True) as i:
-            total = element(made[0], i)
-            for each in made[1:]:
+            total = element(taps[0], i)
+            for each in taps[1:]:
                 total = total + element(each, i)
-            k.store(out, (at + i,), total)
+            k.store(out, (start + i,), total)
         return
     with k.loop(width, simd=True) as i:
-        k.store(out, (at + i,), 0)
-    with k.loop(as_scalar(taps, I64), name="t") as t:
-        made = tap(t)
+        k.store(out, (start + i,), 0)
+    with k.loop(as_scalar(tap_count, I64), name="t") as t:
+        prepared = tap(t)
         with k.loop(width, simd=True) as i:
-            k.store(out, (at + i,), out.flat(at + i) + element(made, i))
+            k.store(out, (start + i,), out.flat(start + i) + element(prepared, i))
 
 
 def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: int) -> AnyDim:
@@ -139,11 +144,13 @@ def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis
 
     x: a tensor of a float dtype.
     indices: an i64 tensor of shape (taps, places).  Each index is in [0, n), where n is the size of the axis.
-    weights: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    weights: a tensor with the dtype of x and the shape of `indices`.
+    axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype and shape of x, but with `places` elements along the axis.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises RelvmShapeError
     if the shapes of `indices` and `weights` differ.  At run time, it raises RelvmIndexError if an index is out of
-    range.   Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
+    range.
+    Source: the interpolation of ONNX Resize-19; `weights` are its coefficients.
 
     Examples:
 

@@ -26,8 +26,11 @@ def _expect_list(name: str, x: Type) -> ListType:
     return x
 
 
-def _item_of(name: str, x: Type) -> Type:
-    """Return the type of the items of x, which must be a list.   name: the name of the operator in messages."""
+def _expect_item_type(name: str, x: Type) -> Type:
+    """Return the type of the items of x, which must be a list with items.
+
+    name: the operator, for messages.
+    """
     item = _expect_list(name, x).item
     if item is None:
         raise RelvmTypeError(f"{name}: x is {x}, expected a list with items")
@@ -46,22 +49,25 @@ def _expect_axis_of(name: str, axis: object, rank: int | None) -> None:
         expect_axis(name, axis, rank)
 
 
-def _with_item(name: str, x: ListType, item: Type) -> ListType:
-    """Return the type of the list x after an item of type `item` was added.   name: the name of the operator in
-    messages."""
+def _type_with_item(name: str, x: ListType, item: Type) -> ListType:
+    """Return the type of the list x with an added item of type `item`.
+
+    name: the operator, for messages.
+    """
     both = item if x.item is None else join(x.item, item)
     expect(both is not None, "{}: cannot add an item of type {} to a list of {}", name, item, x.item)
     return ListType(both)
 
 
-def _place(name: str, items: list, index: int, past: int = 0) -> int:
-    """Return `index`, which counts from the end of `items` if it is negative, as an index from the front.
+def _index_from_front(name: str, items: list, index: int, beyond: int = 0) -> int:
+    """Convert `index`, which counts from the end of `items` if it is negative, to an index from the front.
 
-    Raise RelvmIndexError if it is out of range.   past: how far past the last item the index is allowed to be: 1 for an
-    insertion, otherwise 0.
+    Raise RelvmIndexError if it is out of range.
+
+    beyond: how far beyond the last item the index is allowed to be: 1 for an insertion, otherwise 0.
     """
     place = index + len(items) if index < 0 else index
-    if not 0 <= place < len(items) + past:
+    if not 0 <= place < len(items) + beyond:
         raise RelvmIndexError(f"{name}: index {index} is out of range; the list has {len(items)} items")
     return place
 
@@ -86,7 +92,7 @@ def make_list(*items: Type) -> ListType:
     """
     made = ListType(None)
     for item in items:
-        made = _with_item("make_list", made, item)
+        made = _type_with_item("make_list", made, item)
     return made
 
 
@@ -94,8 +100,10 @@ def make_list(*items: Type) -> ListType:
 def list_length(x: ListType) -> PrimType:
     """The number of items.
 
-    x: a list.   Result: an i64 scalar.
-    Raises RelvmTypeError if x is not a list.   Source: ONNX SequenceLength-11.
+    x: a list.
+    Result: an i64 scalar.
+    Raises RelvmTypeError if x is not a list.
+    Source: ONNX SequenceLength-11.
 
     Examples:
 
@@ -106,21 +114,23 @@ def list_length(x: ListType) -> PrimType:
     return PrimType(I64)
 
 
-@op("list_item", numpy=lambda x, index: x[_place("list_item", x, index)], lower=Builtin("list_item"))
+@op("list_item", numpy=lambda x, index: x[_index_from_front("list_item", x, index)], lower=Builtin("list_item"))
 def list_item(x: ListType, index: PrimType) -> Type:
     """One item of a list.
 
-    x: a list.   index: an i64 scalar.  A negative index counts from the end.
+    x: a list.
+    index: an i64 scalar.  A negative index counts from the end.
     Result: the item, whose type is the item type of the list.
     Raises RelvmTypeError if x is not a list or has no items, or index is not i64.  At run time, it raises
-    RelvmIndexError if the index is out of range.   Source: ONNX SequenceAt-11.
+    RelvmIndexError if the index is out of range.
+    Source: ONNX SequenceAt-11.
 
     Examples:
 
         >>> run("list_item(make_list(x, y), 1)", x=[1, 2], y=[3, 4])
         [3 4]
     """
-    item = _item_of("list_item", x)
+    item = _expect_item_type("list_item", x)
     _expect_index("list_item", index)
     return item
 
@@ -129,9 +139,11 @@ def list_item(x: ListType, index: PrimType) -> Type:
 def list_append(x: ListType, item: Type) -> ListType:
     """The list with an item appended.
 
-    x: a list.   item: a value of the same kind as the items of x.
+    x: a list.
+    item: a value of the same kind as the items of x.
     Result: a list.  Its item type covers the items of x and the new item.
-    Raises RelvmTypeError if x is not a list, or the item is of another kind.   Source: ONNX SequenceInsert-11.
+    Raises RelvmTypeError if x is not a list, or the item is of another kind.
+    Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -140,24 +152,26 @@ def list_append(x: ListType, item: Type) -> ListType:
         [3 4]
     """
     _expect_list("list_append", x)
-    return _with_item("list_append", x, item)
+    return _type_with_item("list_append", x, item)
 
 
 def _insert(x: list, index: int, item: Any) -> list:
-    place = _place("list_insert", x, index, past=1)
+    place = _index_from_front("list_insert", x, index, beyond=1)
     return [*x[:place], item, *x[place:]]
 
 
 @op("list_insert", numpy=_insert, lower=Builtin("list_insert"), moves=True)
 def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
-    """The list with an item inserted before another.
+    """The list x with `item` inserted before the item at `index`.
 
     x: a list of n items.
     index: the i64 index, in [-n, n], of the item before which to insert.  A negative index counts from the end, and n
-    appends.   item: a value of the same kind as the items of x.
+    appends.
+    item: a value of the same kind as the items of x.
     Result: a list.  Its item type covers the items of x and the new item.
     Raises RelvmTypeError if x is not a list, index is not i64, or the item is of another kind.  At run time, it raises
-    RelvmIndexError if the index is out of range.   Source: ONNX SequenceInsert-11.
+    RelvmIndexError if the index is out of range.
+    Source: ONNX SequenceInsert-11.
 
     Examples:
 
@@ -167,11 +181,11 @@ def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     """
     _expect_list("list_insert", x)
     _expect_index("list_insert", index)
-    return _with_item("list_insert", x, item)
+    return _type_with_item("list_insert", x, item)
 
 
 def _erase(x: list, index: int) -> list:
-    place = _place("list_erase", x, index)
+    place = _index_from_front("list_erase", x, index)
     return [*x[:place], *x[place + 1 :]]
 
 
@@ -179,9 +193,12 @@ def _erase(x: list, index: int) -> list:
 def list_erase(x: ListType, index: PrimType) -> ListType:
     """The list with one item removed.
 
-    x: a list.   index: an i64 scalar.  A negative index counts from the end.   Result: a list of the same type as x.
+    x: a list.
+    index: an i64 scalar.  A negative index counts from the end.
+    Result: a list of the same type as x.
     Raises RelvmTypeError if x is not a list, or index is not i64.  At run time, it raises RelvmIndexError if the index
-    is out of range.   Source: ONNX SequenceErase-11.
+    is out of range.
+    Source: ONNX SequenceErase-11.
 
     Examples:
 
@@ -197,15 +214,18 @@ def list_erase(x: ListType, index: PrimType) -> ListType:
 
 
 def _expect_tensors(name: str, x: Type) -> TensorType:
-    """Return the type of a list's items, which must be tensors of one dtype."""
-    item = _item_of(name, x)
+    """Return the type of the items of x, which must be a list of tensors of known dtype.
+
+    name: the operator, for messages.
+    """
+    item = _expect_item_type(name, x)
     if not isinstance(item, TensorType):
         raise RelvmTypeError(f"{name}: x is {x}, expected a list of tensors")
     expect(item.dtype is not None, "{}: the dtype of the items of x is unknown; use match_cast to state it", name)
     return item
 
 
-def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
+def _join_items(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
     if not items:
         raise RelvmIndexError(f"{name}: the list has no items")
     first = items[0]
@@ -221,14 +241,15 @@ def _joined(name: str, items: list, axis: int, join_arrays: Any) -> np.ndarray:
 
 
 def _concat(x: list, *, axis: int) -> np.ndarray:
-    return _joined("list_concat", x, axis, np.concatenate)
+    return _join_items("list_concat", x, axis, np.concatenate)
 
 
 @op("list_concat", numpy=_concat, lower=Builtin("list_concat", ("axis",)))
 def list_concat(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list concatenated along an axis.
 
-    x: a list of tensors of the same dtype and of the same rank, at least 1.   axis: the axis, in [-rank, rank).
+    x: a list of tensors of the same dtype and of the same rank, at least 1.
+    axis: the axis, in [-rank, rank).
     Result: a tensor of the same dtype and rank.
     Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
     At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes along
@@ -246,18 +267,20 @@ def list_concat(x: ListType, *, axis: int) -> TensorType:
 
 
 def _stack(x: list, *, axis: int) -> np.ndarray:
-    return _joined("list_stack", x, axis, np.stack)
+    return _join_items("list_stack", x, axis, np.stack)
 
 
 @op("list_stack", numpy=_stack, lower=Builtin("list_stack", ("axis",)))
 def list_stack(x: ListType, *, axis: int) -> TensorType:
     """The tensors of a list stacked along a new axis.
 
-    x: a list of tensors of the same dtype and shape.   axis: the new axis of the result, in [-rank - 1, rank].
+    x: a list of tensors of the same dtype and shape.
+    axis: the new axis of the result, in [-rank - 1, rank].
     Result: a tensor of the same dtype, with one more axis.
     Raises RelvmTypeError if x is not a list of tensors, its type says that it is empty, or the axis is out of range.
     At run time, it raises RelvmIndexError if a list of unknown length is empty.  Raises RelvmShapeError if sizes
-    differ.   Source: ONNX ConcatFromSequence-11 with new_axis.
+    differ.
+    Source: ONNX ConcatFromSequence-11 with new_axis.
 
     Examples:
 
@@ -291,7 +314,8 @@ def list_split(x: TensorType, sizes: PrimType | ShapeType, *, axis: int) -> List
 
     x: a tensor of rank >= 1.
     sizes: a shape or an i64 scalar.  A shape lists the sizes of the parts, which must add up to the size of the axis.
-    A scalar is the size of every part, except that the last part can be smaller.   axis: the axis, in [-rank, rank).
+    A scalar is the size of every part, except that the last part can be smaller.
+    axis: the axis, in [-rank, rank).
     Result: a list of tensors with the dtype and rank of x.
     Raises RelvmTypeError if x is not a tensor, the axis is out of range, or sizes has another type.  At run time, it
     raises RelvmShapeError if the sizes do not add up to the size of the axis, or a scalar is less than 1.
@@ -323,9 +347,10 @@ def _unstack(x: np.ndarray, *, axis: int) -> list:
 
 @op("list_unstack", numpy=_unstack, lower=Builtin("list_unstack", ("axis",)), moves=True)
 def list_unstack(x: TensorType, *, axis: int) -> ListType:
-    """The slices at each position along an axis, without that axis.
+    """The slices of x at each position along an axis.  A slice does not have that axis.
 
-    x: a tensor of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of rank >= 1.
+    axis: the axis, in [-rank, rank).
     Result: a list of tensors with the dtype of x and one axis fewer.
     Raises RelvmTypeError if x is not a tensor, or the axis is out of range.
     Source: ONNX SplitToSequence-11 with keepdims 0.
@@ -351,8 +376,10 @@ def list_unstack(x: TensorType, *, axis: int) -> ListType:
 def is_null(x: Type) -> PrimType:
     """Whether a value is null.
 
-    x: any value.  Only a value of an optional type can be null.   Result: a bool scalar.
-    Raises nothing.   Source: ONNX OptionalHasElement-15.
+    x: any value.  Only a value of an optional type can be null.
+    Result: a bool scalar.
+    Raises nothing.
+    Source: ONNX OptionalHasElement-15.
 
     Examples:
 

@@ -34,7 +34,7 @@ _FEW = 4  # if `a` has fewer rows, a transposed matrix b is read in place instea
 
 
 def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, transpose_b: bool) -> None:
-    """Generate one matrix product for each batch element."""
+    """Generate the kernel of `matmul`, which computes one matrix product for each batch element."""
     a, b = inputs
     left: Shape = a.shape if len(a.shape) > 1 else (1, *a.shape)
     right: Shape = b.shape if len(b.shape) > 1 else (*b.shape, 1)
@@ -74,8 +74,10 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
     """Generate the dot products of all rows of `left` with all rows of b.
 
     Both matrices are read sequentially, without packing, which is faster if `left` has few rows.
-    sizes: the row count of `left`, the row count of b, and the length of a row.   at_b: the flat position in b of its
-    first row.   indices: a function of i and j that returns the indices in `result` for row i of `left` and row j of b.
+
+    sizes: the number of rows of `left`, the number of rows of b, and the length of a row.
+    at_b: the flat position in b of its first row.
+    indices: a function of i and j that returns the indices in `result` for row i of `left` and row j of b.
     """
     rows, columns, depth = sizes
     with (
@@ -90,10 +92,11 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
 
 
 def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scalar:
-    """Return the flat position at which the matrix of a batch element starts.
+    """Return the flat position at which the matrix of a batch element starts in an operand.
 
-    counters: the indices of the batch element.   batch: the broadcast batch dimensions.   shape: the shape of the
-    operand.  Its last two dimensions are those of the matrix.
+    counters: the indices of the batch element.
+    batch: the broadcast batch dimensions.
+    shape: the shape of the operand. Its last two dimensions are those of the matrix.
     """
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):
@@ -102,19 +105,21 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
     return start
 
 
-def _walked(a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool) -> tuple[tuple[int, ...], ...]:
-    """Return the loops over the result, each as a tuple of axes.
+def _matmul_loops(
+    a: Shape, b: Shape, out: Shape, *, transpose_a: bool, transpose_b: bool
+) -> tuple[tuple[int, ...], ...]:
+    """Return the loops over the result of `matmul`, each as a tuple of the axes over which it runs.
 
-    Each axis is a separate loop, with one exception: if only `a` has batch axes, and is not transposed, they are merged
+    Each axis has its own loop, with one exception: if only `a` has batch axes, and is not transposed, they are merged
     with the rows.
     """
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
-    return each_axis(out)
+    return one_loop_per_axis(out)
 
 
-def each_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return the loops over the result, each as a tuple of axes: a separate loop for each axis.
+def one_loop_per_axis(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Return the loops over the result, each as a tuple of the axes over which it runs: one axis for each loop.
 
     shapes: the shapes of the inputs, then the shape of the result.
     """
@@ -125,7 +130,7 @@ def _numpy_matmul(a: np.ndarray, b: np.ndarray, *, transpose_a: bool, transpose_
     return np.matmul(np.swapaxes(a, -1, -2) if transpose_a else a, np.swapaxes(b, -1, -2) if transpose_b else b)
 
 
-@op("matmul", numpy=_numpy_matmul, lower=Contraction(_matmul, _walked, matrix_operations))
+@op("matmul", numpy=_numpy_matmul, lower=Contraction(_matmul, _matmul_loops, matrix_operations))
 def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose_b: bool = False) -> TensorType:
     """The matrix product over the last two axes, for each element of the batch axes.  The batch axes broadcast.
 
@@ -154,15 +159,15 @@ def matmul(a: TensorType, b: TensorType, *, transpose_a: bool = False, transpose
     if a.shape is None or b.shape is None:
         vectors = (a.rank == 1) + (b.rank == 1)
         return TensorType(a.dtype, None, max(a.rank, b.rank, 2) - vectors)
-    left = _matrix(a.shape if a.rank > 1 else (1, *a.shape), transpose_a)
-    right = _matrix(b.shape if b.rank > 1 else (*b.shape, 1), transpose_b)
+    left = _matrix_shape(a.shape if a.rank > 1 else (1, *a.shape), transpose_a)
+    right = _matrix_shape(b.shape if b.rank > 1 else (*b.shape, 1), transpose_b)
     expect_equal_dims("matmul", "columns of a and rows of b differ", left[-1], right[-2])
     batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
     matrix = (*(left[-2:-1] if a.rank > 1 else ()), *(right[-1:] if b.rank > 1 else ()))
     return TensorType(a.dtype, (*batch, *matrix))
 
 
-def _matrix(shape: Shape, transposed: bool) -> Shape:
+def _matrix_shape(shape: Shape, transposed: bool) -> Shape:
     return (*shape[:-2], shape[-1], shape[-2]) if transposed else shape
 
 
@@ -179,8 +184,8 @@ def _matmul_packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) 
     gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
-def rows_and_columns(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
-    """Return two loops over the result, each as a tuple of axes.
+def two_loops(*shapes: Shape, **attributes) -> tuple[tuple[int, ...], ...]:
+    """Return two loops over the result, each as a tuple of the axes over which it runs.
 
     The first loop runs over all axes except the last, and the second over the last axis.
 
@@ -194,7 +199,7 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
     return np.matmul(a, unpack_columns(b, columns))
 
 
-@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, rows_and_columns, matrix_operations))
+@op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, two_loops, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
     """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, which the
     kernel reads sequentially.

@@ -17,18 +17,18 @@ from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pac
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
-from relvm.ops.matmul import batch_start, each_axis, rows_and_columns
+from relvm.ops.matmul import batch_start, one_loop_per_axis, two_loops
 
 Shape = tuple[AnyDim, ...]
 
 
 def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
-    """Generate one matrix product for each batch element.
+    """Generate the kernel of `matmul_integer`: one matrix product for each batch element.
 
     If b is a single matrix and `a` has a single zero point, the batch axes of `a` are first merged with its rows.
     """
     a, b, a_zero, b_zero = inputs
-    left = _rows_of(a.shape, b.shape, a_zero.shape)
+    left = _merged_shape(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
     width, signs = run_time_panel_width(k, b.shape[-1]), choose_signs(a.dtype, b.dtype)
@@ -58,16 +58,18 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
     gemm(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
 
 
-def _rows_of(a: Shape, b: Shape, a_zero: Shape) -> Shape:
-    """Return the shape of `a` in the kernel.  If b is a single matrix and `a` has a single zero point, the batch axes
-    of `a` are merged with its rows."""
+def _merged_shape(a: Shape, b: Shape, a_zero: Shape) -> Shape:
+    """Return the shape of `a` with its batch axes merged with its rows, if possible, otherwise the shape itself.
+
+    It is possible if b is a single matrix and `a` has a single zero point.
+    """
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
 
-def _walked(a: Shape, b: Shape, a_zero: Shape, b_zero: Shape, out: Shape) -> tuple[tuple[int, ...], ...]:
-    if len(_rows_of(a, b, a_zero)) == 2:
+def _matmul_loops(a: Shape, b: Shape, a_zero: Shape, b_zero: Shape, out: Shape) -> tuple[tuple[int, ...], ...]:
+    if len(_merged_shape(a, b, a_zero)) == 2:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
-    return each_axis(out)
+    return one_loop_per_axis(out)
 
 
 def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray) -> np.ndarray:
@@ -75,7 +77,7 @@ def _numpy_matmul_integer(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray, b_ze
     return np.matmul(left, right)
 
 
-@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Contraction(_matmul_integer, _walked, matrix_operations))
+@op("matmul_integer", numpy=_numpy_matmul_integer, lower=Contraction(_matmul_integer, _matmul_loops, matrix_operations))
 def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: TensorType) -> TensorType:
     """The matrix product of a - a_zero and b - b_zero, for each element of the batch axes.  The batch axes broadcast.
 
@@ -84,7 +86,8 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
     b_zero: the zero points of `b`, of the same dtype: one of rank 0, or one for each column, of shape (..., 1, n).
     Result: an i32 tensor of shape (..., m, n).  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
-    provably equal, or other dimensions do not broadcast.   Source: ONNX MatMulInteger-10.
+    provably equal, or other dimensions do not broadcast.
+    Source: ONNX MatMulInteger-10.
 
     Examples:
 
@@ -129,7 +132,8 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pack a matrix for `matmul_integer_packed`.  Return the arguments `b`, `sums` and `b_zero` of that operator.
 
-    b: an i8 or u8 matrix of shape (depth, columns).   b_zero: one zero point, or one for each column.
+    b: an i8 or u8 matrix of shape (depth, columns).
+    b_zero: one zero point, or one for each column.
     """
     depth, columns = b.shape
     zeros = np.broadcast_to(b_zero.astype(np.int32).reshape(-1), (columns,))
@@ -138,22 +142,27 @@ def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarra
     filled = np.zeros((-(-depth // 4) * 4, columns), np.int8)
     np.subtract(b.view(np.int8), move.astype(np.int8), out=filled[:depth])  # modulo 256
     sums = filled.sum(axis=0, dtype=np.int32)
-    return pack_columns(_words(filled)), sums, np.zeros(0, np.int32) if fits else (zeros - move).astype(np.int32)
+    return pack_columns(_combine_rows(filled)), sums, np.zeros(0, np.int32) if fits else (zeros - move).astype(np.int32)
 
 
-def _words(filled: np.ndarray) -> np.ndarray:
-    """Return an i8 matrix whose number of rows is a multiple of four as an i32 matrix.  Each word contains four bytes
-    of a column, the first one in the lowest bits."""
+def _combine_rows(filled: np.ndarray) -> np.ndarray:
+    """Combine each four rows of an i8 matrix into a row of words.  Return the words as an i32 matrix.
+
+    A word contains four bytes of a column, the first one in the lowest bits.
+
+    filled: the matrix, whose number of rows is a multiple of four.
+    """
     parts = filled.view(np.uint8).reshape(-1, 4, filled.shape[1])
     low = parts[:, 0] | parts[:, 1].astype(np.uint16) << 8
     high = parts[:, 2] | parts[:, 3].astype(np.uint16) << 8
     return (low | high.astype(np.uint32) << 16).view(np.int32)
 
 
-def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
-    """Return the matrix of signed bytes that `pack_bytes` packed into b, as an i32 matrix with `columns` columns.
+def _unpack_bytes(b: np.ndarray, columns: int) -> np.ndarray:
+    """Reverse `pack_bytes`: return the matrix of signed bytes from which it computed `b`, as an i32 matrix.
 
-    Its number of rows is rounded up to a multiple of four, because a word contains four bytes.
+    The matrix has `columns` columns.  Its number of rows is rounded up to a multiple of four, because a word contains
+    four bytes.
     """
     words = unpack_columns(b, columns)[:, :, None]
     return words.view(np.int8).swapaxes(1, 2).reshape(-1, columns).astype(np.int32)
@@ -162,7 +171,7 @@ def _unpacked(b: np.ndarray, columns: int) -> np.ndarray:
 def _numpy_packed(
     a: np.ndarray, b: np.ndarray, sums: np.ndarray, a_zero: np.ndarray, b_zero: np.ndarray, *, columns: int
 ) -> np.ndarray:
-    right = _unpacked(b, columns)[: a.shape[-1]] - (b_zero if b_zero.size else np.int32(0))
+    right = _unpack_bytes(b, columns)[: a.shape[-1]] - (b_zero if b_zero.size else np.int32(0))
     return np.matmul(a.astype(np.int32) - a_zero.astype(np.int32), right)
 
 
@@ -187,7 +196,7 @@ def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None
     gemm(k, (), sizes, panel_width(columns), result, lambda place: (left, right, counters))
 
 
-@op("matmul_integer_packed", numpy=_numpy_packed, lower=Contraction(_packed, rows_and_columns, matrix_operations))
+@op("matmul_integer_packed", numpy=_numpy_packed, lower=Contraction(_packed, two_loops, matrix_operations))
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:
@@ -200,7 +209,8 @@ def matmul_integer_packed(
     a_zero: the zero point of `a`, of the same dtype and of rank 0.
     Result: an i32 tensor of shape (..., columns).  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
-    together.  Raises RelvmArgumentError if `columns` is below 1.   Source: the pass pack_weights.
+    together.  Raises RelvmArgumentError if `columns` is below 1.
+    Source: the pass pack_weights.
     """
     name = "matmul_integer_packed"
     expect_tensor(name, a=a, b=b, sums=sums, a_zero=a_zero, b_zero=b_zero)

@@ -39,7 +39,8 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
+    broadcast.
+    Source: ONNX Mod-13 (fmod=1); special float values: C11 F.10.7.1.
 
     Examples:
 
@@ -56,7 +57,8 @@ def modulo(x: TensorType, y: TensorType) -> TensorType:
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
     Raises RelvmTypeError if the dtypes differ or are not allowed.  Raises RelvmShapeError if the shapes do not
-    broadcast.   Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
+    broadcast.
+    Source: ONNX Mod-13 (fmod=0); floats: numpy.mod.
 
     Examples:
 

@@ -11,11 +11,11 @@ from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
-from relvm.ops.sort_topk import Heap, comes_first, heap_levels, numpy_top_positions
+from relvm.ops.sort_topk import Heap, comes_before, heap_levels, numpy_top_positions
 
 
 def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
-    """Return the lower and the higher coordinate of a box along each of its two axes.
+    """Return the lower and the upper bound of a box along each of its two axes.
 
     centred: whether `box` contains the center and the side lengths, instead of two opposite corners.
     """
@@ -25,8 +25,7 @@ def _numpy_corners(box: np.ndarray, centred: bool) -> tuple:
     return tuple((min(box[i], box[i + 2]), max(box[i], box[i + 2])) for i in (0, 1))
 
 
-def _numpy_overlap(first: tuple, second: tuple) -> np.float32:
-    """Return the intersection over union (IoU) of two boxes."""
+def _numpy_intersection_over_union(first: tuple, second: tuple) -> np.float32:
     sides = [min(a[1], b[1]) - max(a[0], b[0]) for a, b in zip(first, second, strict=True)]
     areas = [(box[0][1] - box[0][0]) * (box[1][1] - box[1][0]) for box in (first, second)]
     if min(*sides, *areas) <= 0:
@@ -46,14 +45,16 @@ def _numpy_non_max_suppression(boxes, scores, limit, overlap, threshold, *, cent
                 continue
             corners = _numpy_corners(boxes[image, at], centred)
             others = (_numpy_corners(boxes[image, other], centred) for other in chosen)
-            if not any((part := _numpy_overlap(corners, other)) > 0 and part > overlap for other in others):
+            if not any(
+                (part := _numpy_intersection_over_union(corners, other)) > 0 and part > overlap for other in others
+            ):
                 chosen.append(at)
         result[image, kind, : len(chosen)] = chosen
     return result
 
 
 def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) -> None:
-    """Generate non-maximum suppression, in place in the rows of the result.
+    """Generate the kernel of `non_max_suppression`, which works in place in the rows of the result.
 
     The front of a row stores a heap of the remaining boxes, with the best box at the root.  The end of the row stores
     the selected boxes in reverse order.  When the selection is complete, the row is reversed.
@@ -78,8 +79,8 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
 
         def is_worse(p: Scalar, q: Scalar) -> Scalar:
             one, other = (k.let("score", scores.flat(start + at)) for at in (p, q))
-            tie = comes_first(one, other, True).eq(False).logical_and(p > q)
-            return k.let("worse", comes_first(other, one, True).logical_or(tie))
+            tie = comes_before(one, other, True).eq(False).logical_and(p > q)
+            return k.let("worse", comes_before(other, one, True).logical_or(tie))
 
         left, chosen = k.let("left", zero), k.let("chosen", zero)
         with k.loop(size, name="n") as n:
@@ -88,16 +89,16 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
                 k.store(out, (start + left,), n)
                 k.assign(left, left + 1)
         heap = Heap(k, out, start, Literal(1, I64), levels, is_worse)
-        heap.arrange(left)
+        heap.heapify(left)
         with k.loop(Select((left > 0).logical_and(chosen < limit[()]), size, zero), name="n"):
             at = k.let("at", heap.at(zero))
             k.assign(left, left - 1)
             heap.put(zero, heap.at(left))
-            heap.sift(zero, left)
+            heap.sift_down(zero, left)
             hidden, one = k.let("hidden", zero), corners(image, at)
             with k.loop(Select(hidden.eq(0), chosen, zero), name="m") as m:
                 other = corners(image, k.let("other", heap.at(last - m)))
-                part = _overlap(k, one, other)
+                part = _intersection_over_union(k, one, other)
                 k.assign(hidden, Select((part > 0).logical_and(part > overlap[()]), Literal(1, I64), zero))
             with k.branch(hidden.eq(0)):
                 heap.put(last - chosen, at)
@@ -108,7 +109,7 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
             k.store(out, (start + n,), -1)
 
 
-def _overlap(k: KernelBuilder, first, second) -> Scalar:
+def _intersection_over_union(k: KernelBuilder, first, second) -> Scalar:
     sides = [k.let("side", minimum(a[1], b[1]) - maximum(a[0], b[0])) for a, b in zip(first, second, strict=True)]
     areas = [k.let("area", (box[0][1] - box[0][0]) * (box[1][1] - box[1][0])) for box in (first, second)]
     some = [value > 0 for value in (*sides, *areas)]
@@ -140,7 +141,8 @@ def non_max_suppression(
     first, and is filled up with -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if `centred` is not a
     bool.  Raises RelvmShapeError if boxes and scores differ in the number of images or boxes, or a box does not have 4
-    numbers.   Source: ONNX NonMaxSuppression-11.
+    numbers.
+    Source: ONNX NonMaxSuppression-11.
 
     Examples:
 
@@ -155,8 +157,8 @@ def non_max_suppression(
         [[[ 1  2 -1]]]
     """
     given = {"boxes": boxes, "scores": scores, "limit": limit, "overlap": overlap}
-    wanted = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
-    for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], wanted, strict=True):
+    expected = (F32, 3), (F32, 3), (I64, 0), (F32, 0), (F32, 0)
+    for (name, type_), (dtype, rank) in zip([*given.items(), ("threshold", threshold)], expected, strict=True):
         expect_tensor("non_max_suppression", **{name: type_})
         fits = type_.dtype == dtype and type_.rank in (None, rank)
         expect(fits, "non_max_suppression: {} is {}, expected {} of rank {}", name, type_, dtype, rank)

@@ -1,4 +1,4 @@
-"""Padding: with a value, or with elements of the tensor itself."""
+"""Padding with a constant value, or with elements of the tensor itself."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...],
         k.store(out, counters, x[()] if inside is None else Select(inside, x[tuple(source)], margin))
 
 
-def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
+def _source_index(position: Scalar, size: Scalar, mode: str) -> Scalar:
     """Return the index of the element that padding in mode `mode` copies to `position`.
 
-    The axis has `size` elements.  Before it, `position` is negative; behind it, `position` is at least `size`."""
+    The axis has `size` elements.  A position before it is negative, and a position after it is at least `size`.
+    """
     last = size - 1
     match mode:
         case "edge":
@@ -61,7 +62,10 @@ def _source(position: Scalar, size: Scalar, mode: str) -> Scalar:
 
 
 def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], mode: str) -> None:
-    """Generate padding row by row.  The middle of a row is copied in order, and the margins element by element."""
+    """Generate the kernel of `pad` with elements of the tensor, row by row.
+
+    The middle of a row is copied as a whole, and the margins element by element.
+    """
     (x,), (out,) = inputs, outputs
     rank = len(x.shape)
     sizes = [as_scalar(dim, I64) for dim in x.shape]
@@ -69,14 +73,14 @@ def _pad_with_elements(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ..
         k.store(out, (), x[()])
         return
     with loop_nest(k, list(out.shape[:-1])) as row:
-        indices = [_source(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
+        indices = [_source_index(at - pads[axis], sizes[axis], mode) for axis, at in enumerate(row)]
         source = k.let("source", flat_position((*indices, Literal(0, I64)), x.shape))
         target = k.let("target", flat_position((*row, Literal(0, I64)), out.shape))
         before, after = pads[rank - 1], pads[-1]
         for start, count in ((-before, before), (sizes[-1], after)):
             with k.loop(count, name="j") as j:
                 place = k.let("place", j + start)
-                k.store(out, (target + place + before,), x.flat(source + _source(place, sizes[-1], mode)))
+                k.store(out, (target + place + before,), x.flat(source + _source_index(place, sizes[-1], mode)))
         with k.loop(sizes[-1], name="j", simd=True) as j:
             k.store(out, (target + j + before,), x.flat(source + j))
 
@@ -103,7 +107,8 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     Raises RelvmArgumentError if the number of pads is not two for each axis, the dtype of x cannot represent the value,
     the mode is unknown, or a pad is negative or the value not 0 in a mode other than `constant`.  Raises
     RelvmShapeError if more elements are removed than an axis has, or a mode other than `constant` pads an axis without
-    elements.   Source: ONNX Pad-25, numpy.pad.
+    elements.
+    Source: ONNX Pad-25, numpy.pad.
 
     Examples:
 
@@ -114,10 +119,10 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     expect_integers("pad", "pads", pads, None if x.rank is None else 2 * x.rank)
     is_number = isinstance(value, int | float)
     expect(is_number, "pad: value is {!r}, expected a number", value, error=RelvmArgumentError)
-    held = x.known_dtype.is_float or value == (
+    is_representable = x.known_dtype.is_float or value == (
         0 if x.known_dtype.is_string else np.asarray(value).astype(x.known_dtype.numpy)
     )
-    expect(held, "pad: value is {!r}, which {} cannot represent", value, x.dtype, error=RelvmArgumentError)
+    expect(is_representable, "pad: value is {!r}, which {} cannot represent", value, x.dtype, error=RelvmArgumentError)
     expect(mode in _MODES, "pad: mode is {!r}, expected one of {}", mode, ", ".join(_MODES), error=RelvmArgumentError)
     if mode != "constant":
         message = "pad: pads are {}; mode {} does not allow negative ones"

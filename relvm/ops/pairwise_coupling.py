@@ -37,8 +37,10 @@ def _numpy_pairwise_coupling(x: np.ndarray) -> np.ndarray:
 
 
 def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Newton steps for one class after another.  After each step, the probabilities are normalized so that
-    their sum is 1."""
+    """Generate the kernel of `pairwise_coupling`: Newton steps for one class after another.
+
+    After each step, the probabilities are normalized so that their sum is 1.
+    """
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)

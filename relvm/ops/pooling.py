@@ -35,9 +35,10 @@ _STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements process
 def _pool(
     k: KernelBuilder, x: Buffer, out: Buffer, window: Window, start: float, combine: Callable, finish: Callable | None
 ) -> None:
-    """Generate pooling, row by row of the result.
+    """Generate a pooling kernel, row by row of the result.
 
-    start: the value with which each window starts.   combine: a function that combines two values of a window.
+    start: the value with which each window starts.
+    combine: a function that combines two values of a window.
     finish: None, or a function finish(k, row) that returns another function, convert(position, value).  This function
     converts `value`, the combined elements of a window, to an element of the result.  `position` is the index of the
     element along the last axis, or None if the window has no padding along that axis.
@@ -55,10 +56,12 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
     """Generate a row of the result in two passes, one strip of positions at a time.
 
     The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
-    combines, for each output position, the elements of this line in its window.   finish: None, or a function
-    finish(position, value) that converts the combined elements of a window to an element of the result, where
-    `position` is its index in the row, or None if the window has no padding along the last axis.   plane, row: the
-    indices of the output row.   target: the flat position of the row in `out`.
+    combines, for each output position, the elements of this line in its window.
+
+    finish: None, or a function finish(position, value) that converts the combined elements of a window to an element of
+    the result, where `position` is its index in the row, or None if the window has no padding along the last axis.
+    plane, row: the indices of the output row.
+    target: the flat position of the row in `out`.
     """
     dims, indices = x.shape[2:], out.shape[2:]
     size, stride, dilation = known_size(window.sizes[-1]), window.strides[-1], window.dilations[-1]
@@ -108,8 +111,8 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """Generate a row of the result, for windows that are wide along the last axis.
 
-    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.   The parameters
-    are those of `_write_line`.
+    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.  All parameters
+    are as in `_write_line`.
     """
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
@@ -141,7 +144,7 @@ def _max_pool(k: KernelBuilder, inputs, outputs, *, kernel, strides, pads, dilat
 
 
 def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -> None:
-    """Generate maximum pooling of f32 over one or two axes, as calls of a function in csrc/codegen/pooling.h."""
+    """Generate the kernel of `max_pool` for f32 and one or two axes: calls of a function in csrc/codegen/pooling.h."""
     high, wide = ([1] * (4 - len(x.shape)) + [*x.shape[2:]])[-2:]
     rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
     planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
@@ -163,28 +166,29 @@ def _average_pool(
             return lambda place, total: total / as_scalar(product(window.sizes), out.dtype)
         rows = k.let("rows", Literal(1, I64))
         for axis, place in enumerate(row):
-            k.assign(rows, rows * _taps_inside(x, window, axis, place))
+            k.assign(rows, rows * _count_inside(x, window, axis, place))
         every = k.let("every", (rows * window.sizes[-1]).to(out.dtype))
 
         def finish(place: Scalar | None, total: Scalar) -> Scalar:
             if place is None:
                 return total / every
-            return total / (rows * _taps_inside(x, window, len(row), place)).to(out.dtype)
+            return total / (rows * _count_inside(x, window, len(row), place)).to(out.dtype)
 
         return finish
 
     _pool(k, x, out, window, 0, lambda total, element: total + element, mean)
 
 
-def _taps_inside(x: Buffer, window: Window, axis: int, place: Scalar) -> Scalar:
-    """Return the number of window positions along `axis` that are inside the input, for output position `place`."""
+def _count_inside(x: Buffer, window: Window, axis: int, position: Scalar) -> Scalar:
+    """Return the number of window elements along `axis` that are inside the input, for the output position
+    `position`."""
     size, taps = as_scalar(x.shape[2 + axis], I64), as_scalar(window.sizes[axis], I64)
-    corner = place * window.strides[axis] - window.pads[axis]
+    corner = position * window.strides[axis] - window.pads[axis]
     first, last = valid_range(size, taps, window.dilations[axis], corner)
     return maximum(last - first, 0)
 
 
-def _pooled(name: str, x: TensorType, kernel: Any, strides: Ints, pads: Ints, dilations: Ints) -> TensorType:
+def _pooled_type(name: str, x: TensorType, kernel: Any, strides: Ints, pads: Ints, dilations: Ints) -> TensorType:
     expect_numeric(name, x=x)
     expect(x.rank is None or x.rank >= 3, "{}: x has rank {}, expected at least 3", name, x.rank)
     kernel = expect_integers(name, "kernel", kernel, None if x.rank is None else x.rank - 2)
@@ -221,8 +225,8 @@ def max_pool(
     kernel: the size (>= 1) of the window along each spatial axis.
     strides, dilations: one number >= 1 for each spatial axis, or None for 1.
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
-    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel
-    - 1) * dilation - 1) // stride + 1.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p - (kernel -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if x has dtype bool or a rank below 3.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: ONNX MaxPool-22 (ceil_mode 0); NaN: NumPy.
@@ -232,7 +236,7 @@ def max_pool(
         >>> run("max_pool(x, kernel=(2,), strides=(2,))", x=[[[1.0, 4.0, 2.0, 3.0]]])
         [[[4. 3.]]]
     """
-    return _pooled("max_pool", x, kernel, strides, pads, dilations)
+    return _pooled_type("max_pool", x, kernel, strides, pads, dilations)
 
 
 def _numpy_average_pool(x: np.ndarray, *, kernel, strides, pads, dilations, count_include_pad: bool) -> np.ndarray:
@@ -266,8 +270,8 @@ def average_pool(
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     count_include_pad: whether padding counts as zeros.  If not, padding is ignored, and the mean of a window that
     covers only padding is NaN.
-    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + pads - (kernel
-    - 1) * dilation - 1) // stride + 1.
+    Result: a tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p - (kernel -
+    1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
     Raises RelvmTypeError if x has another dtype or a rank below 3.  Raises RelvmArgumentError if an attribute has the
     wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: ONNX AveragePool-22 (ceil_mode 0).
@@ -281,7 +285,7 @@ def average_pool(
     given = isinstance(count_include_pad, bool)
     message = "average_pool: count_include_pad is {!r}, expected a bool"
     expect(given, message, count_include_pad, error=RelvmArgumentError)
-    return _pooled("average_pool", x, kernel, strides, pads, dilations)
+    return _pooled_type("average_pool", x, kernel, strides, pads, dilations)
 
 
 def _plane_positions(dims: tuple[int, ...], column_major: bool) -> np.ndarray:
@@ -345,7 +349,8 @@ def max_pool_indices(
 
     x, kernel, strides, pads, dilations: as for max_pool.
     column_major: whether positions inside a channel are counted in column-major order, with the first spatial axis
-    fastest, instead of row-major order.   Result: an i64 tensor with the shape of the result of max_pool.
+    fastest, instead of row-major order.
+    Result: an i64 tensor with the shape of the result of max_pool.
     Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.
     Source: the second output of ONNX MaxPool-22.
 
@@ -356,4 +361,4 @@ def max_pool_indices(
     """
     message = "max_pool_indices: column_major is {!r}, expected a bool"
     expect(isinstance(column_major, bool), message, column_major, error=RelvmArgumentError)
-    return with_dtype(_pooled("max_pool_indices", x, kernel, strides, pads, dilations), I64)
+    return with_dtype(_pooled_type("max_pool_indices", x, kernel, strides, pads, dilations), I64)

@@ -1,5 +1,7 @@
-"""Dynamic quantization: numbers are represented as (q - zero) * scale, with a scale and a zero point that are computed
-at run time."""
+"""Dynamic quantization: a number is represented as (q - zero) * scale.
+
+The scale and the zero point are computed at run time from the range of the numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ _HIGHEST = 255
 
 
 def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate two passes over x: the first finds the range, the second quantizes the elements."""
+    """Generate the kernel of `dynamic_quantize`.  A first pass over x finds the range, a second quantizes the
+    elements."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
     low, high = (k.let(name, Literal(0, F32)) for name in ("low", "high"))
@@ -26,18 +29,18 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
         k.assign(high, Select(element > high, element, high))
     span = k.let("span", high - low)
     scale = k.let("scale", Select(span.eq(0), Literal(1, F32), span / _HIGHEST))
-    zero = k.let("zero", _within(_rounded(-low / scale)))
+    zero = k.let("zero", _clamp_to_u8(_rounded(-low / scale)))
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
     with k.loop(size, simd=True) as i:
-        k.store(out, (i,), _within(k.let("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
+        k.store(out, (i,), _clamp_to_u8(k.let("place", _rounded(x.flat(i) / scale) + zero)).to(U8))
 
 
 def _rounded(x: Scalar) -> Scalar:
     return Intrinsic("rint", (x,), F32)
 
 
-def _within(x: Scalar) -> Scalar:
+def _clamp_to_u8(x: Scalar) -> Scalar:
     """Clamp x to the range of u8; NaN becomes 0."""
     above = Select(x > 0, x, Literal(0, F32))
     return Select(above < _HIGHEST, above, Literal(_HIGHEST, F32))
@@ -56,8 +59,10 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
 
 
 def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
-    """Return the number of operations: seven for each element (two for the range, a division, a rounding, an addition,
-    and two for clamping)."""
+    """Return the number of operations: seven for each element.
+
+    They are two for the range, a division, a rounding, an addition, and two for clamping.
+    """
     return 7 * product(x)
 
 
@@ -66,8 +71,8 @@ def dynamic_quantize(x: TensorType) -> TupleType:
     """x quantized to u8, as round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
     range of x, extended to include 0, to the range of u8.
 
-    x: an f32 tensor.   NaN does not affect the range, and becomes 0.
-    If x has no elements, or all are zero, the scale is 1.
+    x: an f32 tensor.  NaN does not affect the range, and becomes 0.  If x has no elements, or all are zero, the scale
+    is 1.
     Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
     Raises RelvmTypeError if x has another dtype.
     Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX does not define.

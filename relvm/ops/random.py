@@ -1,5 +1,7 @@
-"""Random numbers.  All are computed from `random_bits`, the only operator that returns a different result for each
-call."""
+"""Random numbers.
+
+All are computed from `random_bits`, the only operator that returns a different result for each call.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,7 @@ def random_bits() -> PrimType:
     """The next 64 uniformly random bits of the virtual machine.  `VirtualMachine.seed` determines the sequence.
 
     Result: an i64 scalar.
-    Raises nothing.   Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
+    Raises nothing.
+    Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
     """
     return PrimType(I64)

@@ -34,17 +34,19 @@ _MAX = Reduction(_larger, "max", lambda dtype: dtype.lowest)
 _MIN = Reduction(_smaller, "min", lambda dtype: dtype.highest)
 
 
-def _reduced(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
+def _reduced_type(name: str, x: TensorType, axes: tuple[int, ...] | None, keepdims: bool) -> TensorType:
     expect_numeric(name, x=x)
     message = "{}: keepdims is {!r}, expected a bool"
     expect(isinstance(keepdims, bool), message, name, keepdims, error=RelvmArgumentError)
     if x.rank is None:
         return x if axes is not None or keepdims else TensorType(x.dtype, ())
-    gone = set(range(x.rank)) if axes is None else set(expect_axes(name, axes, x.rank))
+    reduced_axes = set(range(x.rank)) if axes is None else set(expect_axes(name, axes, x.rank))
     if x.shape is None:
-        return TensorType(x.dtype, None, x.rank if keepdims else x.rank - len(gone))
-    kept = (1 if axis in gone else dim for axis, dim in enumerate(x.shape) if keepdims or axis not in gone)
-    return TensorType(x.dtype, tuple(kept))
+        return TensorType(x.dtype, None, x.rank if keepdims else x.rank - len(reduced_axes))
+    dims = (
+        1 if axis in reduced_axes else dim for axis, dim in enumerate(x.shape) if keepdims or axis not in reduced_axes
+    )
+    return TensorType(x.dtype, tuple(dims))
 
 
 def _numpy_sum(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -> np.ndarray:
@@ -72,35 +74,40 @@ def _numpy_min(x: np.ndarray, *, axes: tuple[int, ...] | None, keepdims: bool) -
 
 @op("sum", numpy=_numpy_sum, lower=Reduce(_SUM))
 def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The sum along some axes; integers wrap around; 0 for no elements.
+    """The sum along some axes; integers wrap around.  The sum of no elements is 0.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
-    Floats are added in several partial sums.
-    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceSum-13.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.  Floats are added in several partial sums.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceSum-13.
 
     Examples:
 
         >>> run("sum(x, axes=(1,))", x=[[1, 2], [3, 4]])
         [3 7]
     """
-    return _reduced("sum", x, axes, keepdims)
+    return _reduced_type("sum", x, axes, keepdims)
 
 
 @op("prod", numpy=_numpy_prod, lower=Reduce(_PROD))
 def prod(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The product along some axes; integers wrap around; 1 for no elements.
+    """The product along some axes; integers wrap around.  The product of no elements is 1.
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
-    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.   Source: ONNX ReduceProd-18.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
+    Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
+    Source: ONNX ReduceProd-18.
 
     Examples:
 
         >>> run("prod(x, axes=(1,))", x=[[1, 2], [3, 4]])
         [ 2 12]
     """
-    return _reduced("prod", x, axes, keepdims)
+    return _reduced_type("prod", x, axes, keepdims)
 
 
 def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
@@ -109,10 +116,12 @@ def _divide_by_count(total: Scalar, count: AnyDim) -> Scalar:
 
 @op("mean", numpy=_numpy_mean, lower=Reduce(_SUM, _divide_by_count))
 def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The mean along some axes; NaN for no elements.
+    """The mean along some axes.  The mean of no elements is NaN.
 
-    x: a tensor of a float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of a float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has another dtype, or an axis is out of range or given twice.
     Source: ONNX ReduceMean-18.
 
@@ -122,15 +131,18 @@ def mean(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         [2. 3.]
     """
     expect_float("mean", x=x)
-    return _reduced("mean", x, axes, keepdims)
+    return _reduced_type("mean", x, axes, keepdims)
 
 
 @op("max", numpy=_numpy_max, lower=Reduce(_MAX))
 def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The largest element along some axes; NaN if an element is NaN; the dtype's smallest value (-inf) for no elements.
+    """The largest element along some axes; NaN if an element is NaN.  The largest of no elements is the smallest value
+    of the dtype (-inf for floats).
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
     Source: ONNX ReduceMax-20; NaN: NumPy.
 
@@ -140,15 +152,18 @@ def max_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         [[2]
          [4]]
     """
-    return _reduced("max", x, axes, keepdims)
+    return _reduced_type("max", x, axes, keepdims)
 
 
 @op("min", numpy=_numpy_min, lower=Reduce(_MIN))
 def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool = False) -> TensorType:
-    """The smallest element along some axes; NaN if an element is NaN; the dtype's largest value (inf) for no elements.
+    """The smallest element along some axes; NaN if an element is NaN.  The smallest of no elements is the largest value
+    of the dtype (inf for floats).
 
-    x: a tensor of an integer or float dtype.   axes: distinct axes, each in [-rank, rank), or None for all axes.
-    keepdims: whether the result keeps the reduced axes, with size 1.   Result: a tensor of the dtype of x.
+    x: a tensor of an integer or float dtype.
+    axes: distinct axes, each in [-rank, rank), or None for all axes.
+    keepdims: whether the result keeps the reduced axes, with size 1.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
     Source: ONNX ReduceMin-20; NaN: NumPy.
 
@@ -157,32 +172,32 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
         >>> run("min(x)", x=[[1, 2], [3, 4]])
         1
     """
-    return _reduced("min", x, axes, keepdims)
+    return _reduced_type("min", x, axes, keepdims)
 
 
-def _along(k: KernelBuilder, x: Buffer, axis: int):
-    """Return the size of an axis, its stride, and the loops over the axes before and after it."""
+def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
+    """Return the size of an axis, its stride, and nested loops over the axes before it and those after it."""
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
 
 
-def _argument(better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
+def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
-    better: a function of the best element so far and another element, which returns whether the latter replaces the
+    is_better: a function of the best element so far and another element, which returns whether the latter replaces the
     former.  An element that is NaN always replaces a number, and is never replaced.
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:
         (x,), (out,) = inputs, outputs
-        size, step, others = _along(k, x, axis)
+        size, step, others = _split_loops(k, x, axis)
         with others as (row, column):
             start = k.let("start", row * size * step + column)
             best, place = k.let("best", x.flat(start)), k.let("place", Literal(0, I64))
             with k.loop(size, start=1, name="n") as n:
                 element = k.let("element", x.flat(start + n * step))
-                wins = better(best, element)
+                wins = is_better(best, element)
                 if x.dtype.is_float:
                     wins = wins.logical_or(element.ne(element)).logical_and(best.eq(best))
                 with k.branch(wins):
@@ -193,56 +208,62 @@ def _argument(better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     return CustomKernel(lower, one_per_element)
 
 
-def _argument_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:
+def _arg_reduction_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:
     expect_numeric(name, x=x)
     if x.rank is None:
         return TensorType(I64)
     at = expect_axis(name, axis, x.rank)
-    result = _reduced(name, x, (at,), keepdims)
+    result = _reduced_type(name, x, (at,), keepdims)
     if x.shape is not None:
         claim_at_most(1, x.shape[at], f"{name}: expected at least {{}} element along axis {at} of x, got {{}}")
     return with_dtype(result, I64)
 
 
-def _numpy_argument(function: Callable) -> Callable:
+def _numpy_arg_reduction(function: Callable) -> Callable:
     def run(x: np.ndarray, *, axis: int, keepdims: bool) -> np.ndarray:
         return function(x, axis=axis, keepdims=keepdims)
 
     return run
 
 
-@op("argmax", numpy=_numpy_argument(np.argmax), lower=_argument(lambda best, x: x > best))
+@op("argmax", numpy=_numpy_arg_reduction(np.argmax), lower=_arg_reduction(lambda best, x: x > best))
 def argmax(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the largest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
-    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    x: a tensor of an integer or float dtype.
+    axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.
+    Result: an i64 tensor.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
-    elements.   Source: ONNX ArgMax-13; NaN: NumPy.
+    elements.
+    Source: ONNX ArgMax-13; NaN: NumPy.
 
     Examples:
 
         >>> run("argmax(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
         [1 0]
     """
-    return _argument_type("argmax", x, axis, keepdims)
+    return _arg_reduction_type("argmax", x, axis, keepdims)
 
 
-@op("argmin", numpy=_numpy_argument(np.argmin), lower=_argument(lambda best, x: x < best))
+@op("argmin", numpy=_numpy_arg_reduction(np.argmin), lower=_arg_reduction(lambda best, x: x < best))
 def argmin(x: TensorType, *, axis: int, keepdims: bool = False) -> TensorType:
     """The index of the smallest element along an axis: the first of equal elements, or the first NaN if there is one.
 
-    x: a tensor of an integer or float dtype.   axis: the axis, in [-rank, rank).  Its size must be >= 1.
-    keepdims: whether the result keeps the axis, with size 1.   Result: an i64 tensor.
+    x: a tensor of an integer or float dtype.
+    axis: the axis, in [-rank, rank).  Its size must be >= 1.
+    keepdims: whether the result keeps the axis, with size 1.
+    Result: an i64 tensor.
     Raises RelvmTypeError if x has dtype bool or the axis is out of range.  Raises RelvmShapeError if the axis has no
-    elements.   Source: ONNX ArgMin-13; NaN: NumPy.
+    elements.
+    Source: ONNX ArgMin-13; NaN: NumPy.
 
     Examples:
 
         >>> run("argmin(x, axis=1)", x=[[1, 5, 2], [7, 3, 4]])
         [0 1]
     """
-    return _argument_type("argmin", x, axis, keepdims)
+    return _arg_reduction_type("argmin", x, axis, keepdims)
 
 
 def _numpy_softmax(x: np.ndarray, *, axis: int) -> np.ndarray:
@@ -259,9 +280,11 @@ def _softmax(x: Expr, *, axis: int) -> Expr:
 def softmax(x: TensorType, *, axis: int = -1) -> TensorType:
     """exp(x - max(x)) divided by its sum, along an axis.
 
-    x: a tensor of a float dtype and of rank >= 1.   axis: the axis, in [-rank, rank).
+    x: a tensor of a float dtype and of rank >= 1.
+    axis: the axis, in [-rank, rank).
     Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype or the axis is out of range.   Source: ONNX Softmax-13.
+    Raises RelvmTypeError if x has another dtype or the axis is out of range.
+    Source: ONNX Softmax-13.
 
     Examples:
 

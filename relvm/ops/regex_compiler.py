@@ -1,5 +1,6 @@
-"""Compiler from regular expressions to programs for the operator string_match.  It supports a subset of the syntax of
-RE2, and raises an error for any other syntax.
+"""Compiler from regular expressions to programs for the operator string_match.
+
+It supports a subset of the syntax of RE2, and raises an error for any other syntax.
 
 Supported: literals; `.`; classes with ranges, escapes and names such as [:alpha:]; groups, optionally with names or
 flags (i, m, s, U); alternation; greedy and non-greedy repetition, which are equivalent in a full match; anchors;
@@ -32,20 +33,20 @@ Ranges = tuple[tuple[int, int], ...]
 
 @value_record
 class CharacterClass:
-    """A pattern for one character: a code point in `ranges` or, if `other` is set, a code point outside `ranges`."""
+    """A pattern for one character: a code point in `ranges` or, if `negated` is set, a code point outside `ranges`."""
 
     ranges: Ranges
-    other: bool = False
+    negated: bool = False
 
 
 @value_record
 class Anchor:
     """A condition on a position, such as the start of a line.  An anchor consumes no character.
 
-    what: the condition, a number that the row PLACE of csrc/tables/regex_opcodes.def defines.
+    condition: the number of the condition, which the row PLACE of csrc/tables/regex_opcodes.def defines.
     """
 
-    what: int
+    condition: int
 
 
 @value_record
@@ -55,17 +56,19 @@ class Concatenation:
 
 @value_record
 class Alternation:
-    ways: tuple[Part, ...]
+    alternatives: tuple[Part, ...]
 
 
 @value_record
 class Quantifier:
-    """A repetition of `part`, at least `least` times and at most `most` times.  If `most` is None, there is no
-    limit."""
+    """A repetition of `part`, at least `minimum` times and at most `maximum` times.
+
+    If `maximum` is None, there is no limit.
+    """
 
     part: Part
-    least: int
-    most: int | None
+    minimum: int
+    maximum: int | None
 
 
 Part = CharacterClass | Anchor | Concatenation | Alternation | Quantifier
@@ -94,47 +97,52 @@ _ESCAPES = {"a": 0x07, "f": 0x0C, "n": 0x0A, "r": 0x0D, "t": 0x09, "v": 0x0B}
 _PLACES = {"A": _START, "z": _END, "b": _EDGE, "B": _NO_EDGE}
 
 
-def program_of(pattern: str) -> np.ndarray:
-    """Compile a pattern to a program: an i64 array of shape (n, 3), in which each row is an instruction
-    (csrc/tables/regex_opcodes.def).
+def compile_pattern(pattern: str) -> np.ndarray:
+    """Compile `pattern`, a regular expression, to a program: an i64 array of shape (n, 3), with an instruction in each
+    row.
+
+    csrc/tables/regex_opcodes.def defines the instructions.
 
     Raises
     ------
     RelvmUnsupportedError
         The syntax is unsupported or invalid, or the program has more than 20,000 instructions.
     """
-    reader = _Reader(pattern)
-    part = reader.either()
-    if reader.rest:
+    reader = _Parser(pattern)
+    part = reader.alternation()
+    if reader.remaining:
         raise reader.fail("an unmatched )")
     rows: list[list[int]] = []
-    _write(part, rows, pattern)
+    _emit(part, rows, pattern)
     rows.append([MATCH, 0, 0])
     return np.array(rows, np.int64)
 
 
-class _Reader:
-    """A recursive descent parser for a pattern.   flags: the flags that are in effect at the current position."""
+class _Parser:
+    """A recursive descent parser for regular expressions.
+
+    flags: the flags that are in effect at the current position.
+    """
 
     def __init__(self, pattern: str) -> None:
-        self.pattern = _QUOTED.sub(_unquoted, pattern)
+        self.pattern = _QUOTED.sub(_escape_quoted, pattern)
         self.at = 0
         self.depth = 0
         self.flags: frozenset[str] = frozenset()
 
     @property
-    def rest(self) -> str:
+    def remaining(self) -> str:
         return self.pattern[self.at :]
 
     @property
-    def ahead(self) -> str:
+    def next_character(self) -> str:
         return self.pattern[self.at : self.at + 1]
 
     def fail(self, what: str) -> RelvmUnsupportedError:
         return RelvmUnsupportedError(f"pattern {shortened(self.pattern)!r}, at {self.at}: {what} is not supported")
 
     def take(self) -> str:
-        if not self.ahead:
+        if not self.next_character:
             raise self.fail("an incomplete pattern")
         self.at += 1
         return self.pattern[self.at - 1]
@@ -144,7 +152,7 @@ class _Reader:
         self.at += len(text) if found else 0
         return found
 
-    def either(self) -> Part:
+    def alternation(self) -> Part:
         ways = [self.sequence()]
         while self.accept("|"):
             ways.append(self.sequence())
@@ -152,39 +160,41 @@ class _Reader:
 
     def sequence(self) -> Part:
         parts: list[Part] = []
-        while self.ahead and self.ahead not in "|)":
+        while self.next_character and self.next_character not in "|)":
             part = self.atom()
             if part is not None:
-                parts.append(self.repeated(part))
+                parts.append(self.with_quantifier(part))
         return Concatenation(tuple(parts))
 
-    def repeated(self, part: Part) -> Part:
-        counts = self.counts()
+    def with_quantifier(self, part: Part) -> Part:
+        counts = self.quantifier()
         if counts is None:
             return part
         least, most = counts
         if max(least, most or 0) > _MAX_REPEATED or (most is not None and most < least):
             raise self.fail(f"a quantifier of {least} to {most} repetitions")
         self.accept("?")
-        if self.counts() is not None:
+        if self.quantifier() is not None:
             raise self.fail("a quantifier after a quantifier")
         return Quantifier(part, least, most)
 
-    def counts(self) -> tuple[int, int | None] | None:
-        """Parse a quantifier, such as `*` or `{2,5}`.  Return the minimum and maximum number of repetitions, or None if
-        no quantifier follows."""
+    def quantifier(self) -> tuple[int, int | None] | None:
+        """Parse a quantifier, such as `*` or `{2,5}`.  Return the minimum and maximum number of repetitions.
+
+        The maximum is None if there is no limit.  Return None if no quantifier follows.
+        """
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.accept(sign):
                 return counts
-        inside, closing, _ = self.rest[1:].partition("}")
+        inside, closing, _ = self.remaining[1:].partition("}")
         least, comma, most = inside.partition(",")
-        if not (self.rest[:1] == "{" and closing and _is_number(least) and (not most or _is_number(most))):
+        if not (self.remaining[:1] == "{" and closing and _is_number(least) and (not most or _is_number(most))):
             return None
         self.at += len(inside) + 2
         return int(least), int(most) if most else (None if comma else int(least))
 
     def atom(self) -> Part | None:
-        """Parse one part that can be repeated.  Return None for flags such as (?i), which apply until the end of the
+        """Parse a part that can be repeated.  Return None for flags such as (?i), which apply until the end of the
         group."""
         match self.take():
             case "(":
@@ -205,17 +215,17 @@ class _Reader:
                 return self.literal(ord(literal))
 
     def literal(self, point: int) -> CharacterClass:
-        return self.set_of(((point, point),))
+        return self.character_class(((point, point),))
 
-    def set_of(self, ranges: Ranges, other: bool = False) -> CharacterClass:
-        return CharacterClass(_in_any_case(ranges) if "i" in self.flags else ranges, other)
+    def character_class(self, ranges: Ranges, negated: bool = False) -> CharacterClass:
+        return CharacterClass(_in_any_case(ranges) if "i" in self.flags else ranges, negated)
 
     def group(self) -> Part | None:
         flags = self.flags
         if self.accept("?"):
             named = self.accept("P<") or self.accept("<")
             if named:
-                name, closing, _ = self.rest.partition(">")
+                name, closing, _ = self.remaining.partition(">")
                 if not (closing and name.isidentifier()):
                     raise self.fail("the group name after (?<")
                 self.at += len(name) + 1
@@ -224,7 +234,7 @@ class _Reader:
         self.depth += 1
         if self.depth > _MAX_NESTED:
             raise self.fail(f"nesting more than {_MAX_NESTED} groups")
-        part = self.either()
+        part = self.alternation()
         self.depth -= 1
         if not self.accept(")"):
             raise self.fail("an unmatched (")
@@ -238,7 +248,7 @@ class _Reader:
         that they begin.
         """
         is_set = True
-        while self.ahead not in (")", ":"):
+        while self.next_character not in (")", ":"):
             flag = self.take()
             if flag == "-" and is_set:
                 is_set = False
@@ -249,15 +259,15 @@ class _Reader:
         return self.take() == ")"
 
     def escape(self) -> Part:
-        letter = self.ahead
+        letter = self.next_character
         if letter in _PLACES:
             self.take()
             return Anchor(_PLACES[letter])
-        ranges, other = self.escaped()
-        return self.set_of(ranges, other)
+        ranges, other = self.escaped_ranges()
+        return self.character_class(ranges, other)
 
-    def escaped(self) -> tuple[Ranges, bool]:
-        """Parse an escape after its backslash, inside or outside a class.
+    def escaped_ranges(self) -> tuple[Ranges, bool]:
+        """Parse an escape after its backslash, inside or outside a character class.
 
         Return ranges of code points, and whether the escape stands for all code points outside these ranges.
         """
@@ -275,10 +285,10 @@ class _Reader:
 
     def hexadecimal(self) -> int:
         """Parse a hexadecimal code point after \\x: two digits such as `41`, or 1 to 8 digits in braces."""
-        found = _HEXADECIMAL.match(self.rest)
+        found = _HEXADECIMAL.match(self.remaining)
         point = int(found[1] or found[2], 16) if found else _LAST + 1
         if found is None or point > _LAST:
-            raise self.fail(f"\\x{self.rest[:8]}")
+            raise self.fail(f"\\x{self.remaining[:8]}")
         self.at += found.end()
         return point
 
@@ -289,18 +299,18 @@ class _Reader:
         while first or not self.accept("]"):
             first = False
             ranges += self.class_item()
-        return self.set_of(tuple(ranges), other)
+        return self.character_class(tuple(ranges), other)
 
     def class_item(self) -> Ranges:
         if self.accept("[:"):
             other = self.accept("^")
-            name, closing, _ = self.rest.partition(":]")
+            name, closing, _ = self.remaining.partition(":]")
             if not closing or name not in _NAMED:
                 raise self.fail("the POSIX class after [:")
             self.at += len(name) + 2
-            return _others(_NAMED[name]) if other else _NAMED[name]
+            return _complement(_NAMED[name]) if other else _NAMED[name]
         low = self.class_character()
-        if len(low) != 1 or low[0][0] != low[0][1] or self.ahead != "-" or self.rest[1:2] in ("]", ""):
+        if len(low) != 1 or low[0][0] != low[0][1] or self.next_character != "-" or self.remaining[1:2] in ("]", ""):
             return low
         self.take()
         high = self.class_character()
@@ -312,23 +322,23 @@ class _Reader:
         if not self.accept("\\"):
             point = ord(self.take())
             return ((point, point),)
-        ranges, other = self.escaped()
-        return _others(ranges) if other else ranges
+        ranges, other = self.escaped_ranges()
+        return _complement(ranges) if other else ranges
 
 
-def _unquoted(found: re.Match) -> str:
-    r"""Escape the text between \Q and \E.  Return any other escape unchanged."""
-    if found[1] is None:
-        return found[0]
-    return "".join(each if each.isalnum() else f"\\{each}" for each in found[1])
+def _escape_quoted(match: re.Match) -> str:
+    r"""Escape the text between \Q and \E, which `match` contains.  Return any other escape unchanged."""
+    if match[1] is None:
+        return match[0]
+    return "".join(each if each.isalnum() else f"\\{each}" for each in match[1])
 
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _others(ranges: Ranges) -> Ranges:
-    """Return all code points outside the ranges."""
+def _complement(ranges: Ranges) -> Ranges:
+    """Return all code points outside `ranges`, as ranges."""
     found, after = [], 0
     for low, high in sorted(ranges):
         if low > after:
@@ -338,7 +348,7 @@ def _others(ranges: Ranges) -> Ranges:
 
 
 @cache
-def _other_cases() -> tuple[tuple[int, int], ...]:
+def _case_pairs() -> tuple[tuple[int, int], ...]:
     """Return the pairs of letters that differ only by case, each pair in both orders: (a, A) and (A, a)."""
     pairs = set()
     for row in LETTERS:
@@ -349,53 +359,58 @@ def _other_cases() -> tuple[tuple[int, int], ...]:
 
 
 def _in_any_case(ranges: Ranges) -> Ranges:
-    more = {there for point, there in _other_cases() if any(low <= point <= high for low, high in ranges)}
+    more = {there for point, there in _case_pairs() if any(low <= point <= high for low, high in ranges)}
     return (*ranges, *((point, point) for point in sorted(more)))
 
 
-def _write(part: Part, rows: list[list[int]], pattern: str) -> None:
-    """Append the instructions of `part` to `rows`, the program.   pattern: the whole pattern, for messages."""
-    if len(rows) > MAX_INSTRUCTIONS:
+def _emit(part: Part, program: list[list[int]], pattern: str) -> None:
+    """Append the instructions for `part` to `program`.
+
+    pattern: the whole pattern, for messages.
+    """
+    if len(program) > MAX_INSTRUCTIONS:
         raise RelvmUnsupportedError(f"pattern {shortened(pattern)!r}: needs more than {MAX_INSTRUCTIONS} instructions")
     match part:
         case CharacterClass(ranges, other):
-            rows.append([SET, len(ranges), int(other)])
-            rows += [[RANGE, low, high] for low, high in ranges]
+            program.append([SET, len(ranges), int(other)])
+            program += [[RANGE, low, high] for low, high in ranges]
         case Anchor(what):
-            rows.append([PLACE, what, 0])
+            program.append([PLACE, what, 0])
         case Concatenation(parts):
             for each in parts:
-                _write(each, rows, pattern)
+                _emit(each, program, pattern)
         case Alternation(ways):
             jumps = []
             for way in ways[:-1]:
-                split = _split(rows)
-                _write(way, rows, pattern)
-                jumps.append(len(rows))
-                rows.append([JUMP, 0, 0])
-                rows[split][2] = len(rows)
-            _write(ways[-1], rows, pattern)
+                split = _emit_split(program)
+                _emit(way, program, pattern)
+                jumps.append(len(program))
+                program.append([JUMP, 0, 0])
+                program[split][2] = len(program)
+            _emit(ways[-1], program, pattern)
             for jump in jumps:
-                rows[jump][1] = len(rows)
+                program[jump][1] = len(program)
         case Quantifier(inner, least, most):
             for _ in range(least):
-                _write(inner, rows, pattern)
+                _emit(inner, program, pattern)
             if most is None:
-                split = _split(rows)
-                _write(inner, rows, pattern)
-                rows.append([JUMP, split, 0])
-                rows[split][2] = len(rows)
+                split = _emit_split(program)
+                _emit(inner, program, pattern)
+                program.append([JUMP, split, 0])
+                program[split][2] = len(program)
                 return
             splits = []
             for _ in range(most - least):
-                splits.append(_split(rows))
-                _write(inner, rows, pattern)
+                splits.append(_emit_split(program))
+                _emit(inner, program, pattern)
             for split in splits:
-                rows[split][2] = len(rows)
+                program[split][2] = len(program)
 
 
-def _split(rows: list[list[int]]) -> int:
-    """Append a SPLIT instruction and return its index.  SPLIT continues with both the next instruction and a second
-    target, which the caller must set later."""
-    rows.append([SPLIT, len(rows) + 1, 0])
-    return len(rows) - 1
+def _emit_split(program: list[list[int]]) -> int:
+    """Append a SPLIT instruction to `program`, and return its index.
+
+    SPLIT continues both with the next instruction and with a second target, which the caller must set later.
+    """
+    program.append([SPLIT, len(program) + 1, 0])
+    return len(program) - 1

@@ -35,8 +35,10 @@ from relvm.kernels.lowering_rules import (
 def shape_of(x: TensorType) -> ShapeType:
     """The dimensions of x.
 
-    x: any tensor.   Result: a shape.
-    Raises RelvmTypeError if the argument is not a tensor.   Source: ONNX Shape-19.
+    x: any tensor.
+    Result: a shape.
+    Raises RelvmTypeError if the argument is not a tensor.
+    Source: ONNX Shape-19.
 
     Examples:
 
@@ -51,8 +53,10 @@ def shape_of(x: TensorType) -> ShapeType:
 def shape_to_tensor(shape: ShapeType) -> TensorType:
     """The dimensions of a shape as a tensor.
 
-    shape: any shape.   Result: an i64 tensor with one element for each dimension.
-    Raises RelvmTypeError if the argument is not a shape.   Source: ONNX Shape-19.
+    shape: any shape.
+    Result: an i64 tensor with one element for each dimension.
+    Raises RelvmTypeError if the argument is not a shape.
+    Source: ONNX Shape-19.
 
     Examples:
 
@@ -74,9 +78,11 @@ def _numpy_tensor_to_shape(x: np.ndarray) -> tuple[int, ...]:
 def tensor_to_shape(x: TensorType) -> ShapeType:
     """The elements of a vector as the dimensions of a shape.
 
-    x: an i64 tensor of shape (n,).   Result: a shape, whose rank is n if n is known.
+    x: an i64 tensor of shape (n,).
+    Result: a shape, whose rank is n if n is known.
     Raises RelvmTypeError if x has another dtype or rank.  At run time, it raises RelvmShapeError if an element is
-    negative.   Source: the shape argument of ONNX Reshape-19.
+    negative.
+    Source: the shape argument of ONNX Reshape-19.
 
     Examples:
 
@@ -94,9 +100,11 @@ def tensor_to_shape(x: TensorType) -> ShapeType:
 def reshape(x: TensorType, shape: ShapeType) -> TensorType:
     """A tensor of another shape with the elements of x, in row-major order.
 
-    x: any tensor.   shape: a shape with the same number of elements.  -1 is not allowed.
+    x: any tensor.
+    shape: a shape with the same number of elements.  -1 is not allowed.
     Result: a tensor with the dtype of x and the shape `shape`.
-    Raises RelvmShapeError if the number of elements differs, or a dimension is negative.   Source: ONNX Reshape-19.
+    Raises RelvmShapeError if the number of elements differs, or a dimension is negative.
+    Source: ONNX Reshape-19.
 
     Examples:
 
@@ -119,7 +127,8 @@ def expand_dims(x: TensorType, *, axes: tuple[int, ...]) -> TensorType:
     x: any tensor.
     axes: the distinct positions of the new axes in the result, each in [-r, r), where r is the rank of the result.
     Result: a tensor of the dtype of x.
-    Raises RelvmTypeError if an axis is out of range or given twice.   Source: ONNX Unsqueeze-21.
+    Raises RelvmTypeError if an axis is out of range or given twice.
+    Source: ONNX Unsqueeze-21.
 
     Examples:
 
@@ -148,9 +157,11 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
 
     x: any tensor.
     axes: distinct axes of size 1, each in [-rank, rank), or None for every axis of size 1.  None is allowed only if all
-    dimensions of x are known numbers.   Result: a tensor of the dtype of x.
+    dimensions of x are known numbers.
+    Result: a tensor of the dtype of x.
     Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmShapeError if an axis is not provably
-    of size 1, or axes is None and a dimension is unknown.   Source: ONNX Squeeze-21.
+    of size 1, or axes is None and a dimension is unknown.
+    Source: ONNX Squeeze-21.
 
     Examples:
 
@@ -165,17 +176,19 @@ def squeeze(x: TensorType, *, axes: tuple[int, ...] | None = None) -> TensorType
     expect_integers("squeeze", "axes", axes)
     if x.rank is None:
         return x
-    gone = expect_axes("squeeze", axes, x.rank)
+    squeezed_axes = expect_axes("squeeze", axes, x.rank)
     if x.shape is None:
-        return TensorType(x.dtype, None, x.rank - len(gone))
-    for axis in gone:
+        return TensorType(x.dtype, None, x.rank - len(squeezed_axes))
+    for axis in squeezed_axes:
         expect_equal_dims("squeeze", f"the size of axis {axis} must be 1", x.shape[axis], 1)
-    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+    return TensorType(x.dtype, tuple(dim for axis, dim in enumerate(x.shape) if axis not in squeezed_axes))
 
 
 def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
-    """Check the arguments of operator `name`: x must be a tensor, and `shape` a shape whose rank is at least that of
-    x."""
+    """Check that x is a tensor, and that `shape` is a shape whose rank is at least that of x.
+
+    name: the operator, for messages.
+    """
     expect_tensor(name, x=x)
     expect_shape(name, "shape", shape)
     if x.rank is not None and shape.rank is not None:
@@ -187,7 +200,8 @@ def _expect_no_smaller_rank(name: str, x: TensorType, shape: ShapeType) -> None:
 def broadcast_to(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes of size 1 and along new axes in front, as in NumPy.
 
-    x: any tensor.   shape: the shape of the result, whose rank is at least that of x.
+    x: any tensor.
+    shape: the shape of the result, whose rank is at least that of x.
     Result: a tensor with the dtype of x and the shape `shape`.
     Raises RelvmShapeError if a dimension of x is neither 1 nor provably equal to the dimension of the shape.
     Source: numpy.broadcast_to.
@@ -222,11 +236,13 @@ _NOT_EXPANDED = "expand: dimension {} of x is {}, expected 1 or {}"
 def expand(x: TensorType, shape: ShapeType) -> TensorType:
     """x broadcast to a shape: repeated along axes whose size is 1 at run time, and along new axes in front.
 
-    Unlike broadcast_to, expand does not need to know at compile time which axes have size 1.   x: any tensor.
+    Unlike broadcast_to, expand does not need to know at compile time which axes have size 1.
+    x: any tensor.
     shape: the shape of the result, whose rank is at least that of x.
     Result: a tensor with the dtype of x and the shape `shape`.
     Raises RelvmShapeError, at compile time or at run time, if a dimension of x is neither 1 nor the dimension of the
-    shape.   Source: ONNX Expand-13, numpy.broadcast_to.
+    shape.
+    Source: ONNX Expand-13, numpy.broadcast_to.
 
     Examples:
 
@@ -257,10 +273,12 @@ def _numpy_transpose(x: np.ndarray, *, perm: tuple[int, ...] | None) -> np.ndarr
 def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorType:
     """x with its axes permuted: axis i of the result is axis perm[i] of x.
 
-    x: any tensor.   perm: each axis once, in [-rank, rank), or None for the axes in reverse order.
+    x: any tensor.
+    perm: each axis once, in [-rank, rank), or None for the axes in reverse order.
     Result: a tensor of the dtype of x.
     Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if the length of perm is
-    not the rank of x.   Source: ONNX Transpose-21.
+    not the rank of x.
+    Source: ONNX Transpose-21.
 
     Examples:
 
@@ -279,8 +297,10 @@ def transpose(x: TensorType, *, perm: tuple[int, ...] | None = None) -> TensorTy
 
 
 def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
-    """Generate a concatenation.  Each input is treated as a matrix, and the axes before `axis` are its rows.  A row of
-    the result consists of the corresponding rows of all inputs."""
+    """Generate the kernel of `concat`.  Each input is treated as a matrix whose rows run over the axes before `axis`.
+
+    A row of the result consists of the corresponding rows of all inputs.
+    """
     (out,) = outputs
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
@@ -298,7 +318,8 @@ def concat(*xs: TensorType, axis: int) -> TensorType:
     """The tensors concatenated along an axis.
 
     xs: at least one tensor.  All tensors have the same dtype, the same rank (>= 1), and equal dimensions except along
-    `axis`.   axis: the axis, in [-rank, rank).
+    `axis`.
+    axis: the axis, in [-rank, rank).
     Result: a tensor of the dtype of xs.  Its size along `axis` is the sum of the sizes of xs.
     Raises RelvmArgumentError if there is no tensor.  Raises RelvmTypeError if the dtypes or ranks differ, or the axis
     is out of range.  Raises RelvmShapeError if dimensions along another axis are not provably equal.

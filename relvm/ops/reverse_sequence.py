@@ -52,10 +52,12 @@ def reverse_sequence(x: TensorType, lengths: TensorType, *, time_axis: int = 0) 
 
     x: a tensor of shape (steps, batch, ...), or (batch, steps, ...) if `time_axis` is 1.
     lengths: a tensor of an integer dtype and of shape (batch,), with the length of each sequence, in [0, steps].
-    time_axis: the axis of the steps, 0 or 1.   Result: a tensor of the same type as x.
+    time_axis: the axis of the steps, 0 or 1.
+    Result: a tensor of the same type as x.
     Raises RelvmTypeError if the rank of x is below 2, or `lengths` has another dtype or rank.  Raises
     RelvmArgumentError if `time_axis` has another value.  Raises RelvmShapeError if the number of lengths is not the
-    batch size or, at run time, if a length is out of range.   Source: ONNX ReverseSequence-10.
+    batch size or, at run time, if a length is out of range.
+    Source: ONNX ReverseSequence-10.
 
     Examples:
 

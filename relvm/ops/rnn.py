@@ -29,8 +29,8 @@ _GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 def _operations(shapes: tuple[Shape, ...], gates: int, cell: int) -> AnyDim | None:
     """Return the number of operations, or None if `lengths` is given, because lengths are known only at run time.
 
-    gates: the number of matrix products with the previous state in a step.   cell: the number of other operations for
-    each unit and step.  An activation counts as one operation.
+    gates: the number of matrix products with the previous state in a step.
+    cell: the number of other operations for each unit and step.  An activation counts as one operation.
     """
     *_, lengths, (steps, directions, batch, hidden) = shapes
     return steps * directions * batch * hidden * (2 * gates * hidden + cell) if lengths == (0,) else None
@@ -67,9 +67,10 @@ def rnn(
     x: a tensor of a float dtype and of shape (steps, batch, directions * hidden).  For each step, it contains the
     product of the input and its weights, plus biases.
     r: the recurrent weights, of shape (directions, hidden, hidden), with a row for each unit of the previous state.
-    `hidden` must be a known number.   h: the states before the first step, of shape (directions, batch, hidden).
+    `hidden` must be a known number.
+    h: the states before the first step, of shape (directions, batch, hidden).
     lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
-    steps.   x, r and h have the same dtype.
+    steps.  x, r and h have the same dtype.
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the name of f for each direction (see relvm/kernels/rnn/activations.py), or None for tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
@@ -82,7 +83,7 @@ def rnn(
     Source: ONNX RNN-22.
     """
     tensors = {"x": x, "r": r, "h": h}
-    return _rule("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("rnn", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
 @op("gru", numpy=numpy_gru, lower=CustomKernel(gru_kernel, _gru_operations))
@@ -107,17 +108,21 @@ def gru(
 
     Products with the weights r_z, r_r and r_n are matrix products.  All others are elementwise.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 3 * hidden), with the parts z, r, n of each
-    direction.   r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
-    b: a tensor of shape (directions, hidden).   h: a tensor of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, b and h have the same dtype.
+    direction.
+    r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
+    b: a tensor of shape (directions, hidden).
+    h: a tensor of shape (directions, batch, hidden).
+    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, b and h have the same dtype.
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
-    h, lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn.
-    Raises the same errors as rnn.   Source: ONNX GRU-22; reset_after is its linear_before_reset.
+    h, lengths, direction, alpha, beta, clip: as in rnn.
+    Result: as in rnn.
+    Raises the same errors as rnn.
+    Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
     is_bool = isinstance(reset_after, bool)
     expect(is_bool, "gru: reset_after is {!r}, expected a bool", reset_after, error=RelvmArgumentError)
     tensors = {"x": x, "r": r, "b": b, "h": h}
-    return _rule("gru", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("gru", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
 @op("lstm", numpy=numpy_lstm, lower=CustomKernel(lstm_kernel, _lstm_operations))
@@ -143,22 +148,25 @@ def lstm(
 
     Products with the weights r_i, r_f, r_n and r_o are matrix products.  All others are elementwise.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 4 * hidden), with the parts i, o, f, n of each
-    direction.   r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
+    direction.
+    r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
     p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
     h, c: the initial states, tensors of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.   x, r, p, h and c have the same dtype.
+    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, p, h and c have the same dtype.
     coupled: whether the gates i and f are coupled.
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
-    lengths, direction, alpha, beta, clip: as in rnn.   Result: as in rnn, followed by a third tensor, the final c.
-    Raises the same errors as rnn.   Source: ONNX LSTM-22; coupled is its input_forget.
+    lengths, direction, alpha, beta, clip: as in rnn.
+    Result: as in rnn, followed by a third tensor, the final c.
+    Raises the same errors as rnn.
+    Source: ONNX LSTM-22; coupled is its input_forget.
     """
     is_bool = isinstance(coupled, bool)
     expect(is_bool, "lstm: coupled is {!r}, expected a bool", coupled, error=RelvmArgumentError)
     tensors = {"x": x, "r": r, "p": p, "h": h, "c": c}
-    return _rule("lstm", tensors, lengths, direction, activations, alpha, beta, clip)
+    return _check_arguments("lstm", tensors, lengths, direction, activations, alpha, beta, clip)
 
 
-def _rule(
+def _check_arguments(
     name: str, tensors: dict[str, TensorType], lengths: TensorType, direction, activations, alpha, beta, clip
 ) -> TupleType:
     """Check the arguments that rnn, gru and lstm have in common, and return the type of the result."""
@@ -201,6 +209,6 @@ def _rule(
     return TupleType((TensorType(dtype, (steps, *state)), *[TensorType(dtype, state)] * states))
 
 
-def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], wanted: tuple[AnyDim, ...]) -> None:
-    for axis, (have, want) in enumerate(zip(got, wanted, strict=True)):
-        expect_equal_dims(op, f"dimension {axis} of {parameter} and the expected size differ", have, want)
+def _expect_dims(op: str, parameter: str, got: tuple[AnyDim, ...], expected: tuple[AnyDim, ...]) -> None:
+    for axis, (got_dim, expected_dim) in enumerate(zip(got, expected, strict=True)):
+        expect_equal_dims(op, f"dimension {axis} of {parameter} and the expected size differ", got_dim, expected_dim)

@@ -74,8 +74,11 @@ def _check_sides(k: KernelBuilder, op: str, regions: Buffer, size: tuple[int, in
             k.fail(bounded.eq(False), "ARITHMETIC_ERROR", message, n)
 
 
-def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
-    """Check the arguments of operator `op`, and return the type of its result."""
+def _check_region_arguments(op: str, x: TensorType, regions: TensorType, images: TensorType, size: Any) -> TensorType:
+    """Check the arguments that roi_align and roi_max_pool have in common, and return the type of the result.
+
+    op: the operator, for messages.
+    """
     expect_float(op, x=x)
     expect_same_dtype(op, x=x, regions=regions)
     expect_tensor(op, images=images)
@@ -94,18 +97,18 @@ def _expect_regions(op: str, x: TensorType, regions: TensorType, images: TensorT
 # ---- averages and maxima between elements ----
 
 
-def _numpy_tap(at: float, size: int) -> tuple[bool, int, int, float]:
-    """Return how to interpolate at position `at` along an axis of `size` elements.
+def _numpy_tap(position: float, size: int) -> tuple[bool, int, int, float]:
+    """Return how to interpolate at `position` along an axis of `size` elements.
 
-    The result consists of four values: whether `at` is at most one element outside the axis, the index of the element
-    before `at`, the index of the element after `at`, and the weight of the latter.
+    The result consists of four values: whether the position is at most one element outside the axis, the index of the
+    element before it, the index of the element after it, and the weight of the latter.
     """
-    if at < -1 or at > size:
+    if position < -1 or position > size:
         return False, 0, 0, 0.0
-    at = max(at, 0)
-    low = min(int(at), size - 1)
+    position = max(position, 0)
+    low = min(int(position), size - 1)
     high = min(low + 1, size - 1)
-    return True, low, high, (at - low if high > low else 0.0)
+    return True, low, high, (position - low if high > low else 0.0)
 
 
 def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pixel) -> np.ndarray:
@@ -138,19 +141,21 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
     return result
 
 
-def _tap(k: KernelBuilder, at: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
-    dtype = at.dtype
-    near = k.let("near", (at < -1).logical_or(at > extent.to(dtype)).eq(False))
-    at = k.let("at", Select(near.logical_and(at > 0), at, Literal(0.0, dtype)))
-    low = k.let("low", minimum(at.to(I64), extent - 1))
+def _tap(k: KernelBuilder, position: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
+    dtype = position.dtype
+    near = k.let("near", (position < -1).logical_or(position > extent.to(dtype)).eq(False))
+    position = k.let("at", Select(near.logical_and(position > 0), position, Literal(0.0, dtype)))
+    low = k.let("low", minimum(position.to(I64), extent - 1))
     high = k.let("high", minimum(low + 1, extent - 1))
-    weight = k.let("weight", Select(high > low, at - low.to(dtype), Literal(0.0, dtype)))
+    weight = k.let("weight", Select(high > low, position - low.to(dtype), Literal(0.0, dtype)))
     return near, low, high, weight
 
 
 def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale, half_pixel) -> None:
-    """Generate RoiAlign.  The positions of the elements near a sample, and their weights, are computed once for all
-    channels."""
+    """Generate the kernel of `roi_align`.
+
+    The positions of the elements near a sample, and their weights, are computed once for all channels.
+    """
     (x, regions, images), (out,) = inputs, outputs
     _check_images(k, "roi_align", images, x.shape[0])
     _check_sides(k, "roi_align", regions, size, scale)
@@ -202,8 +207,8 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
 def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
     best = k.let("best", start)
     for value in values:
-        held = k.let("value", value)
-        k.assign(best, Select(held > best, held, best))
+        candidate = k.let("value", value)
+        k.assign(best, Select(candidate > best, candidate, best))
     return best
 
 
@@ -223,7 +228,8 @@ def roi_align(
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, before
-    multiplication by `scale`.   images: an i64 tensor of shape (m,), with the index of each region's image.
+    multiplication by `scale`.
+    images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the height and width of the result.
     samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
     elements of x, rounded up.
@@ -236,7 +242,8 @@ def roi_align(
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode is unknown,
     or the size or the number of samples is invalid.  Raises RelvmShapeError if the numbers of regions and images
     differ.  At run time, it raises RelvmIndexError if the index of an image is out of range.  Raises
-    RelvmArithmeticError if a region is not finite or too large.   Source: ONNX RoiAlign-22.
+    RelvmArithmeticError if a region is not finite or too large.
+    Source: ONNX RoiAlign-22.
 
     Examples:
 
@@ -255,7 +262,7 @@ def roi_align(
     expect(is_number, "roi_align: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
     is_bool = isinstance(half_pixel, bool)
     expect(is_bool, "roi_align: half_pixel is {!r}, expected a bool", half_pixel, error=RelvmArgumentError)
-    return _expect_regions("roi_align", x, regions, images, size)
+    return _check_region_arguments("roi_align", x, regions, images, size)
 
 
 # ---- maxima of whole elements ----
@@ -343,4 +350,4 @@ def roi_max_pool(
     """
     is_number = isinstance(scale, int | float)
     expect(is_number, "roi_max_pool: scale is {!r}, expected a number", scale, error=RelvmArgumentError)
-    return _expect_regions("roi_max_pool", x, regions, images, size)
+    return _check_region_arguments("roi_max_pool", x, regions, images, size)

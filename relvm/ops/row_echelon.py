@@ -26,8 +26,10 @@ def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
 
 
 def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate Gaussian elimination, in place in the result: multiples of the pivot row are subtracted from the rows
-    below."""
+    """Generate the kernel of `row_echelon`: Gaussian elimination in place in the result.
+
+    Multiples of the pivot row are subtracted from the rows below it.
+    """
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)
@@ -64,7 +66,8 @@ def row_echelon(x: TensorType) -> TensorType:
     absolute value on and below the diagonal, and one of the two rows changes its sign.  Then multiples of the pivot row
     are subtracted from the rows below.
     Raises RelvmTypeError if x has another dtype or a rank below 2.  Raises RelvmShapeError if the matrices are not
-    square.   Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
+    square.
+    Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.
 
     Examples:
 

@@ -23,9 +23,11 @@ def _to_scalar(x: np.ndarray) -> bool | int | float:
 def to_scalar(x: TensorType) -> PrimType:
     """The element of a tensor of rank 0 as a scalar.
 
-    x: a tensor of rank 0.   Result: a scalar: bool for bool, i64 for an integer dtype, f64 for a float dtype.
+    x: a tensor of rank 0.
+    Result: a scalar: bool for bool, i64 for an integer dtype, f64 for a float dtype.
     Raises RelvmTypeError if x has another rank or an unknown dtype or, at run time, if a u64 is out of the range of
-    i64.   Source: numpy.ndarray.item.
+    i64.
+    Source: numpy.ndarray.item.
 
     Examples:
 
@@ -52,7 +54,8 @@ def to_tensor(value: PrimType, *, dtype: str | DType) -> TensorType:
     dtype: bool for a bool, any integer or float dtype for an i64, a float dtype for an f64.
     Result: a tensor of rank 0 and of dtype `dtype`.  For a float dtype, the value is rounded to the nearest number.
     Raises RelvmTypeError if the argument is not a scalar, the dtype is not allowed for the scalar or, at run time, if
-    an integer is out of the range of the dtype.   Source: numpy.array.
+    an integer is out of the range of the dtype.
+    Source: numpy.array.
 
     Examples:
 

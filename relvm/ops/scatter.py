@@ -12,7 +12,14 @@ from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_d
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Local, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
-from relvm.ops.gather import each_place, expect_inside, expect_rows, numpy_places, numpy_slices, row_start
+from relvm.ops.gather import (
+    check_element_indices,
+    check_index_rows,
+    generate_positions,
+    numpy_positions,
+    numpy_slices,
+    slice_number,
+)
 
 
 def _larger(x: Scalar, y: Scalar) -> Scalar:
@@ -55,7 +62,7 @@ def _copy(k: KernelBuilder, x: Buffer, out: Buffer) -> None:
 
 def _numpy_scatter_elements(x, indices, updates, *, axis: int, reduction: str) -> np.ndarray:
     result, combine = x.copy(), _REDUCTIONS[reduction][0]
-    for at, place in numpy_places("scatter_elements", x, indices, axis):
+    for at, place in numpy_positions("scatter_elements", x, indices, axis):
         result[place] = combine(result[place], updates[at])
     return result
 
@@ -68,7 +75,7 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
         k.store(out, (place,), combine(out.flat(place), updates.flat(at)))
 
     _copy(k, x, out)
-    each_place(k, "scatter_elements", x, indices, axis, put)
+    generate_positions(k, "scatter_elements", x, indices, axis, put)
 
 
 @op("scatter_elements", numpy=_numpy_scatter_elements, lower=CustomKernel(_scatter_elements), strings=True)
@@ -81,10 +88,12 @@ def scatter_elements(
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
     Each index is in [-n, n), where n is the size of the axis.
-    updates: a tensor with the dtype of x and the shape of `indices`.   axis: the axis, in [-rank, rank).
+    updates: a tensor with the dtype of x and the shape of `indices`.
+    axis: the axis, in [-rank, rank).
     reduction: with "none", an update replaces the element, and of several updates of an element the last one counts.
     With "add", "mul", "max" or "min", updates are combined with the element, in row-major order of the updates.  This
-    is not allowed for bool.   Result: a tensor of the same type as x.
+    is not allowed for bool.
+    Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises
     RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or there are
     too many indices along another axis.  At run time, it raises RelvmIndexError if an index is out of range.
@@ -100,7 +109,7 @@ def scatter_elements(
         ... )
         [10  2  3 40]
     """
-    expect_inside("scatter_elements", x, indices, axis)
+    check_element_indices("scatter_elements", x, indices, axis)
     _expect_updates("scatter_elements", x, updates, reduction)
     if indices.rank is not None:
         _expect_shape("scatter_elements", updates, indices.rank, indices.shape)
@@ -119,7 +128,7 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
     combine, width = _REDUCTIONS[reduction][1], k.size(x.shape[depth:])
     _copy(k, x, out)
     with k.loop(k.size(indices.shape[:-1]), name="row") as row:
-        target = k.let("target", row_start(k, "scatter_nd", x, indices, row, depth) * width)
+        target = k.let("target", slice_number(k, "scatter_nd", x, indices, row, depth) * width)
         source = k.let("source", row * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), combine(out.flat(target + i), updates.flat(source + i)))
@@ -138,7 +147,8 @@ def scatter_nd(
     the shape of x without the first `depth` dimensions.
     reduction: with "none", an update replaces the slice, and of several updates of a slice the last one counts.  With
     "add", "mul", "max" or "min", updates are combined with the slice, in row-major order of the updates.  This is not
-    allowed for bool.   Result: a tensor of the same type as x.
+    allowed for bool.
+    Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype, or the ranks do not fit together.  Raises RelvmArgumentError
     if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or the last dimension of
     `indices` is not `depth`.  At run time, it raises RelvmIndexError if an index is out of range.
@@ -155,7 +165,7 @@ def scatter_nd(
         [[ 1  2]
          [30 40]]
     """
-    expect_rows("scatter_nd", indices, depth)
+    check_index_rows("scatter_nd", indices, depth)
     _expect_updates("scatter_nd", x, updates, reduction)
     if x.rank is None or indices.rank is None:
         return x

@@ -25,10 +25,10 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     if (begin, end) == ((0, _FAR) if step > 0 else (_FAR, -_FAR)):
         return dim_op("floordiv", size + abs(step) - 1, abs(step))
     if step < 0:  # count from the last element down to the first element that is excluded
-        start = _bound(size, begin, -1, dim_op("sub", size, 1))
-        stop = _bound(size, end, -1, dim_op("sub", size, 1))
+        start = _clamp_bound(size, begin, -1, dim_op("sub", size, 1))
+        stop = _clamp_bound(size, end, -1, dim_op("sub", size, 1))
         return dim_op("max", dim_op("floordiv", start - stop - step - 1, -step), 0)
-    start, stop = _bound(size, begin, 0, size), _bound(size, end, 0, size)
+    start, stop = _clamp_bound(size, begin, 0, size), _clamp_bound(size, end, 0, size)
     if start == 0 and step == 1:
         return stop
     if stop == size and begin > 0 and step == 1:
@@ -36,24 +36,29 @@ def _slice_dim(size: AnyDim, begin: int, end: int, step: int) -> AnyDim:
     return dim_op("max", dim_op("floordiv", stop - start + step - 1, step), 0)
 
 
-def _bound(size: AnyDim, position: int, low: int, high: AnyDim) -> AnyDim:
-    """Convert a bound of a slice, `position`, to an index in [low, high], as Python does.
+def _clamp_bound(size: AnyDim, bound: int, low: int, high: AnyDim) -> AnyDim:
+    """Convert `bound`, a bound of a slice, to an index in [low, high], as Python does.
 
     A negative bound counts from the end of the axis.  A bound outside [low, high] is then clamped.
+
     size: the size of the axis.
     """
-    if position >= _FAR:
+    if bound >= _FAR:
         return high
-    if position <= -_FAR:
+    if bound <= -_FAR:
         return low
-    if position < 0:
-        return dim_op("max", size + position, low)
-    return low if position <= low else dim_op("min", high, position)
+    if bound < 0:
+        return dim_op("max", size + bound, low)
+    return low if bound <= low else dim_op("min", high, bound)
 
 
-def _start(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """Return the first position of a slice, clamped as in `_slice_dim`.  If the slice is empty, any number can be
-    returned."""
+def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
+    """Return the index of the first element of a slice, clamped as in `_slice_dim`.
+
+    If the slice is empty, the result is any number.
+
+    dim: the size of the axis.
+    """
     if isinstance(dim, int):
         return max(0, range(dim)[begin:None:step].start) if dim else 0
     size = as_scalar(dim, I64)
@@ -77,7 +82,7 @@ def _numpy_slice(x: np.ndarray, *, begin, end, axes, steps) -> np.ndarray:
 def _sliced(at: IndexExprs, x_shape, out_shape, *, begin, end, axes, steps) -> IndexExprs:
     indices = list(at)
     for axis, first, step in zip(axes or range(len(begin)), begin, steps or (1,) * len(begin), strict=True):
-        indices[axis] = indices[axis] * step + _start(x_shape[axis], first, step)
+        indices[axis] = indices[axis] * step + _first_index(x_shape[axis], first, step)
     return tuple(indices)
 
 
@@ -94,12 +99,13 @@ def slice_(
 
     x: any tensor of known rank.
     begin, end: one number for each axis, with the meaning of Python slices.  Negative numbers count from the end.  A
-    number >= 2^31 or <= -2^31 means the end of the axis in that direction.
+    number >= 2^31 stands for the last possible position, and a number <= -2^31 for the first.
     axes: distinct axes, each in [-rank, rank), or None for the first axes.
     steps: the step along each axis, which must not be 0, or None for 1.
     Result: a tensor of the dtype of x.  Every dimension is exact, including symbolic dimensions.
     Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if `begin`, `end`,
-    `axes` and `steps` differ in length, or a step is 0.   Source: ONNX Slice-13.
+    `axes` and `steps` differ in length, or a step is 0.
+    Source: ONNX Slice-13.
 
     Examples:
 

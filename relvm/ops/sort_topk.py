@@ -25,7 +25,7 @@ def numpy_top_positions(x: np.ndarray, shape: tuple[int, ...], *, axis: int, lar
     return np.take(order, np.arange(count), axis).astype(np.int64)
 
 
-def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
+def comes_before(x: Scalar, y: Scalar, largest: bool) -> Scalar:
     """Return whether the element x must come before the element y.
 
     largest: whether the order is descending instead of ascending.  NaN counts as the largest element.
@@ -38,7 +38,7 @@ def comes_first(x: Scalar, y: Scalar, largest: bool) -> Scalar:
 
 
 def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> None:
-    """Generate top-k selection, in place in the rows of the result.
+    """Generate the kernel of `argtopk`, which works in place in the rows of the result.
 
     A row stores a heap of the best positions so far, with the worst at the root.  At the end, the row is sorted.  Two
     positions never compare equal: of equal elements, the one at the smaller position is better.
@@ -54,21 +54,21 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
 
         def is_better(p: Scalar, q: Scalar) -> Scalar:
             one, other = (k.let("element", x.flat(source + at * step)) for at in (p, q))
-            tie = comes_first(other, one, largest).eq(False).logical_and(p < q)
-            return k.let("better", comes_first(one, other, largest).logical_or(tie))
+            tie = comes_before(other, one, largest).eq(False).logical_and(p < q)
+            return k.let("better", comes_before(one, other, largest).logical_or(tie))
 
         heap = Heap(k, out, target, step, levels, is_better)
-        heap.number(count)
-        heap.arrange(count)
+        heap.fill_with_numbers(count)
+        heap.heapify(count)
         first = Literal(0, I64)
         with k.loop(Select(count > 0, size, first), start=count, name="n") as n, k.branch(is_better(n, heap.at(first))):
             heap.put(first, n)
-            heap.sift(first, count)
+            heap.sift_down(first, count)
         heap.sort(count)
 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
-    """Return the number of levels below the root of a heap of `count` elements."""
+    """Generate code that computes the number of levels below the root of a heap of `count` elements."""
     levels, reach = k.let("levels", Literal(0, I64)), k.let("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
         k.assign(reach, reach * 2)
@@ -77,11 +77,11 @@ def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
 
 
 class Heap:
-    """A binary heap of positions, stored in the buffer `out`, with the worst position at the root.  The methods
-    generate code.
+    """Generates code for a binary heap of positions, stored in the buffer `out`, with the worst position at the root.
 
-    target, step: node n is stored at the flat position target + n * step.   levels: the number of levels below the
-    root.   is_better: a function of two positions that returns whether the first is better.
+    target, step: node n is stored at the flat position target + n * step.
+    levels: the number of levels below the root.
+    is_better: a function of two positions that returns whether the first is better.
     """
 
     def __init__(
@@ -103,12 +103,15 @@ class Heap:
         self.k.store(self.out, (self.target + node * self.step,), position)
 
     def swap(self, first: Scalar, second: Scalar) -> None:
-        held = self.k.let("held", self.at(first))
+        saved = self.k.let("held", self.at(first))
         self.put(first, self.at(second))
-        self.put(second, held)
+        self.put(second, saved)
 
-    def sift(self, node: Scalar, size: Scalar) -> None:
-        """Sift a node down until no child is worse than the node.  size: the number of nodes in the heap."""
+    def sift_down(self, node: Scalar, size: Scalar) -> None:
+        """Generate code that moves a node down until no child is worse than the node.
+
+        size: the number of nodes in the heap.
+        """
         k, node = self.k, self.k.let("node", node)
         with k.loop(self.levels):
             child = k.let("child", node * 2 + 1)
@@ -119,24 +122,24 @@ class Heap:
                     self.swap(node, child)
                     k.assign(node, child)
 
-    def number(self, size: Scalar) -> None:
-        """Initialize the heap: store n in node n, for each of the first `size` nodes."""
+    def fill_with_numbers(self, size: Scalar) -> None:
+        """Generate code that stores n in node n, for each of the first `size` nodes."""
         with self.k.loop(size, name="n") as n:
             self.put(n, n)
 
-    def arrange(self, size: Scalar) -> None:
-        """Establish the heap order of the first `size` nodes (heapify)."""
+    def heapify(self, size: Scalar) -> None:
+        """Generate code that establishes the heap order of the first `size` nodes."""
         half = self.k.let("half", size / 2)
         with self.k.loop(half, name="n") as n:
-            self.sift(half - 1 - n, size)
+            self.sift_down(half - 1 - n, size)
 
     def sort(self, size: Scalar) -> None:
-        """Sort a heap of `size` nodes, the best position first."""
+        """Generate code that sorts a heap of `size` nodes, so that the best position comes first."""
         root = Literal(0, I64)
         with self.k.loop(size - 1, name="n") as n:
             last = self.k.let("last", size - 1 - n)
             self.swap(root, last)
-            self.sift(root, last)
+            self.sift_down(root, last)
 
 
 @op("argtopk", numpy=numpy_top_positions, lower=CustomKernel(_argtopk))
@@ -146,12 +149,14 @@ def argtopk(x: TensorType, shape: ShapeType, *, axis: int, largest: bool = True)
 
     x: a tensor of rank >= 1.  NaN counts as the largest element.
     shape: the shape of the result.  It is the shape of x, except that the size along the axis is the number of
-    positions to return.   axis: the axis, in [-rank, rank).
+    positions to return.
+    axis: the axis, in [-rank, rank).
     largest: if it is False, the result contains the positions of the smallest elements, the smallest first.
     Result: an i64 tensor of shape `shape`.
     Raises RelvmTypeError if the rank of `shape` is not that of x, or `axis` is out of range.  Raises RelvmArgumentError
     if `largest` is not a bool.  Raises RelvmShapeError if `shape` has more positions than the axis has elements, or
-    differs from x along another axis.   Source: ONNX TopK-24; NaN: numpy.sort.
+    differs from x along another axis.
+    Source: ONNX TopK-24; NaN: numpy.sort.
 
     Examples:
 
@@ -181,7 +186,7 @@ def _numpy_lexsort_rows(x: np.ndarray) -> np.ndarray:
 
 
 def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
-    """Generate a heapsort that puts the rows of a matrix in lexicographic order."""
+    """Generate the kernel of `lexsort_rows`: a heapsort of the rows of a matrix."""
     (x,), (out,) = inputs, outputs
     count, width = as_scalar(x.shape[0], I64), as_scalar(x.shape[1], I64)
 
@@ -192,23 +197,24 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
         less, more = Literal(-1, I64), Literal(1, I64)
         with k.loop(Select(order.eq(0), width, Literal(0, I64)), name="j") as j:
             one, other = (k.let("element", x.flat(row + j)) for row in (first, second))
-            found = Select(comes_first(one, other, False), less, Select(comes_first(other, one, False), more, order))
+            found = Select(comes_before(one, other, False), less, Select(comes_before(other, one, False), more, order))
             k.assign(order, found)
         return k.let("better", (order < 0).logical_or(order.eq(0).logical_and(p < q)))
 
     heap = Heap(k, out, Literal(0, I64), Literal(1, I64), heap_levels(k, count), is_better)
-    heap.number(count)
-    heap.arrange(count)
+    heap.fill_with_numbers(count)
+    heap.heapify(count)
     heap.sort(count)
 
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of the rows of a matrix, such that the rows are in lexicographic order.
+    """The positions of the rows of a matrix, in the lexicographic order of the rows.
 
     x: a tensor of shape (n, width).  NaN counts as the largest element.
     Result: an i64 tensor of shape (n,).  The sort is stable.
-    Raises RelvmTypeError if x has another rank.   Source: numpy.lexsort.
+    Raises RelvmTypeError if x has another rank.
+    Source: numpy.lexsort.
 
     Examples:
 
@@ -245,10 +251,12 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
 def nonzero(cond: TensorType, shape: ShapeType) -> TensorType:
     """The row-major positions of the true elements, in order.
 
-    cond: a bool tensor.   shape: a shape of rank 1, whose dimension is the number of true elements.
+    cond: a bool tensor.
+    shape: a shape of rank 1, whose dimension is the number of true elements.
     Result: an i64 tensor of shape `shape`.
     Raises RelvmTypeError if `cond` has another dtype or the rank of `shape` is not 1.  At run time, it raises
-    RelvmShapeError if the number of true elements differs from `shape`.   Source: ONNX NonZero-13.
+    RelvmShapeError if the number of true elements differs from `shape`.
+    Source: ONNX NonZero-13.
 
     Examples:
 

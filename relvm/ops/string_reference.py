@@ -20,8 +20,8 @@ _FLOAT = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)\s
 _INTEGER = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
 
 
-def each(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
-    """Apply `function` to each element of x.  Return an array of dtype `dtype`."""
+def map_elements(function: Callable[[Any], Any], x: np.ndarray, dtype: Any) -> np.ndarray:
+    """Apply `function` to each element of x, and return the results as an array of dtype `dtype`."""
     result = np.empty(x.shape, dtype)
     result.reshape(-1)[:] = [function(text) for text in x.reshape(-1)]
     return result
@@ -37,21 +37,21 @@ def _letters(case: str) -> dict[int, int]:
     }
 
 
-def in_case(text: str, *, upper: bool) -> str:
+def convert_case(text: str, *, upper: bool) -> str:
     """Convert each letter to upper or lower case, as defined in csrc/tables/unicode_case.def."""
     return text.translate(_letters("upper" if upper else "lower"))
 
 
-def split(text: str, delimiter: str, most: int) -> list[str]:
+def split(text: str, delimiter: str, max_splits: int) -> list[str]:
     """Split a text at each delimiter, or at white space if the delimiter is empty.
 
-    most: the maximum number of splits, or -1 for no limit.
+    max_splits: the maximum number of splits, or -1 for no limit.
     """
-    return text.split(delimiter or None, most)
+    return text.split(delimiter or None, max_splits)
 
 
-def number(text: str, dtype: DType) -> int | float | None:
-    """Parse a text as a number of dtype `dtype`: an integer dtype, f32 or f64.  Return None if the text is not such a
+def parse_number(text: str, dtype: DType) -> int | float | None:
+    """Parse `text` as a number of dtype `dtype`: an integer dtype, f32 or f64.  Return None if it is not such a
     number."""
     if not (_FLOAT if dtype.is_float else _INTEGER).fullmatch(text):
         return None
@@ -61,7 +61,7 @@ def number(text: str, dtype: DType) -> int | float | None:
     return value if low <= value <= high else None
 
 
-def of_number(value: np.generic) -> str:
+def format_number(value: np.generic) -> str:
     """Format a NumPy number."""
     if not isinstance(value, np.floating) or not np.isfinite(value):
         return str(value)
@@ -75,25 +75,28 @@ SET, RANGE, SPLIT, JUMP, PLACE, MATCH = (_CODES[name] for name in ("SET", "RANGE
 
 
 def longest_match(program: list[list[int]], text: str, start: int = 0) -> int:
-    """Return the end of the longest match that begins at `start`, or -1 if there is no match.
+    """Return the end of the longest match in `text` that begins at `start`, or -1 if there is no match.
 
     program: a compiled pattern (csrc/tables/regex_opcodes.def).
     """
     points = [None, *map(ord, text), None]
-    found, now = -1, _led_to(program, {0}, points[start], points[start + 1])
+    found, now = -1, _reachable(program, {0}, points[start], points[start + 1])
     for end in range(start, len(text) + 1):
         if any(program[i][0] == MATCH for i in now):
             found = end
         point = points[end + 1]
         if point is None or not now:
             break
-        taken = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
-        now = _led_to(program, taken, point, points[end + 2])
+        next_instructions = {i + program[i][1] + 1 for i in now if program[i][0] == SET and _is_in(program, i, point)}
+        now = _reachable(program, next_instructions, point, points[end + 2])
     return found
 
 
 def tokens(program: list[list[int]], text: str) -> list[str]:
-    """Return the nonempty matches of a program in a text, in order.  Each match is the longest one at its start."""
+    """Return the nonempty matches of `program`, a compiled pattern, in a text, in order.
+
+    Each match is the longest one at its start.
+    """
     found, at = [], 0
     while at < len(text):
         end = longest_match(program, text, at)
@@ -108,10 +111,10 @@ def _is_in(program: list[list[int]], place: int, point: int) -> bool:
     return any(low <= point <= high for _, low, high in program[place + 1 : place + 1 + count]) != bool(other)
 
 
-def _led_to(program: list[list[int]], starts: set[int], before: int | None, behind: int | None) -> set[int]:
+def _reachable(program: list[list[int]], starts: set[int], before: int | None, after: int | None) -> set[int]:
     """Return the indices of the instructions that are reachable from `starts` without consuming a character.
 
-    before, behind: the characters before and after the current position in the text, or None at its start and end.
+    before, after: the characters before and after the current position in the text, or None at its start and end.
     """
     reached, waiting = set(starts), list(starts)
     while waiting:
@@ -120,7 +123,7 @@ def _led_to(program: list[list[int]], starts: set[int], before: int | None, behi
         match program[place]:
             case [code, to, other] if code in (JUMP, SPLIT):
                 leads = (to, other) if code == SPLIT else (to,)
-            case [code, what, _] if code == PLACE and _holds(what, before, behind):
+            case [code, what, _] if code == PLACE and _anchor_holds(what, before, after):
                 leads = (place + 1,)
         for lead in leads:
             if lead not in reached:
@@ -129,7 +132,7 @@ def _led_to(program: list[list[int]], starts: set[int], before: int | None, behi
     return reached
 
 
-def _holds(what: int, before: int | None, behind: int | None) -> bool:
+def _anchor_holds(what: int, before: int | None, behind: int | None) -> bool:
     newline = ord("\n")
     edge = _is_word(before) != _is_word(behind)
     return (before is None, behind is None, before in (None, newline), behind in (None, newline), edge, not edge)[what]

@@ -19,7 +19,10 @@ from relvm.ops import string_reference
 
 
 def expect_strings(name: str, **args: TensorType) -> None:
-    """Check that all arguments of operator `name` are tensors of strings.  args: the arguments by parameter name."""
+    """Check that all arguments of operator `name` are tensors of strings.
+
+    args: the arguments by parameter name.
+    """
     expect_tensor(name, **args)
     for parameter, type_ in args.items():
         expect(type_.dtype == STR, "{}: {} has dtype {}, expected str", name, parameter, type_.dtype)
@@ -36,8 +39,10 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
     """The positions of the elements of x in the concatenation of `others` and x.  string_take reads these positions.
 
-    x, others: tensors of any dtype.   Result: an i64 tensor with the shape of x.
-    Raises RelvmTypeError if an argument is not a tensor.   Source: numpy.arange.
+    x, others: tensors of any dtype.
+    Result: an i64 tensor with the shape of x.
+    Raises RelvmTypeError if an argument is not a tensor.
+    Source: numpy.arange.
 
     Examples:
 
@@ -53,19 +58,21 @@ def _numpy_take(positions: np.ndarray, *xs: np.ndarray) -> np.ndarray:
     wrong = positions[(positions < -1) | (positions >= len(strings) - 1)]
     if wrong.size:
         raise RelvmIndexError(f"string_take: position {wrong[0]} is out of range")
-    taken = np.empty(positions.shape, object)
-    taken[...] = strings[positions]
-    return taken
+    selected = np.empty(positions.shape, object)
+    selected[...] = strings[positions]
+    return selected
 
 
 @op("string_take", numpy=_numpy_take, lower=Builtin("string_take"), strings=True)
 def string_take(positions: TensorType, *xs: TensorType) -> TensorType:
     """The strings at the given positions in the concatenation of several flattened tensors.
 
-    positions: an i64 tensor.  The position -1 stands for the empty string.   xs: tensors of strings.
+    positions: an i64 tensor.  The position -1 stands for the empty string.
+    xs: tensors of strings.
     Result: a tensor of strings, with the shape of `positions`.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmIndexError if a position is out
-    of range.   Source: numpy.take.
+    of range.
+    Source: numpy.take.
 
     Examples:
 
@@ -89,7 +96,8 @@ def _numpy_equal(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_equal(x: TensorType, y: TensorType) -> TensorType:
     """Whether the strings are equal, elementwise.
 
-    x, y: tensors of strings, whose shapes broadcast.   Result: a bool tensor with the broadcast shape.
+    x, y: tensors of strings, whose shapes broadcast.
+    Result: a bool tensor with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX Equal-19.
 
@@ -104,18 +112,20 @@ def string_equal(x: TensorType, y: TensorType) -> TensorType:
 
 def _numpy_lookup(x: np.ndarray, keys: np.ndarray, table: np.ndarray) -> np.ndarray:
     indices = {key: place for place, key in reversed(list(enumerate(keys)))}
-    return string_reference.each(lambda text: indices.get(text, -1), x, np.int64)
+    return string_reference.map_elements(lambda text: indices.get(text, -1), x, np.int64)
 
 
 @op("string_lookup", numpy=_numpy_lookup, lower=Builtin("string_lookup"), strings=True)
 def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorType:
     """The index of each string in a list of keys.
 
-    x: a tensor of strings.   keys: a tensor of rank 1 with distinct strings.
+    x: a tensor of strings.
+    keys: a tensor of rank 1 with distinct strings.
     table: an i64 tensor of rank 1, the result of string_table for the keys.
     Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it finds
-    that the table belongs to other keys.   Source: ONNX LabelEncoder-ml-4.
+    that the table belongs to other keys.
+    Source: ONNX LabelEncoder-ml-4.
     """
     expect_strings("string_lookup", x=x, keys=keys)
     expect_tensor("string_lookup", table=table)
@@ -125,11 +135,10 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """Return an open-addressing hash table of distinct strings, as an i64 array.  Each slot contains the index of a
-    key, or -1 if the slot is free.
+    """Return a hash table of distinct strings with open addressing, as an i64 array.
 
-    The hash is the CRC-32C of the UTF-8 bytes, modulo the table size.  Collisions are resolved by linear probing.  At
-    most half of the slots are used.
+    Each slot contains the index of a key, or -1 if the slot is free.  The hash is the CRC-32C of the UTF-8 bytes,
+    modulo the table size.  Collisions are resolved by linear probing.  At most half of the slots are used.
     """
     table = np.full(2 * len(keys) + 1, -1, np.int64)
     for place, key in enumerate(keys):
@@ -152,7 +161,8 @@ def _numpy_concat(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def string_concat(x: TensorType, y: TensorType) -> TensorType:
     """The strings of x and y concatenated, elementwise.
 
-    x, y: tensors of strings, whose shapes broadcast.   Result: a tensor of strings, with the broadcast shape.
+    x, y: tensors of strings, whose shapes broadcast.
+    Result: a tensor of strings, with the broadcast shape.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the shapes do not broadcast.
     Source: ONNX StringConcat-20.
 
@@ -166,17 +176,19 @@ def string_concat(x: TensorType, y: TensorType) -> TensorType:
 
 
 def _numpy_case(x: np.ndarray, *, upper: int) -> np.ndarray:
-    return string_reference.each(lambda text: string_reference.in_case(text, upper=bool(upper)), x, object)
+    return string_reference.map_elements(lambda text: string_reference.convert_case(text, upper=bool(upper)), x, object)
 
 
 @op("string_case", numpy=_numpy_case, lower=Builtin("string_case", ("upper",)), strings=True)
 def string_case(x: TensorType, *, upper: int) -> TensorType:
     """The strings, converted to upper or lower case.
 
-    x: a tensor of strings.   upper: 1 for upper case, 0 for lower case.
+    x: a tensor of strings.
+    upper: 1 for upper case, 0 for lower case.
     Result: a tensor of the same type as x.  Each letter is mapped to a single letter, as defined in
     csrc/tables/unicode_case.def.
-    Raises RelvmTypeError if x has another dtype.   Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
+    Raises RelvmTypeError if x has another dtype.
+    Source: Unicode's simple case mappings; ONNX StringNormalizer-10.
 
     Examples:
 
@@ -188,10 +200,10 @@ def string_case(x: TensorType, *, upper: int) -> TensorType:
 
 
 def _numpy_split(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return _widened(x, [string_reference.split(text, delimiter.item(), most) for text in x.reshape(-1)])
+    return _pad_parts(x, [string_reference.split(text, delimiter.item(), most) for text in x.reshape(-1)])
 
 
-def _widened(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
+def _pad_parts(x: np.ndarray, parts: list[list[str]]) -> np.ndarray:
     """Return the parts of each element of x along a new last axis, padded with empty strings.
 
     parts: for each element of x, the list of its parts.
@@ -230,14 +242,18 @@ def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> Ten
 
 
 def _numpy_part_count(x: np.ndarray, delimiter: np.ndarray, *, most: int) -> np.ndarray:
-    return string_reference.each(lambda text: len(string_reference.split(text, delimiter.item(), most)), x, np.int64)
+    return string_reference.map_elements(
+        lambda text: len(string_reference.split(text, delimiter.item(), most)), x, np.int64
+    )
 
 
 @op("string_part_count", numpy=_numpy_part_count, lower=Builtin("string_part_count", ("most",)), strings=True)
 def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -> TensorType:
     """The number of parts into which string_split divides each string.
 
-    x: a tensor of strings.   delimiter: a string tensor of rank 0.   most: as for string_split.
+    x: a tensor of strings.
+    delimiter: a string tensor of rank 0.
+    most: as for string_split.
     Result: an i64 tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20.
@@ -252,7 +268,7 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
 
 
 def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return string_reference.each(
+    return string_reference.map_elements(
         lambda text: string_reference.longest_match(program.tolist(), text) == len(text), x, bool
     )
 
@@ -262,10 +278,11 @@ def string_match(x: TensorType, program: TensorType) -> TensorType:
     """For each string, whether a pattern matches the whole string.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a bool tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
-    invalid.   Source: ONNX RegexFullMatch-20.
+    invalid.
+    Source: ONNX RegexFullMatch-20.
     """
     _expect_program("string_match", x, program)
     return with_dtype(x, BOOL)
@@ -279,7 +296,7 @@ def _expect_program(name: str, x: TensorType, program: TensorType) -> None:
 
 
 def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
-    return _widened(x, [string_reference.tokens(program.tolist(), text) for text in x.reshape(-1)])
+    return _pad_parts(x, [string_reference.tokens(program.tolist(), text) for text in x.reshape(-1)])
 
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
@@ -288,10 +305,11 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
     at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.program_of returns.
+    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
-    invalid.   Source: Tokenizer of ONNX Runtime's com.microsoft.
+    invalid.
+    Source: Tokenizer of ONNX Runtime's com.microsoft.
     """
     _expect_program("string_tokens", x, program)
     return TensorType(STR, None, None if x.rank is None else x.rank + 1)
@@ -301,7 +319,7 @@ def string_tokens(x: TensorType, program: TensorType) -> TensorType:
 
 
 def _numpy_of_number(x: np.ndarray) -> np.ndarray:
-    return string_reference.each(string_reference.of_number, x, object)
+    return string_reference.map_elements(string_reference.format_number, x, object)
 
 
 @op("string_of_number", numpy=_numpy_of_number, lower=Builtin("string_of_number"), strings=True, moves=True)
@@ -311,7 +329,8 @@ def string_of_number(x: TensorType) -> TensorType:
 
     x: a tensor of dtype bool, f16, f32, f64 or an integer dtype of at least 8 bits.
     Result: a tensor of strings, with the shape of x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cast-25; Python's repr.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Cast-25; Python's repr.
 
     Examples:
 
@@ -330,7 +349,7 @@ def string_of_number(x: TensorType) -> TensorType:
 
 def _numpy_to_number(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
-    numbers = [string_reference.number(text, dtype) for text in x.reshape(-1)]
+    numbers = [string_reference.parse_number(text, dtype) for text in x.reshape(-1)]
     if None in numbers:
         wrong = x.reshape(-1)[numbers.index(None)]
         raise RelvmArithmeticError(f"string_to_number: {wrong!r} cannot be converted to {dtype}")
@@ -342,10 +361,12 @@ def string_to_number(x: TensorType, *, to: str | DType) -> TensorType:
     """Text parsed as decimal numbers, with optional white space around them.  A float can also be `inf`, `infinity` or
     `nan`, in upper or lower case.
 
-    x: a tensor of strings.   to: f32, f64 or an integer dtype of at least 8 bits.
+    x: a tensor of strings.
+    to: f32, f64 or an integer dtype of at least 8 bits.
     Result: a tensor with the dtype `to` and the shape of x.
     Raises RelvmTypeError if x has another dtype.  At run time, it raises RelvmArithmeticError if a string is not such a
-    number, or an integer is out of range.   Source: ONNX Cast-25.
+    number, or an integer is out of range.
+    Source: ONNX Cast-25.
 
     Examples:
 

@@ -14,8 +14,8 @@ from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import ALIAS, Pointwise, elementwise
 
 
-def float_result(name: str, x: TensorType) -> TensorType:
-    """Check that x is a float tensor, and return the result type of the operator, which is the type of x."""
+def check_float(name: str, x: TensorType) -> TensorType:
+    """Check that x is a float tensor.  Return its type, which is the result type of the operator `name`."""
     expect_float(name, x=x)
     return x
 
@@ -26,7 +26,7 @@ def _numeric(name: str, x: TensorType) -> TensorType:
 
 
 def math_function(name: str) -> Pointwise:
-    """Return the lowering rule that applies the function `name` of C's <math.h> to each element."""
+    """Return the lowering rule of an operator that applies the function `name` of C's <math.h> to each element."""
     return elementwise(lambda x: Intrinsic(name, (x,), x.dtype))
 
 
@@ -34,8 +34,10 @@ def math_function(name: str) -> Pointwise:
 def identity(x: TensorType) -> TensorType:
     """x, unchanged.
 
-    x: any tensor.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if the argument is not a tensor.   Source: ONNX Identity-16.
+    x: any tensor.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if the argument is not a tensor.
+    Source: ONNX Identity-16.
 
     Examples:
 
@@ -50,8 +52,10 @@ def identity(x: TensorType) -> TensorType:
 def negative(x: TensorType) -> TensorType:
     """-x, elementwise; integers wrap around.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Neg-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Neg-13.
 
     Examples:
 
@@ -71,8 +75,10 @@ def _abs(x: Scalar) -> Scalar:
 def abs_(x: TensorType) -> TensorType:
     """The absolute value, elementwise; the smallest signed integer stays negative.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Abs-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Abs-13.
 
     Examples:
 
@@ -92,8 +98,10 @@ def _sign(x: Scalar) -> Scalar:
 def sign(x: TensorType) -> TensorType:
     """The sign, elementwise: 1 where x > 0, -1 where x < 0, 0 where x is 0, NaN where x is NaN.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Sign-13.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Sign-13.
 
     Examples:
 
@@ -107,135 +115,153 @@ def sign(x: TensorType) -> TensorType:
 def floor(x: TensorType) -> TensorType:
     """The largest integer not above x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Floor-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Floor-13.
 
     Examples:
 
         >>> run("floor(x)", x=[-1.5, 0.5, 2.0])
         [-2.  0.  2.]
     """
-    return float_result("floor", x)
+    return check_float("floor", x)
 
 
 @op("ceil", numpy=np.ceil, lower=math_function("ceil"), traits=Traits(idempotent=True))
 def ceil(x: TensorType) -> TensorType:
     """The smallest integer not below x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Ceil-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Ceil-13.
 
     Examples:
 
         >>> run("ceil(x)", x=[-1.5, 0.5, 2.0])
         [-1.  1.  2.]
     """
-    return float_result("ceil", x)
+    return check_float("ceil", x)
 
 
 @op("round", numpy=np.rint, lower=math_function("rint"), traits=Traits(idempotent=True))
 def round_(x: TensorType) -> TensorType:
     """The integer nearest to x, elementwise; ties to even.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Round-11.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Round-11.
 
     Examples:
 
         >>> run("round(x)", x=[0.5, 1.5, 2.4])
         [0. 2. 2.]
     """
-    return float_result("round", x)
+    return check_float("round", x)
 
 
 @op("sqrt", numpy=np.sqrt, lower=math_function("sqrt"))
 def sqrt(x: TensorType) -> TensorType:
-    """The square root, elementwise; NaN below 0.
+    """The square root, elementwise; NaN where x is below 0.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sqrt-13, IEEE 754.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sqrt-13, IEEE 754.
 
     Examples:
 
         >>> run("sqrt(x)", x=[1.0, 2.0, 4.0])
         [1.    1.414 2.   ]
     """
-    return float_result("sqrt", x)
+    return check_float("sqrt", x)
 
 
 @op("exp", numpy=np.exp, lower=math_function("exp"))
 def exp(x: TensorType) -> TensorType:
     """e to the power of x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Exp-13, C11 F.10.3.1.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Exp-13, C11 F.10.3.1.
 
     Examples:
 
         >>> run("exp(x)", x=[0.0, 1.0, -1.0])
         [1.    2.718 0.368]
     """
-    return float_result("exp", x)
+    return check_float("exp", x)
 
 
 @op("log", numpy=np.log, lower=math_function("log"))
 def log(x: TensorType) -> TensorType:
-    """The natural logarithm, elementwise; -inf at 0, NaN below.
+    """The natural logarithm, elementwise; -inf where x is 0, NaN where x is below 0.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Log-13, C11 F.10.3.7.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Log-13, C11 F.10.3.7.
 
     Examples:
 
         >>> run("log(x)", x=[1.0, 2.0, 10.0])
         [0.    0.693 2.303]
     """
-    return float_result("log", x)
+    return check_float("log", x)
 
 
 @op("sin", numpy=np.sin, lower=math_function("sin"))
 def sin(x: TensorType) -> TensorType:
     """The sine, elementwise.
 
-    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sin-7.
+    x: a tensor of a float dtype, in radians.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sin-7.
 
     Examples:
 
         >>> run("sin(x)", x=[0.0, 1.0, 2.0])
         [0.    0.841 0.909]
     """
-    return float_result("sin", x)
+    return check_float("sin", x)
 
 
 @op("cos", numpy=np.cos, lower=math_function("cos"))
 def cos(x: TensorType) -> TensorType:
     """The cosine, elementwise.
 
-    x: a tensor of a float dtype, in radians.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Cos-7.
+    x: a tensor of a float dtype, in radians.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Cos-7.
 
     Examples:
 
         >>> run("cos(x)", x=[0.0, 1.0, 2.0])
         [ 1.     0.54  -0.416]
     """
-    return float_result("cos", x)
+    return check_float("cos", x)
 
 
 @op("tanh", numpy=np.tanh, lower=math_function("tanh"))
 def tanh(x: TensorType) -> TensorType:
     """The hyperbolic tangent, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Tanh-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Tanh-13.
 
     Examples:
 
         >>> run("tanh(x)", x=[-1.0, 0.0, 1.0])
         [-0.762  0.     0.762]
     """
-    return float_result("tanh", x)
+    return check_float("tanh", x)
 
 
 _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -245,15 +271,17 @@ _numpy_erf = np.vectorize(math.erf, otypes=[np.float64])
 def erf(x: TensorType) -> TensorType:
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Erf-13, C11 7.12.8.1.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Erf-13, C11 7.12.8.1.
 
     Examples:
 
         >>> run("erf(x)", x=[-1.0, 0.0, 1.0])
         [-0.843  0.     0.843]
     """
-    return float_result("erf", x)
+    return check_float("erf", x)
 
 
 def _sigmoid(x: Scalar) -> Scalar:
@@ -264,30 +292,34 @@ def _sigmoid(x: Scalar) -> Scalar:
 def sigmoid(x: TensorType) -> TensorType:
     """1 / (1 + exp(-x)), elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Sigmoid-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Sigmoid-13.
 
     Examples:
 
         >>> run("sigmoid(x)", x=[-1.0, 0.0, 1.0])
         [0.269 0.5   0.731]
     """
-    return float_result("sigmoid", x)
+    return check_float("sigmoid", x)
 
 
 @op("reciprocal", numpy=np.reciprocal, lower=elementwise(lambda x: Literal(1, x.dtype) / x))
 def reciprocal(x: TensorType) -> TensorType:
     """1 / x, elementwise.
 
-    x: a tensor of a float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX Reciprocal-13.
+    x: a tensor of a float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX Reciprocal-13.
 
     Examples:
 
         >>> run("reciprocal(x)", x=[1.0, 2.0, -4.0])
         [ 1.    0.5  -0.25]
     """
-    return float_result("reciprocal", x)
+    return check_float("reciprocal", x)
 
 
 @op(
@@ -299,8 +331,10 @@ def reciprocal(x: TensorType) -> TensorType:
 def relu(x: TensorType) -> TensorType:
     """max(x, 0), elementwise; NaN stays NaN.
 
-    x: a tensor of an integer or float dtype.   Result: a tensor of the same type as x.
-    Raises RelvmTypeError if x has dtype bool.   Source: ONNX Relu-14.
+    x: a tensor of an integer or float dtype.
+    Result: a tensor of the same type as x.
+    Raises RelvmTypeError if x has dtype bool.
+    Source: ONNX Relu-14.
 
     Examples:
 

@@ -16,10 +16,12 @@ from relvm.kernels.lowering_rules import elementwise
 def where(cond: TensorType, x: TensorType, y: TensorType) -> TensorType:
     """x where cond is true, otherwise y, elementwise.
 
-    cond: a bool tensor.   x, y: tensors of the same dtype.   The shapes of `cond`, x and y must broadcast.
+    cond: a bool tensor.
+    x, y: tensors of the same dtype.  The shapes of `cond`, x and y must broadcast.
     Result: a tensor with the dtype of x and the broadcast shape.
     Raises RelvmTypeError if `cond` has another dtype, or x and y have different dtypes.  Raises RelvmShapeError if the
-    shapes do not broadcast.   Source: ONNX Where-16.
+    shapes do not broadcast.
+    Source: ONNX Where-16.
 
     Examples:
 
@@ -47,7 +49,8 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
     integer to integer: modulo 2^bits.  To float: the nearest number; on overflow infinity, NaN or the largest number,
     depending on the dtype.
 
-    x: a tensor of any dtype except str.   to: the name of a dtype, such as `f32`, except str.
+    x: a tensor of any dtype except str.
+    to: the name of a dtype, such as `f32`, except str.
     Result: a tensor with the dtype `to` and the shape of x.  If the integer dtype cannot represent a float (or NaN),
     the result depends on the machine.
     Raises RelvmTypeError if the dtype is unknown, or x contains strings.
@@ -83,9 +86,11 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
 def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """x converted to a narrow integer dtype: rounded toward zero and clamped to the range of the dtype.
 
-    x: a tensor of a float dtype.   to: the name of an integer dtype of at most 16 bits.
+    x: a tensor of a float dtype.
+    to: the name of an integer dtype of at most 16 bits.
     Result: a tensor with the dtype `to` and the shape of x.  NaN becomes 0.
-    Raises RelvmTypeError if x has another dtype.   Source: ONNX QuantizeLinear-25.
+    Raises RelvmTypeError if x has another dtype.
+    Source: ONNX QuantizeLinear-25.
 
     Examples:
 
@@ -127,7 +132,8 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     x: a tensor of dtype f32, f64, bool or an integer dtype.
     to: the name of such a dtype, such as `i32`, with the same number of bits.
     Result: a tensor with the dtype `to` and the shape of x.  A bool is true if any of its bits is 1.
-    Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.   Source: ONNX BitCast-26.
+    Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.
+    Source: ONNX BitCast-26.
 
     Examples:
 

@@ -1,5 +1,4 @@
-"""Insertion of run-time checks for relations between sizes.  Kernels rely on these relations, but types do not prove
-them."""
+"""Insertion of run-time checks for relations between sizes that kernels rely on and types do not prove."""
 
 from __future__ import annotations
 
@@ -11,15 +10,22 @@ from relvm.errors import RelvmError, RelvmShapeError, located
 from relvm.ir.expr import Binding, Block, Expr, Function, MatchCast, OpCall, Shape, Var
 from relvm.ir.node import Node, children
 from relvm.ir.operator import SizeClaim, shape_claims
-from relvm.ir.relate_sizes import check_of, claim_of, has_dims, relate, replace_one_of, with_dims
+from relvm.ir.relate_sizes import (
+    checked_claim,
+    find_replacement,
+    has_dims,
+    infer_with_replacements,
+    make_claim_check,
+    with_dims,
+)
 from relvm.ir.symbolic import AnyDim, DimVar, dim_op
 from relvm.ir.types import ShapeType, TensorType, Type, type_vars
-from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Builtin
 from relvm.passes.pass_manager import function_pass
-from relvm.passes.util.match_casts import in_binding_order
+from relvm.passes.util.match_casts import sort_match_casts
 
 
 @function_pass("check_sizes", at=Stage.ANF)
@@ -41,17 +47,18 @@ def check_sizes(function: Function) -> Function:
     A call with an argument of unknown rank or dtype is unchanged.  So is an operator on unnamed dimensions that is
     lowered to a builtin, because the builtin checks the sizes itself.
     """
-    return map_blocks(_Checker(function.name, stated_ranges(function)).block, function)
+    return map_blocks(_Checker(function.name, declared_ranges(function)).block, function)
 
 
 class _Checker:
     """Adds the checks to the blocks of one function.
 
-    ranges: the bounds that the function declares for its dimension variables.   new_dims: the variables created for
-    unnamed dimensions.   renamed: a variable -> a variable with the same value and a more precise type.   checked: the
-    keys of the size claims that were checked before the current point of the program.   added: the keys of `renamed`
-    and `checked`, in the order in which they were added.  At the end of a block, the entries that the block added are
-    removed.
+    ranges: the bounds that the function declares for its dimension variables.
+    new_dims: the variables created for unnamed dimensions.
+    renamed: a variable -> a variable with the same value and a more precise type.
+    checked: the keys of the size claims that were checked before the current point of the program.
+    added: the keys of `renamed` and `checked`, in the order in which they were added.  At the end of a block, the
+    entries that the block added are removed.
     """
 
     def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
@@ -67,7 +74,7 @@ class _Checker:
         before = len(self.added)
         for binding in block.bindings:
             value = self.value(binding.value)
-            if (claim := claim_of(value)) and not self.is_needed(claim):
+            if (claim := checked_claim(value)) and not self.record_check(claim):
                 continue
             if isinstance(value, OpCall) and isinstance(binding, Binding):
                 try:
@@ -92,7 +99,7 @@ class _Checker:
         outer = self.checked
         if isinstance(value, Function):  # a local function can be called where these checks have not run
             self.checked = set()
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.checked = outer
         return value
 
@@ -102,7 +109,11 @@ class _Checker:
         return expr
 
     def call(self, binding: Binding, call: OpCall, bindings: list[Binding | MatchCast]) -> Binding:
-        """Append the checks that an operator call needs to `bindings`.  Return the binding of the call."""
+        """Append to `bindings` the run-time checks that the operator call `call` needs.  Return the new form of
+        `binding`.
+
+        binding: the binding of the call.
+        """
         types = tuple(with_dims(arg.type) for arg in call.args)
         if not all(map(has_dims, types)):
             return with_value(binding, call)
@@ -111,21 +122,24 @@ class _Checker:
             if is_unnamed:
                 return with_value(binding, call)
         elif is_unnamed or call is not binding.value:
-            call = self.named(call, bindings)
-            binding = self.retyped(binding, call)
+            call = self.name_dims(call, bindings)
+            binding = self.with_inferred_type(binding, call)
         types = tuple(arg.type for arg in call.args)
         for claim in call.op.claims(types, call.attributes):
-            self.check(claim, binding.var.origins, bindings)
+            self.check_claim(claim, binding.var.origins, bindings)
         return with_value(binding, call)
 
     def check_shapes(self, value: Expr, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append checks to `bindings` that no shape in `value` has a negative dimension.   value: the value of a
-        binding."""
+        """Append to `bindings` run-time checks that no shape in `value`, the value of a binding, has a negative
+        dimension.
+
+        origins: the source locations of the checks.
+        """
         for shape in _shapes(value):
             for claim in shape_claims(shape.dims):
-                self.check(claim, origins, bindings)
+                self.check_claim(claim, origins, bindings)
 
-    def retyped(self, binding: Binding, call: OpCall) -> Binding:
+    def with_inferred_type(self, binding: Binding, call: OpCall) -> Binding:
         if call.type == binding.var.type:
             return binding
         var = replace(binding.var, type=call.type)
@@ -136,22 +150,26 @@ class _Checker:
         self.renamed[old] = new
         self.added.append(old)
 
-    def named(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
-        """Append match_casts that give every dimension of the arguments a variable.  Return the call with the results
-        of the match_casts as arguments."""
+    def name_dims(self, call: OpCall, bindings: list[Binding | MatchCast]) -> OpCall:
+        """Give each unnamed dimension of the arguments of `call` a variable.  Return the call with the new arguments.
+
+        The match_casts that bind the variables are appended to `bindings`.  Their results are the new arguments.
+        """
         args = tuple(dict.fromkeys(call.args))
         types = {arg: with_dims(arg.type) for arg in args}
         new = {var for arg, type_ in types.items() if type_ is not arg.type for var in type_vars(type_)}
         self.new_dims |= new
-        related, result = relate(call.op, [types[arg] for arg in call.args], call.attributes, self.replacement)
+        related, result = infer_with_replacements(
+            call.op, [types[arg] for arg in call.args], call.attributes, self.choose_replacement
+        )
         types = dict(zip(call.args, related, strict=True))
         casts: dict[Expr, MatchCast] = {}
         for i, arg in enumerate(call.args):
             if types[arg] != arg.type and arg not in casts:
-                where = f"{self.name}: {call.op}: argument {_parameter(call, i)}"
+                where = f"{self.name}: {call.op}: argument {_parameter_name(call, i)}"
                 var = replace(arg, type=types[arg]) if isinstance(arg, Var) else Var("value", type=types[arg])
                 casts[arg] = MatchCast(var, arg, where)
-        ordered = in_binding_order(casts.values(), new)
+        ordered = sort_match_casts(casts.values(), new)
         if ordered is None:
             raise RelvmShapeError(
                 f"{call.op}: the sizes of the arguments depend on each other; use match_cast on one of them"
@@ -163,43 +181,46 @@ class _Checker:
         args = tuple(casts[arg].var if arg in casts else arg for arg in call.args)
         return replace(call, args=args, type=result)
 
-    def replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
-        """Return a variable and a replacement for it that makes the dimensions `first` and `second` equal.  Return None
-        if replacing a single variable is not enough.
+    def choose_replacement(self, first: AnyDim, second: AnyDim) -> tuple[DimVar, AnyDim] | None:
+        """Choose a dimension variable, and its replacement, so that the dimensions `first` and `second` become equal.
 
-        Variables that this pass created are replaced in preference to variables of the program.
+        Variables that this pass created are preferred to variables of the program.  Return None if replacing a single
+        variable is not enough.
         """
-        return replace_one_of(self.new_dims, first, second) or replace_one_of(None, first, second)
+        return find_replacement(self.new_dims, first, second) or find_replacement(None, first, second)
 
-    def check(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append the run-time check of a claim to `bindings` if the claim must be checked."""
-        if self.is_needed(claim):
-            bindings.append(check_of(claim, f"{self.name}: {claim.message}", origins))
+    def check_claim(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
+        """Append to `bindings` the run-time check of a claim, if the claim must be checked.
 
-    def is_needed(self, claim: SizeClaim) -> bool:
-        """Return whether a claim must be checked, and record it as checked.
+        origins: the source locations of the check.
+        """
+        if self.record_check(claim):
+            bindings.append(make_claim_check(claim, f"{self.name}: {claim.message}", origins))
+
+    def record_check(self, claim: SizeClaim) -> bool:
+        """Return whether `claim` needs a run-time check.  If so, record the claim as checked.
 
         A claim needs no check if it was checked before, or follows from the bounds that the function declares.
         """
         key = (claim.relation, claim.left, claim.right)
-        room = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
-        if key in self.checked or (claim.relation == "at_most" and room.low >= 0):
+        slack = range_of(dim_op("sub", claim.right, claim.left), self.ranges)
+        if key in self.checked or (claim.relation == "at_most" and slack.low >= 0):
             return False
         self.checked.add(key)
         self.added.append(key)
         return True
 
 
-def unknown_argument(call: OpCall) -> Type | None:
-    """Return the type of the first argument that is not a tensor or shape with known dimensions, or None if there is no
-    such argument."""
+def find_unknown_argument(call: OpCall) -> Type | None:
+    """Find the first argument that is not a tensor or shape with known dimensions.  Return its type, or None if there
+    is none."""
     return next(
         (a.type for a in call.args if not (isinstance(a.type, TensorType | ShapeType) and has_dims(a.type))), None
     )
 
 
 def _shapes(value: Node) -> Iterator[Shape]:
-    """Yield the shape values in a binding's value.  Blocks inside the value are skipped."""
+    """Yield the shape values in `value`, the value of a binding, except those in blocks."""
     if isinstance(value, Shape):
         yield value
     elif not isinstance(value, Block):
@@ -207,8 +228,8 @@ def _shapes(value: Node) -> Iterator[Shape]:
             yield from _shapes(part)
 
 
-def _parameter(call: OpCall, index: int) -> str:
-    """Return the name of the operator's parameter for argument `index`."""
+def _parameter_name(call: OpCall, index: int) -> str:
+    """Return the name of the operator's parameter for the argument at `index`, for messages."""
     parameters = call.op.parameters
     last = parameters[-1]
     if last.kind is inspect.Parameter.VAR_POSITIONAL and index >= len(parameters) - 1:

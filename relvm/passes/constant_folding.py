@@ -30,24 +30,24 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import map_children, walk
 from relvm.ir.operator import Effect
-from relvm.ir.relate_sizes import claim_of
+from relvm.ir.relate_sizes import checked_claim
 from relvm.ir.scalar_ops import evaluate_row, find_row
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.ir.types import OBJECT, ShapeType, TensorType
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.ops.folding import FoldingBudget
-from relvm.passes.cse import key_of
+from relvm.passes.cse import computation_key
 from relvm.passes.pass_manager import module_pass
 
 
 @dataclass
-class Made:
-    """A cache of folded calls.
+class FoldingCache:
+    """The values of folded calls, so that equal calls are folded only once.
 
-    budget: the number of bytes and operations that are left for folding.   results: the key of a call -> a pair of the
-    call and its value.  The value is None if the call cannot be folded.  A key contains the ids of arrays.  The call is
-    stored to keep these arrays alive, so that the ids stay valid.
+    budget: the number of bytes and operations that are left for folding.
+    results: the key of a call -> a pair of the call and its value.  The value is None if the call cannot be folded.
+    Keys contain the ids of arrays.  The stored call keeps these arrays alive, so that the ids stay valid.
     """
 
     budget: FoldingBudget
@@ -67,66 +67,67 @@ def constant_folding(module: Module) -> Module:
 
     FoldingBudget limits the bytes of new constants and the work to compute them.
     """
-    budget = budget_of(module)
+    budget = make_budget(module)
     return module.with_functions(tuple(_function(function, budget) for function in module.functions))
 
 
-def budget_of(module: Module) -> FoldingBudget:
-    """Return the limits on constant folding in a module.  They depend on the total size of its constants."""
+def make_budget(module: Module) -> FoldingBudget:
+    """Return the budget for constant folding in `module`, which depends on the total size of its constants."""
     arrays = {id(item.value): item.value for f in module.functions for item in walk(f) if isinstance(item, Constant)}
     return FoldingBudget(sum(array.nbytes for array in arrays.values()))
 
 
 def _function(function: Function, budget: FoldingBudget) -> Function:
     known: dict[Var, Expr] = {}
-    made = Made(budget)
+    made = FoldingCache(budget)
     return map_blocks(lambda block: _block(block, known, made), function)
 
 
-def _block(block: Block, known: dict[Var, Expr], made: Made) -> Block:
-    """Return `block` with constants folded, including its inner blocks.
+def _block(block: Block, known: dict[Var, Expr], cache: FoldingCache) -> Block:
+    """Return `block` with constants folded, including those in its inner blocks.
 
-    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the uses of the variable.  The
-    variables of the block are added to it.   made: the cache of folded calls.
+    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the variable.  The variables of
+    the block are added.
+    cache: the cache of folded calls.
     """
     bindings: list[Binding | MatchCast] = []
     for binding in block.bindings:
         if not isinstance(binding, Binding):
             bindings.append(with_value(binding, _atom(binding.value, known)))
             continue
-        bindings += _fold(binding, known, made)
+        bindings += _fold(binding, known, cache)
     result = _atom(block.result, known)
     return with_bindings(block, bindings, result)
 
 
-def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding | MatchCast]:
+def _fold(binding: Binding, known: dict[Var, Expr], cache: FoldingCache) -> list[Binding | MatchCast]:
     value = binding.value
     match value:
         case If(cond, Block() as then, Block() as orelse):
             cond = _atom(cond, known)
             if isinstance(cond, Constant | Prim):
-                taken = _block(then if np.asarray(cond.value).item() else orelse, known, made)
-                return [*taken.bindings, *_named(binding, taken.result, known)]
-            then, orelse = _block(then, known, made), _block(orelse, known, made)
+                branch = _block(then if np.asarray(cond.value).item() else orelse, known, cache)
+                return [*branch.bindings, *_bind_atom(binding, branch.result, known)]
+            then, orelse = _block(then, known, cache), _block(orelse, known, cache)
             if then.result is orelse.result and not then.bindings and not orelse.bindings and cond.type != OBJECT:
-                return _named(binding, then.result, known)
+                return _bind_atom(binding, then.result, known)
             return [replace(binding, value=replace(value, cond=cond, then=then, orelse=orelse))]
         case Function():
-            return [with_value(binding, map_blocks(lambda block: _block(block, known, made), value))]
+            return [with_value(binding, map_blocks(lambda block: _block(block, known, cache), value))]
     value = _atom(value, known) if isinstance(value, Var) else _with_known_atoms(value, known)
     match value:
         case TupleItem(Var() as tuple_, index) if isinstance(made_of := known.get(tuple_), Tuple):
-            return _named(binding, made_of.fields[index], known)
+            return _bind_atom(binding, made_of.fields[index], known)
         case OpCall(op, type=ShapeType(dims=dims)) if (
             op.effect is Effect.PURE and dims is not None and _all_known(dims)
         ):
-            return _named(binding, Shape(dims), known)
+            return _bind_atom(binding, Shape(dims), known)
         case Tuple():
             known[binding.var] = value
-        case OpCall() if folded := _evaluate_once(value, made):
+        case OpCall() if folded := _evaluate_once(value, cache):
             known[binding.var] = folded
             return []
-        case BuiltinCall() if (claim := claim_of(value)) and claim.holds():
+        case BuiltinCall() if (claim := checked_claim(value)) and claim.truth_value():
             return []
         case PrimCall() if scalar := _evaluate_scalar(value):
             known[binding.var] = scalar
@@ -134,11 +135,11 @@ def _fold(binding: Binding, known: dict[Var, Expr], made: Made) -> list[Binding 
     return [with_value(binding, value)]
 
 
-def _named(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """Return the list of bindings that replace `binding`, whose value folds to `atom`.
+def _bind_atom(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
+    """Return the bindings that replace `binding`, whose value was folded to `atom`.
 
-    If `atom` has the type of the variable, the list is empty, and `known` records that `atom` replaces the variable.
-    Otherwise, the list contains one binding of the variable to `atom`.
+    If `atom` has the type of the variable, there are none, and `known` records that `atom` replaces the variable.
+    Otherwise, there is one binding of the variable to `atom`.
     """
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]
@@ -155,19 +156,19 @@ def _atom(expr: Expr, known: dict[Var, Expr]) -> Expr:
     return expr if value is None or isinstance(value, Tuple) else value
 
 
-def _evaluate_once(call: OpCall, made: Made) -> Constant | None:
-    key = key_of(call) if all(isinstance(arg, Constant | Shape) for arg in call.args) else None
+def _evaluate_once(call: OpCall, cache: FoldingCache) -> Constant | None:
+    key = computation_key(call) if all(isinstance(arg, Constant | Shape) for arg in call.args) else None
     if key is None:
         return None
-    if key not in made.results:
-        made.results[key] = call, evaluate(call, made.budget)
-    return made.results[key][1]
+    if key not in cache.results:
+        cache.results[key] = call, evaluate(call, cache.budget)
+    return cache.results[key][1]
 
 
 def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
-    """Return the value of a call as a constant, or None if it cannot be folded.
+    """Evaluate a call, and return its value as a constant.  Return None if the call cannot be folded.
 
-    A call can be folded if it is pure, its arguments are constants, and the budget suffices.
+    A call can be folded if it is pure, its arguments are constants, and `budget` suffices.
     """
     if call.op.effect is not Effect.PURE or not isinstance(call.type, TensorType) or not call.args:
         return None
@@ -182,7 +183,7 @@ def evaluate(call: OpCall, budget: FoldingBudget) -> Constant | None:
                 return None
     if call.type.shape is None or not _all_known(call.type.shape) or call.type.dtype is None:
         return None
-    if not budget.take(call, args):
+    if not budget.spend(call, args):
         return None
     result = np.asarray(call.op.numpy(*args, **dict(call.attributes)), dtype=call.type.dtype.numpy)
     assert result.shape == call.type.shape, f"{call.op}: NumPy gives shape {result.shape}, the type rule {call.type}"

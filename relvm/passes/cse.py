@@ -31,9 +31,9 @@ from relvm.ir.expr import (
 from relvm.ir.type_inference import is_impure_call
 from relvm.ir.types import FuncType
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import function_pass
-from relvm.passes.source_locations import take_over
+from relvm.passes.source_locations import add_origins
 from relvm.tables import BUILTINS
 
 _MERGED_BUILTINS = frozenset(row.name for row in BUILTINS if row.effect == "PURE")
@@ -51,20 +51,21 @@ def cse(function: Function) -> Function:
     of the reused variable.
     """
     eliminator = _Eliminator()
-    return take_over(map_blocks(eliminator.block, function), eliminator.taken)
+    return add_origins(map_blocks(eliminator.block, function), eliminator.added_origins)
 
 
 class _Eliminator:
     """Removes repeated computations from the blocks of one function.
 
-    values: the key of a computation -> the variable bound to its result.   renamed: a removed variable -> its
-    replacement.   taken: a reused variable -> the origins of the variables that it replaces.
+    values: the key of a computation -> the variable bound to its result.
+    renamed: a removed variable -> its replacement.
+    added_origins: a reused variable -> the origins of the variables that it replaces.
     """
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Var] = {}
         self.renamed: dict[Var, Expr] = {}
-        self.taken: dict[Var, dict[str, None]] = {}
+        self.added_origins: dict[Var, dict[str, None]] = {}
 
     def block(self, block: Block) -> Block:
         bindings: list[Binding | MatchCast] = []
@@ -78,16 +79,16 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """Return `binding` with removed variables replaced in its value, or None if the binding itself is redundant.
+        """Replace removed variables in `binding`, and return it.  Return None if its value was already computed.
 
         If the value is new and can be reused, record it in `values`, and append its key to `added`.
         """
         var, value = binding.var, self.value(binding.value)
-        if isinstance(binding, Binding) and (key := key_of(value)) is not None:
+        if isinstance(binding, Binding) and (key := computation_key(value)) is not None:
             key = (key, var.type)
             if key in self.values:
                 self.renamed[var] = self.values[key]
-                self.taken.setdefault(self.values[key], {}).update(dict.fromkeys(var.origins))
+                self.added_origins.setdefault(self.values[key], {}).update(dict.fromkeys(var.origins))
                 return None
             self.values[key] = var
             added.append(key)
@@ -97,7 +98,7 @@ class _Eliminator:
         outer = self.values
         if isinstance(value, Function):
             self.values = {}
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.values = outer
         return value
 
@@ -105,14 +106,14 @@ class _Eliminator:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
 
-def key_of(value: Expr) -> Hashable:
-    """Return a key of a computation, or None if its result must not be reused.
+def computation_key(value: Expr) -> Hashable:
+    """Return a key of the computation `value`, or None if its result must not be reused.
 
     Computations with equal keys have the same result.
     """
     match value:
         case OpCall(op, args, attributes):
-            return None if is_impure_call(value) else (op, _exact(attributes), *map(_atom_key, args))
+            return None if is_impure_call(value) else (op, _attribute_key(attributes), *map(_atom_key, args))
         case Tuple(fields):
             return (Tuple, *map(_atom_key, fields))
         case TupleItem(tuple_, index):
@@ -145,11 +146,11 @@ def _atom_key(atom: Expr) -> Hashable:
     raise AssertionError(f"expected an atom, got {type(atom).__name__}")
 
 
-def _exact(value: object) -> Hashable:
-    """Return a key for an attribute value.
+def _attribute_key(value: object) -> Hashable:
+    """Return a key for the value of an attribute.
 
     Unlike with `==`, the values 1, 1.0 and true have different keys, and so do 0.0 and -0.0.
     """
     if isinstance(value, tuple):
-        return tuple(map(_exact, value))
+        return tuple(map(_attribute_key, value))
     return repr(value) if isinstance(value, float) else (type(value), value)

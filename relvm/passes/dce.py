@@ -6,7 +6,7 @@ from relvm.ir.expr import Binding, Block, Expr, Function, FunctionRef, If, Match
 from relvm.ir.node import Node, children, walk
 from relvm.ir.type_inference import is_impure_call, may_fail
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import function_runs, map_blocks, with_bindings, with_value
+from relvm.ir.visitor import group_functions, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
 
 
@@ -41,21 +41,21 @@ def _used_functions(module: Module) -> Module:
 def _block(block: Block, used: set[Var]) -> Block:
     """Return `block` without the bindings that are not needed.
 
-    used: the variables that code after the block uses.  The variables that the returned block uses are added to it.
+    used: the variables that code after the block uses.  The variables that the returned block uses are added.
     """
-    _use(block.result, used)
+    _add_uses(block.result, used)
     kept: list[Binding | MatchCast] = []
-    for run in reversed(list(function_runs(block.bindings))):
-        kept.extend(reversed(_run(run, used)))
+    for run in reversed(list(group_functions(block.bindings))):
+        kept.extend(reversed(_needed_bindings(run, used)))
     kept.reverse()
     return with_bindings(block, kept)
 
 
-def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
-    """Return those bindings of `run` that are needed.
+def _needed_bindings(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding | MatchCast]:
+    """Return the bindings of `run` that are needed.
 
-    run: a single binding, or adjacent local functions that can call each other.   used: the variables that later code
-    uses.  The variables that the returned bindings use are added to it.
+    run: a single binding, or adjacent local functions that can call each other.
+    used: the variables that later code uses.  The variables that the returned bindings use are added.
     """
     values: dict[Var, Expr] = {}
     count = -1
@@ -70,17 +70,17 @@ def _run(run: tuple[Binding | MatchCast, ...], used: set[Var]) -> list[Binding |
 
 def _value(value: Expr, used: set[Var]) -> Expr:
     if not isinstance(value, If | Function):
-        _use(value, used)
+        _add_uses(value, used)
     elif isinstance(value, If):
-        _use(value.cond, used)
+        _add_uses(value.cond, used)
     return map_blocks(lambda block: _block(block, used), value)
 
 
-def _use(expr: Node, used: set[Var]) -> None:
+def _add_uses(expr: Node, used: set[Var]) -> None:
     if isinstance(expr, Var):
         used.add(expr)
     for child in children(expr):
-        _use(child, used)
+        _add_uses(child, used)
 
 
 def _has_effect(value: Expr) -> bool:

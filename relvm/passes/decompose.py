@@ -29,26 +29,30 @@ def _block(block: Block) -> Block:
     for binding in block.bindings:
         value = binding.value
         if isinstance(binding, Binding) and isinstance(value, OpCall) and isinstance(value.op.lower, Composition):
-            bindings += expanded(binding)
+            bindings += expand_composite(binding)
         else:
             bindings.append(with_value(binding, map_blocks(_block, value)))
     return with_bindings(block, bindings)
 
 
-def expanded(binding: Binding) -> list[Binding]:
-    """Return the bindings that replace `binding`, whose value is a composite operator.  The last one binds the variable
-    of `binding`."""
+def expand_composite(binding: Binding) -> list[Binding]:
+    """Return the bindings that replace `binding`, whose value is a composite operator.
+
+    The last one binds the variable of `binding`.
+    """
     bindings: list[Binding] = []
-    value = _flat(binding.value, binding.var, {}, bindings)
+    value = _flatten(binding.value, binding.var, {}, bindings)
     return [*bindings, replace(binding, value=value)]
 
 
-def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
+def _flatten(expr: Expr, result_var: Var, variables: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
     """Decompose `expr`, and return it with atoms as arguments.
 
-    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.   whole: the
-    variable of the composite operator.  The names and source locations of new variables are derived from it.   done: a
-    subexpression -> its variable, so that each shared subexpression is bound once.
+    An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.
+
+    result_var: the variable of the composite operator.  The names and source locations of new variables are derived
+    from it.
+    variables: a subexpression -> its variable, so that each shared subexpression is bound once.
     """
     while isinstance(expr, OpCall) and isinstance(expr.op.lower, Composition):
         expr = expr.op.lower.function(*expr.args, **dict(expr.attributes))
@@ -56,11 +60,11 @@ def _flat(expr: Expr, whole: Var, done: dict[Expr, Expr], bindings: list[Binding
         return expr
     args = []
     for arg in expr.args:
-        if isinstance(arg, OpCall) and arg not in done:
-            value = _flat(arg, whole, done, bindings)
-            part = whole.part(value.op.name, value.type) if isinstance(value, OpCall) else None
-            var = part or replace(whole, type=value.type)
+        if isinstance(arg, OpCall) and arg not in variables:
+            value = _flatten(arg, result_var, variables, bindings)
+            part = result_var.intermediate(value.op.name, value.type) if isinstance(value, OpCall) else None
+            var = part or replace(result_var, type=value.type)
             bindings.append(Binding(var, value))
-            done[arg] = var
-        args.append(done.get(arg, arg))
+            variables[arg] = var
+        args.append(variables.get(arg, arg))
     return replace(expr, args=tuple(args))

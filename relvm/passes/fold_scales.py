@@ -11,19 +11,19 @@ from relvm import ops
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Var
 from relvm.ir.node import Node, walk
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, use_counts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, use_counts, with_bindings, with_value
 from relvm.kernels.lowering_rules import DataMovement, Pointwise, Reinterpret
 from relvm.passes.pass_manager import module_pass
-from relvm.passes.source_locations import take_over
+from relvm.passes.source_locations import add_origins
 from relvm.passes.util.scale_factors import (
-    combined,
-    factor_of,
-    of_transposed,
-    of_viewed,
-    reciprocal,
-    shift_of,
-    times,
-    varies_along,
+    combine,
+    exact_reciprocal,
+    factor_before_transpose,
+    factor_before_view,
+    match_factor,
+    match_shift,
+    multiply_weights,
+    varies_only_along,
 )
 
 _DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
@@ -60,12 +60,14 @@ def fold_scales(module):
 
 
 class _Folder:
-    """Folds factors and terms in the blocks of a module.
+    """Folds constant factors and terms in the blocks of a module.
 
-    uses: the number of uses of each variable in the module.   stepped: the values that are later rounded to whole
-    numbers.   shared: the ids of the arrays of constants that occur several times.   values: a variable of the current
-    block -> the operator call that now computes it.   renamed: a removed variable -> its replacement.   taken: a
-    changed variable -> the origins to add to it.
+    uses: the number of uses of each variable in the module.
+    rounded_later: the values that are later rounded to whole numbers.
+    shared: the ids of the arrays of constants that occur several times.
+    values: a variable of the current block -> the operator call that now computes it.
+    renamed: a removed variable -> its replacement.
+    added_origins: a changed variable -> the origins to add to it.
     """
 
     def __init__(self, module: Module) -> None:
@@ -73,15 +75,15 @@ class _Folder:
         self.uses = Counter[Var]()
         for function in module.functions:
             self.uses.update(use_counts(function.body))
-        self.stepped = _stepped(items)
+        self.rounded_later = _find_rounded_later(items)
         arrays = Counter(id(item.value) for item in items if isinstance(item, Constant))
         self.shared = {array for array, count in arrays.items() if count > 1}
         self.values: Changes = {}
         self.renamed: dict[Var, Expr] = {}
-        self.taken: dict[Var, dict[str, None]] = {}
+        self.added_origins: dict[Var, dict[str, None]] = {}
 
     def function(self, function: Function) -> Function:
-        return take_over(map_blocks(self.block, function), self.taken)
+        return add_origins(map_blocks(self.block, function), self.added_origins)
 
     def block(self, block: Block) -> Block:
         outer, self.values = self.values, {}
@@ -100,15 +102,14 @@ class _Folder:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast) -> Binding | MatchCast | None:
-        """Rewrite one binding.  If its value is an operator call, store the rewritten call in `values` and return None.
-        Otherwise return the rewritten binding.
+        """Rewrite `binding`.  If its value is an operator call, store the rewritten call in `values` and return None.
 
-        If folding makes the variable of the call redundant, the call is not stored.
+        Otherwise return the rewritten binding.  A call whose variable becomes redundant by folding is not stored.
         """
-        value = map_parts(self.atom, self.block, binding.value)
+        value = map_atoms_and_blocks(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
-        self.values[binding.var] = self.with_scaled_input(value)
+        self.values[binding.var] = self.fold_input_factor(value)
         self.fold(binding.var)
         return None
 
@@ -116,17 +117,18 @@ class _Folder:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
     def fold(self, var: Var) -> None:
-        """Fold the constant factor or term in the call that computes `var` into the call's other operand, if possible.
+        """Fold the constant factor or term in the call that computes `var` into the other operand of the call, if
+        possible.
 
         Otherwise, replace a division by constant powers of two by a multiplication.
         """
         call = self.values[var]
-        if var in self.stepped:
+        if var in self.rounded_later:
             return
-        if found := factor_of(call):
-            changes = self.scaled(*found, _DEEPEST)
-        elif found := shift_of(call):
-            changes = self.shifted(*found)
+        if found := match_factor(call):
+            changes = self.multiply(*found, _DEEPEST)
+        elif found := match_shift(call):
+            changes = self.add_shift(*found)
         else:
             return
         x, _ = found
@@ -134,127 +136,132 @@ class _Folder:
             del self.values[var]
             self.values.update(changes)
             for changed in changes:
-                self.taken.setdefault(changed, {}).update(dict.fromkeys(var.origins))
+                self.added_origins.setdefault(changed, {}).update(dict.fromkeys(var.origins))
             self.renamed[var] = x
             self.uses[x] += self.uses[var] - 1
         elif call.op is ops.divide and call.tensor_type.rank and isinstance(divisor := call.args[1], Constant):
-            inverse = reciprocal(divisor)
+            inverse = exact_reciprocal(divisor)
             self.values[var] = ops.multiply(call.args[0], inverse) if inverse else call
 
-    def own(self, expr: Expr) -> OpCall | None:
-        """Return the operator call that computes `expr` if it is in the current block and `expr` is used exactly once.
-        Otherwise return None."""
+    def single_use_call(self, expr: Expr) -> OpCall | None:
+        """Return the operator call that computes `expr`, if it is in the current block and `expr` is used exactly once.
+
+        Otherwise return None.
+        """
         return self.values.get(expr) if isinstance(expr, Var) and self.uses[expr] == 1 else None
 
-    def shifted(self, expr: Expr, shift: np.ndarray) -> Changes | None:
-        """Add the constant `shift` to `expr`.  Return a dict from the variable `expr` to the call that now computes it.
+    def add_shift(self, expr: Expr, shift: np.ndarray) -> Changes | None:
+        """Add the constant `shift` to the variable `expr`.  Return a dict from `expr` to the call that now computes it.
 
-        `expr` must be a matrix product or convolution plus a constant bias.  `shift` is added to the bias.  Return None
-        if `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
+        `expr` must be a matrix product or convolution plus a constant bias, to which `shift` is added.  Return None if
+        `expr` is anything else, or if the bias or `shift` is so large that it would round away digits of the other.
         """
-        call = self.own(expr)
+        call = self.single_use_call(expr)
         if call is None or not isinstance(expr, Var):
             return None
-        if (found := shift_of(call)) is None or not self.is_product(found[0]):
+        if (found := match_shift(call)) is None or not self.is_product(found[0]):
             return None
         x, first = found
-        total = combined(np.add, first, shift, call.known_element_type)
+        total = combine(np.add, first, shift, call.known_element_type)
         small = all(np.abs(term).max(initial=0) < _LARGE_TERM for term in (first, shift))
         return {expr: ops.add(x, total)} if small and total else None
 
     def is_product(self, expr: Expr) -> bool:
         """Return whether `expr` is a convolution or matrix product, possibly followed by transpositions, views and
         col2im."""
-        call = self.own(expr)
+        call = self.single_use_call(expr)
         while call is not None and call.op in (ops.transpose, ops.reshape, ops.expand_dims, ops.squeeze, ops.col2im):
-            call = self.own(call.args[0])
+            call = self.single_use_call(call.args[0])
         return call is not None and call.op in (ops.conv, ops.matmul)
 
-    def scaled(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
-        """Multiply `expr` by `factor`, by multiplying constant weights.  Return a dict from variables to the calls that
-        now compute them.
+    def multiply(self, expr: Expr, factor: np.ndarray, depth: int) -> Changes | None:
+        """Multiply `expr` by `factor`, by multiplying constant weights in the calls that compute it.
 
-        Return None if the factor cannot be folded into weights.   depth: the maximum number of operators through
-        which the factor is moved.
+        Return a dict from variables to the calls that now compute them, or None if the factor cannot be folded into
+        weights.
+
+        depth: the maximum number of operators through which the factor is moved.
         """
-        call = self.own(expr)
+        call = self.single_use_call(expr)
         if call is None or not isinstance(expr, Var) or depth == 0 or call.tensor_type.shape is None:
             return None
-        if found := shift_of(call):
+        if found := match_shift(call):
             x, shift = found
-            total = combined(np.multiply, shift, factor, call.known_element_type)
-            if total is None or (changes := self.scaled(x, factor, depth - 1)) is None:
+            total = combine(np.multiply, shift, factor, call.known_element_type)
+            if total is None or (changes := self.multiply(x, factor, depth - 1)) is None:
                 return None
             return {**changes, expr: ops.add(x, total)}
         match call.op:
             case ops.transpose:
-                return self.scaled(call.args[0], of_transposed(factor, call), depth - 1)
+                return self.multiply(call.args[0], factor_before_transpose(factor, call), depth - 1)
             case ops.reshape | ops.expand_dims | ops.squeeze:
                 x = call.args[0]
                 inner = (
                     None
                     if x.tensor_type.shape is None
-                    else of_viewed(factor, call.tensor_type.shape, x.tensor_type.shape)
+                    else factor_before_view(factor, call.tensor_type.shape, x.tensor_type.shape)
                 )
-                return None if inner is None else self.scaled(x, inner, depth - 1)
-            case ops.col2im if varies_along(factor, 1):
+                return None if inner is None else self.multiply(x, inner, depth - 1)
+            case ops.col2im if varies_only_along(factor, 1):
                 x = call.args[0]
-                return self.scaled(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.known_rank - 2)), depth - 1)
-            case ops.conv if varies_along(factor, 1):
-                weights = self.weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.known_rank - 1)))
+                return self.multiply(x, factor.reshape(1, -1, *(1,) * (x.tensor_type.known_rank - 2)), depth - 1)
+            case ops.conv if varies_only_along(factor, 1):
+                weights = self.multiply_weights(call, 1, factor.reshape(-1, *(1,) * (call.tensor_type.known_rank - 1)))
                 return {expr: replace(call, args=(call.args[0], weights))} if weights else None
             case ops.matmul:
-                return self.scaled_product(expr, call, factor, depth)
+                return self.multiply_product(expr, call, factor, depth)
         return None
 
-    def scaled_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
-        """Multiply the matrix product `expr` by `factor`, by multiplying constant weights.  Return a dict from
-        variables to the calls that now compute them.
+    def multiply_product(self, expr: Var, call: OpCall, factor: np.ndarray, depth: int) -> Changes | None:
+        """Multiply the matrix product `expr` by `factor`, by multiplying constant weights.
 
-        The factor is a single number, or one number for each column or row.  Return None if it cannot be folded.
-        call: the call that computes `expr`.   depth: the maximum number of operators through which the factor is moved.
+        The factor is a single number, or one number for each column or row.  Return a dict from variables to the calls
+        that now compute them, or None if the factor cannot be folded.
+
+        call: the call that computes `expr`.
+        depth: the maximum number of operators through which the factor is moved.
         """
         a, b = call.args
         attributes, vector = dict(call.attributes), factor.reshape(-1)
         if a.tensor_type.known_rank < 2 or b.tensor_type.known_rank < 2:
             return None
-        if varies_along(factor, -1):
+        if varies_only_along(factor, -1):
             columns = vector[:, None] if attributes["transpose_b"] else vector
-            if weights := self.weights(call, 1, columns):
+            if weights := self.multiply_weights(call, 1, columns):
                 return {expr: replace(call, args=(a, weights))}
-        if varies_along(factor, -2):
+        if varies_only_along(factor, -2):
             rows = vector if attributes["transpose_a"] else vector[:, None]
-            if weights := self.weights(call, 0, rows):
+            if weights := self.multiply_weights(call, 0, rows):
                 return {expr: replace(call, args=(weights, b))}
         for side in (a, b) if factor.size == 1 else ():
-            if changes := self.scaled(side, factor.reshape((1,) * side.tensor_type.known_rank), depth - 1):
+            if changes := self.multiply(side, factor.reshape((1,) * side.tensor_type.known_rank), depth - 1):
                 return changes
         return None
 
-    def weights(self, call: OpCall, at: int, factor: np.ndarray) -> Constant | None:
-        """Return argument number `at` of `call`, multiplied by `factor`, as a new constant, or None if this is not
-        possible.
+    def multiply_weights(self, call: OpCall, index: int, factor: np.ndarray) -> Constant | None:
+        """Return the argument of `call` at `index`, multiplied by `factor`, as a new constant.
 
-        It is not possible if the argument is not constant, if it is large and used elsewhere, or if an element
-        overflows.
+        Return None if this is not possible: if the argument is not constant, if it is large and used elsewhere, or if
+        an element overflows.
         """
-        arg = call.args[at]
+        arg = call.args[index]
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
-        return times(arg, factor)
+        return multiply_weights(arg, factor)
 
-    def with_scaled_input(self, call: OpCall) -> OpCall:
-        """Return a convolution or matmul with the constant factors of its first argument folded into its weights.
+    def fold_input_factor(self, call: OpCall) -> OpCall:
+        """Fold the constant factors of the first argument of a convolution or matmul into its weights.  Return the new
+        call.
 
         Return any other call unchanged.
         """
         while call.op in (ops.conv, ops.matmul) and isinstance(scaled := call.args[0], Var):
-            inner = self.own(scaled)
-            if inner is None or (found := factor_of(inner)) is None:
+            inner = self.single_use_call(scaled)
+            if inner is None or (found := match_factor(inner)) is None:
                 return call
             x, factor = found
-            of_weights = _of_input(call, factor)
-            weights = None if of_weights is None else self.weights(call, 1, of_weights)
+            of_weights = _weight_factor(call, factor)
+            weights = None if of_weights is None else self.multiply_weights(call, 1, of_weights)
             if weights is None:
                 return call
             del self.values[scaled]
@@ -262,18 +269,17 @@ class _Folder:
         return call
 
 
-def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Return the array by which the weights of `call` must be multiplied instead of its first argument.
+def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
+    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
 
-    The result of the call is then the same as if the first argument were multiplied by `factor`.  Return None if there
-    is no such array.
+    Return None if there is no such factor.
     """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
-        if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_along(factor, -1):
+        if (weights.tensor_type.rank or 0) < 2 or attributes["transpose_a"] or not varies_only_along(factor, -1):
             return None
         return vector if attributes["transpose_b"] else vector[:, None]
-    if not varies_along(factor, 1):
+    if not varies_only_along(factor, 1):
         return None
     groups, units = attributes["groups"], (1,) * (call.tensor_type.known_rank - 2)
     if factor.size == 1 or not isinstance(weights, Constant):
@@ -282,9 +288,10 @@ def _of_input(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
     return np.repeat(of_groups, weights.value.shape[0] // groups, axis=0).reshape(weights.value.shape[0], -1, *units)
 
 
-def _stepped(items: list[Node]) -> set[Expr]:
-    """Return the values that are later rounded to whole numbers, with only elementwise operators and data movement in
-    between.
+def _find_rounded_later(items: list[Node]) -> set[Expr]:
+    """Return the values that are later rounded to whole numbers.
+
+    Only elementwise operators and data movement may lie between a value and its rounding.
 
     items: the nodes of the module, in program order.
     """

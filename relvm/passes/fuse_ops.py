@@ -34,30 +34,32 @@ def fuse_ops(function: Function) -> Function:
 
 
 def _block(block: Block) -> Block:
-    users = _users(block)
+    users = _find_users(block)
     place: dict[Expr, int] = {binding.var: i for i, binding in enumerate(block.bindings)}
-    calls = {i: call for i, binding in enumerate(block.bindings) if (call := _member(binding)) is not None}
-    taken: set[int] = set()
+    calls = {i: call for i, binding in enumerate(block.bindings) if (call := _fusible_call(binding)) is not None}
+    grouped: set[int] = set()
     fused: dict[int, Fused] = {}
     for i in range(len(block.bindings) - 1, -1, -1):
-        if i in taken or i not in calls or isinstance(calls[i].op.lower, Reinterpret):
+        if i in grouped or i not in calls or isinstance(calls[i].op.lower, Reinterpret):
             continue
-        members = _grow(block, calls, i, users, place, taken)
+        members = _grow_group(block, calls, i, users, place, grouped)
         if len(members) > 1:
-            taken |= members
+            grouped |= members
             fused[i] = _fused(block, i, members)
     bindings = []
     for i, binding in enumerate(block.bindings):
         if i in fused:
             bindings.append(replace(binding, value=fused[i]))
-        elif i not in taken:
+        elif i not in grouped:
             bindings.append(with_value(binding, map_blocks(_block, binding.value)))
     return with_bindings(block, bindings)
 
 
-def _users(block: Block) -> dict[Expr, set[int]]:
-    """Return the users of each variable, as indices of bindings.  The block's result counts as a user, with the index
-    after the last binding."""
+def _find_users(block: Block) -> dict[Expr, set[int]]:
+    """Map each variable to the indices of the bindings that use it.
+
+    The result of the block counts as a user, whose index follows that of the last binding.
+    """
     users: dict[Expr, set[int]] = {}
     for i, value in enumerate([*(binding.value for binding in block.bindings), block.result]):
         for item in walk(value):
@@ -66,8 +68,8 @@ def _users(block: Block) -> dict[Expr, set[int]]:
     return users
 
 
-def _member(binding: Binding | MatchCast) -> OpCall | None:
-    """Return the operator call of a binding if it can belong to a fusion group, otherwise None."""
+def _fusible_call(binding: Binding | MatchCast) -> OpCall | None:
+    """Return the operator call of `binding` if it can belong to a fusion group, otherwise None."""
     value = binding.value
     if not isinstance(value, OpCall) or isinstance(binding, MatchCast) or value.op.effect is not Effect.PURE:
         return None
@@ -78,30 +80,32 @@ def _member(binding: Binding | MatchCast) -> OpCall | None:
     return value if known else None
 
 
-def _grow(
+def _grow_group(
     block: Block,
     calls: Mapping[int, OpCall],
     root: int,
     users: dict[Expr, set[int]],
-    place: dict[Expr, int],
-    taken: set[int],
+    index_of: dict[Expr, int],
+    grouped: set[int],
 ) -> set[int]:
-    """Return the fusion group whose last member is the binding `root`, as a set of indices of bindings.
+    """Return the fusion group whose last member is the binding at index `root`, as a set of indices of bindings.
 
     A binding can join the group only if nothing outside the group uses its variable.  Candidates are tried from the
     last to the first.  The time to check a group is proportional to its size.  Therefore, all candidates are first
     checked at once.  If they do not fit, binary search finds how many of them do.
 
-    calls: the operator calls that can join a group, by the index of their binding.   users: the result of `_users`.
-    place: a variable of the block -> the index of its binding.   taken: the members of other groups.
+    calls: the operator calls that can join a group, by the index of their binding.
+    users: the result of `_find_users`.
+    index_of: a variable of the block -> the index of its binding.
+    grouped: the members of other groups.
     """
     members = {root}
-    refused = set(taken)
-    while new := _candidates(block, calls, members, users, place, refused):
+    refused = set(grouped)
+    while new := _candidates(block, calls, members, users, index_of, refused):
         fitting, failing = 0, len(new) + 1  # a number of candidates that fit, and a larger number that do not
         while fitting + 1 < failing:
             count = len(new) if failing > len(new) else (fitting + failing) // 2
-            if _fits(block, calls, root, {*members, *new[:count]}):
+            if _fits_in_one_kernel(block, calls, root, {*members, *new[:count]}):
                 fitting = count
             else:
                 failing = count
@@ -115,19 +119,20 @@ def _candidates(
     calls: Mapping[int, OpCall],
     members: set[int],
     users: dict[Expr, set[int]],
-    place: dict[Expr, int],
-    refused: set[int],
+    index_of: dict[Expr, int],
+    excluded: set[int],
 ) -> list[int]:
     """Return the indices of the bindings that can be added to the group `members`, in the order in which to try them.
 
-    refused: the bindings that must not be added.   calls, users, place: as in `_grow`.
+    excluded: the bindings that must not be added.
+    calls, users, index_of: as in `_grow_group`.
     """
     found: list[int] = []
-    group, skipped = set(members), set(refused)
+    group, skipped = set(members), set(excluded)
     product = next((calls[member] for member in members if isinstance(calls[member].op.lower, Contraction)), None)
     while len(group) < _MAX_MEMBERS:
         args = (arg for member in group for arg in calls[member].args)
-        waiting = {place[arg] for arg in args if arg in place} - group - skipped
+        waiting = {index_of[arg] for arg in args if arg in index_of} - group - skipped
         if not waiting:
             break
         new = max(waiting)
@@ -145,10 +150,11 @@ def _candidates(
     return found
 
 
-def _fits(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
+def _fits_in_one_kernel(block: Block, calls: Mapping[int, OpCall], root: int, members: set[int]) -> bool:
     """Return whether one kernel can compute all `members` without repeating an expensive computation.
 
-    members: the indices of bindings, of which `root` is the last one.   calls: as in `_grow`.
+    members: the indices of bindings, of which `root` is the last one.
+    calls: as in `_grow_group`.
     """
     group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var

@@ -25,9 +25,9 @@ from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, DimVar, dim_var
 from relvm.ir.types import is_proven, substitute_dims
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import fresh_copy, inner_blocks, map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import fresh_copy, inner_blocks, map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
-from relvm.passes.util.match_casts import in_binding_order
+from relvm.passes.util.match_casts import sort_match_casts
 
 SMALL = 8  # maximum number of bindings, in all blocks, of a function that is inlined at every call
 DEEPEST = 24  # maximum nesting depth of blocks that inlining produces
@@ -51,26 +51,26 @@ def inline(module: Module) -> Module:
     inlinable: dict[str, Function] = {}
     for name in _callees_first(references):
         functions[name] = done = _Inliner(inlinable).function(functions[name])
-        wanted = done.private and _allowed(done) and (uses[name] == 1 or _is_small(done))
-        if wanted and name not in _references(done):
+        is_inlined = done.private and _may_inline(done) and (uses[name] == 1 or _is_small(done))
+        if is_inlined and name not in _references(done):
             inlinable[name] = done
     return module.with_functions(tuple(functions[f.name] for f in module.functions))
 
 
-def _allowed(function: Function) -> bool:
+def _may_inline(function: Function) -> bool:
     return ("inline", False) not in function.attributes
 
 
 def _is_small(function: Function) -> bool:
-    return sum(1 for _ in islice(_bindings(function.block), SMALL + 1)) <= SMALL
+    return sum(1 for _ in islice(_nested_bindings(function.block), SMALL + 1)) <= SMALL
 
 
-def _bindings(block: Block) -> Iterator[Binding | MatchCast]:
-    """Yield the bindings of a block and of its inner blocks."""
+def _nested_bindings(block: Block) -> Iterator[Binding | MatchCast]:
+    """Yield the bindings of `block` and of all blocks inside it."""
     for binding in block.bindings:
         yield binding
         for inner in inner_blocks(binding.value):
-            yield from _bindings(inner)
+            yield from _nested_bindings(inner)
 
 
 def _depth(block: Block) -> int:
@@ -85,7 +85,8 @@ def _references(function: Function) -> list[str]:
 def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
     """Return the names of the functions in depth-first postorder, so that callees come before their callers.
 
-    references: the functions that each function refers to.  In a cycle, the function that is visited first comes last.
+    references: a function -> the functions to which it refers.  In a cycle, the function that is visited first comes
+    last.
     """
     order: dict[str, None] = {}
     entered: set[str] = set()
@@ -104,10 +105,12 @@ def _callees_first(references: Mapping[str, list[str]]) -> list[str]:
 class _Inliner:
     """Inlines calls in the body of one function of the module.
 
-    inlinable: the functions of the module that can be inlined, by name.   called_once: the variables of local functions
-    whose only use is a call.   locals: the variable of such a function -> a pair of the function and the dimension
-    variables that it binds.   renamed: the variable of an inlined call -> the value that replaces the variable.
-    known: the dimension variables that are bound so far.   depth: the nesting depth of the current block.
+    inlinable: the functions of the module that can be inlined, by name.
+    called_once: the variables of local functions whose only use is a call.
+    locals: the variable of such a function -> a pair of the function and the dimension variables that it binds.
+    renamed: the variable of an inlined call -> the value that replaces the variable.
+    known: the dimension variables that are bound so far.
+    depth: the nesting depth of the current block.
     """
 
     def __init__(self, inlinable: Mapping[str, Function]) -> None:
@@ -133,14 +136,14 @@ class _Inliner:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the bindings that replace `binding` to `bindings`."""
+        """Append to `bindings` the bindings that replace `binding`."""
         value = binding.value
         own: list[DimVar] = []
         if isinstance(value, Function):
             dims = [dim for param in value.params for dim in plain_dim_vars(param.type)]
             own = [dim for dim in dims if dim not in self.known]
             self.known.update(own)
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         if isinstance(value, Function) and binding.var in self.called_once:
             self.locals[binding.var] = value, own
             return
@@ -148,7 +151,7 @@ class _Inliner:
             case (MatchCast(var=Var(type=type_)), _) | (_, PackedCall(type=type_)):
                 self.known.update(plain_dim_vars(type_))
             case _, Call():
-                value = self.call(value, binding.var.origins, bindings)
+                value = self.inline_if_possible(value, binding.var.origins, bindings)
                 if value.type == binding.var.type and is_atom(value):
                     self.renamed[binding.var] = value
                     return
@@ -157,19 +160,21 @@ class _Inliner:
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr) if isinstance(expr, Var) else expr
 
-    def call(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
-        """Return the value of a call: the result of the inlined body, or the call itself if it is not inlined.
+    def inline_if_possible(self, call: Call, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> Expr:
+        """Return the result of the inlined body of the callee, or `call` itself if the callee is not inlined.
 
-        Append the bindings of an inlined body to `bindings`.   origins: the source locations of the call.
+        Append the bindings of an inlined body to `bindings`.
+
+        origins: the source locations of the call.
         """
         match call.callee:
             case FunctionRef(name) if name in self.inlinable:
                 function = self.inlinable[name]
                 own = list(_bound_dims(function))
-                return self.inlined(name, function, own, call.args, origins, bindings) or call
+                return self.inline_call(name, function, own, call.args, origins, bindings) or call
             case Var() as var if var in self.locals:
                 function, own = self.locals[var]
-                result = self.inlined(function.name or var.name, function, own, call.args, origins, bindings)
+                result = self.inline_call(function.name or var.name, function, own, call.args, origins, bindings)
                 if result is None:
                     bindings.append(Binding(var, function))
                 return result or call
@@ -177,29 +182,30 @@ class _Inliner:
                 self.called_once.discard(var)
         return call
 
-    def inlined(
+    def inline_call(
         self,
         name: str,
         function: Function,
-        own: list[DimVar],
+        bound_dims: list[DimVar],
         args: tuple[Expr, ...],
         origins: tuple[str, ...],
         bindings: list,
     ) -> Expr | None:
-        """Append a copy of the body of `function`, applied to `args`, to `bindings`.  Return the result of the body.
+        """Append to `bindings` a copy of the body of `function`, applied to `args`.  Return the result of the body.
 
         Return None and append nothing if match_casts cannot express the checks of the arguments, or if blocks would be
         nested too deeply.
 
-        name: the function's name, for messages.   own: the dimension variables that the function binds.   origins: the
-        source locations of the call, which are added to those of the copied bindings.
+        name: the function's name, for messages.
+        bound_dims: the dimension variables that the function binds.
+        origins: the source locations of the call, which are added to those of the copied bindings.
         """
         if self.depth + _depth(function.block) > DEEPEST:
             return None
         dims: dict[DimVar, AnyDim] = {}
         for param, arg in zip(function.params, args, strict=True):
             match_dims(param.type, arg.type, dims)
-        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(own)}
+        dims = {var: dims[var] if var in dims else dim_var(var.name) for var in dict.fromkeys(bound_dims)}
         values: dict[Var, Expr] = {}
         casts: list[MatchCast] = []
         for param, called, arg in zip(function.params, function.input_names, args, strict=True):
@@ -209,7 +215,7 @@ class _Inliner:
                 values[param] = checked = replace(param, type=type_)
                 casts.append(MatchCast(checked, arg, f"{name}: argument {called}"))
         new = [var for cast in casts for var in plain_dim_vars(cast.var.type) if var not in self.known]
-        ordered = in_binding_order(casts, new)
+        ordered = sort_match_casts(casts, new)
         if ordered is None:
             return None
         body = fresh_copy(function.block, values, dims, origins)
@@ -221,21 +227,22 @@ class _Inliner:
 
 
 def _called_once(function: Function) -> set[Var]:
-    """Return the variables of the local functions that may be inlined and whose only use is a call.
+    """Return the variables of the local functions that may be inlined, and whose only use is a call.
 
-    A recursive call inside the local function itself does not count as a use.
+    Recursive functions are not among them.
     """
-    found = {each.var: each.value for each in _bindings(function.block) if isinstance(each.value, Function)}
+    found = {each.var: each.value for each in _nested_bindings(function.block) if isinstance(each.value, Function)}
     if not found:
         return set()
     uses = Counter(item for item in walk(function.body) if isinstance(item, Var))
     called = {item.callee for item in walk(function.body) if isinstance(item, Call)}
-    once = {var: local for var, local in found.items() if _allowed(local) and uses[var] == 2 and var in called}
+    once = {var: local for var, local in found.items() if _may_inline(local) and uses[var] == 2 and var in called}
     return {var for var, local in once.items() if all(item is not var for item in walk(local))}
 
 
 def _bound_dims(expr: Expr) -> Iterator[DimVar]:
-    """Yield the dimension variables that parameters, match_casts and results of packed functions inside `expr` bind."""
+    """Yield the dimension variables that are bound inside `expr`: by parameters, match_casts or results of packed
+    functions."""
     for item in walk(expr):
         match item:
             case Function(params=params):

@@ -27,7 +27,7 @@ from relvm.ir.node import Node, children, walk
 from relvm.ir.symbolic import DimVar, dim_vars, var_dim
 from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import are_functions, free_vars, function_runs, substitute
+from relvm.ir.visitor import are_functions, free_vars, group_functions, substitute
 from relvm.passes.pass_manager import module_pass
 
 
@@ -57,8 +57,8 @@ def lambda_lifting(module: Module) -> Module:
 class _Lifted:
     """A lifted local function.
 
-    reference: a reference to the new function of the module.   captured: the captured variables, then a shape that
-    consists of the captured dimension variables, if there are any.
+    reference: a reference to the new function of the module.
+    captured: the captured variables, followed by a shape of the captured dimension variables, if there are any.
     """
 
     reference: FunctionRef
@@ -74,9 +74,10 @@ _Known = Mapping[Var, _Lifted]  # the variable of a local function in scope -> t
 class _Lifter:
     """Lifts the local functions of a module.
 
-    names: the names of functions in use.   lifted: the functions that are already lifted.   values: the variables that
-    the current module function uses as values, not only as callees.   unproven: the variables that the current module
-    function calls with an argument whose type is not proven.
+    names: the names of functions in use.
+    lifted: the functions that are already lifted.
+    values: the variables that the current module function uses as values, not only as callees.
+    unproven: the variables that the current module function calls with an argument whose type is not proven.
     """
 
     def __init__(self, names: set[str]) -> None:
@@ -86,18 +87,19 @@ class _Lifter:
         self.unproven: set[Var] = set()
 
     def top_level(self, function: Function) -> Function:
-        self.values, self.unproven = _values(function), _unproven(function)
+        self.values, self.unproven = _used_as_values(function), _called_unproven(function)
         return replace(function, body=self.block(function.block, function.name, {}, _plain_dims(function.params)))
 
     def block(self, block: Block, owner: str, known: _Known, dims: frozenset[DimVar]) -> Block:
-        """Lift the local functions of a block.  Return the block without them.
+        """Lift the local functions of `block`, and return the block without them.
 
-        owner: the name of the enclosing function.   known: the local functions in scope.   dims: the dimension
-        variables in scope.
+        owner: the name of the enclosing function.
+        known: the local functions in scope.
+        dims: the dimension variables in scope.
         """
         bindings: list[Binding | MatchCast] = []
         references = self.references(known)
-        for run in function_runs(block.bindings):
+        for run in group_functions(block.bindings):
             if are_functions(run):
                 known = self.functions(run, owner, known, dims)
                 references = self.references(known)
@@ -123,10 +125,12 @@ class _Lifter:
         return replace(block, bindings=tuple(bindings), result=substitute(block.result, references))
 
     def references(self, known: _Known) -> dict[Var, Expr]:
-        """Return a mapping from variables of local functions to references to the lifted functions.
+        """Map the variables of local functions that capture nothing to references to the lifted functions.
 
-        The references replace these variables where they are used as values.  Functions that capture values are
-        omitted, because they become closures.   known: the local functions in scope.
+        The references replace these variables where they are used as values.  Functions that capture values become
+        closures instead.
+
+        known: the local functions in scope.
         """
         return {var: lifted.reference for var, lifted in known.items() if not lifted.captured and var in self.values}
 
@@ -135,12 +139,14 @@ class _Lifter:
     ) -> _Known:
         """Lift the adjacent local functions in `run`, which can call each other.
 
-        Return a copy of `known` with these functions added.   owner, known, dims: as in `block`.
+        Return a copy of `known` with these functions added.
+
+        owner, known, dims: as in `block`.
         """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
         outer = {var: dims if var in checked else frozenset() for var in functions}
-        captured = _captured(functions, known, outer)
+        captured = _find_captured(functions, known, outer)
         these = {}
         for var, local in functions.items():
             values = captured[var]
@@ -156,12 +162,13 @@ class _Lifter:
     def function(self, local: Function, lifted: _Lifted, run: _Known, known: _Known, dims: frozenset[DimVar]) -> None:
         """Add the lifted form of the local function `local` to the functions of the module.
 
-        lifted: the name and the captured values of the new function.   run: the functions that are lifted together with
-        this one.  If the body of `local` uses one of them as a value, the body itself creates the closure.   known,
-        dims: as in `block`.
+        lifted: the name and the captured values of the new function.
+        run: the functions that are lifted together with `local`.  If the body of `local` uses one of them as a value,
+        the body itself creates the closure.
+        known, dims: as in `block`.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
-        used = _values(body)
+        used = _used_as_values(body)
         own = {var: replace(var) for var in run if var in used}
         made = tuple(Binding(own[var], run[var].closure(var.type)) for var in own)
         body = replace(body, bindings=(*made, *substitute(body, own).bindings), result=substitute(body.result, own))
@@ -178,17 +185,17 @@ class _Lifter:
         local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
         self.lifted.append(local)
 
-    def unique(self, wanted: str) -> str:
-        name, count = wanted, 0
-        while name in self.names:
+    def unique(self, name: str) -> str:
+        unique, count = name, 0
+        while unique in self.names:
             count += 1
-            name = f"{wanted}_{count}"
-        self.names.add(name)
-        return name
+            unique = f"{name}_{count}"
+        self.names.add(unique)
+        return unique
 
 
-def _values(expr: Node) -> set[Var]:
-    """Return the variables that `expr` uses as values.  A use as the callee of a call does not count."""
+def _used_as_values(expr: Node) -> set[Var]:
+    """Return the variables that `expr` uses other than as the callee of a call."""
     found: set[Var] = set()
     stack = [expr]
     while stack:
@@ -211,7 +218,7 @@ def _plain_dims(variables: Iterable[Var]) -> frozenset[DimVar]:
     return frozenset(dim for var in variables for dim in plain_dim_vars(var.type))
 
 
-def _unproven(expr: Node) -> set[Var]:
+def _called_unproven(expr: Node) -> set[Var]:
     """Return the variables that `expr` calls with an argument that is not proven to be of the parameter's type."""
     found: set[Var] = set()
     for item in walk(expr):
@@ -222,36 +229,37 @@ def _unproven(expr: Node) -> set[Var]:
     return found
 
 
-def _captured(
+def _find_captured(
     run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
 ) -> dict[Var, tuple[Expr, ...]]:
     """Return the values that each local function in `run` captures.
 
-    A function captures the values that it uses, and the values that the functions it uses capture.
+    A function captures the values that it uses itself, and those that the functions it uses capture.
 
-    known: the lifted functions in scope.   outer: for each function, the dimension variables of the surrounding
-    function whose values are needed to check the arguments of calls.
+    known: the lifted functions in scope.
+    outer: for each function, the dimension variables of the surrounding function whose values are needed to check the
+    arguments of calls.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
     dims: dict[Var, dict[DimVar, None]] = {}
     for var, local in run.items():
-        free, values = free_vars(local), _values(local)
+        free, values = free_vars(local), _used_as_values(local)
         uses[var] = [other for other in free if other in run]
         called = [known[other].captured for other in free if other in known]
         needs = [other for other in free if other not in run and _is_captured(other, values, known)]
         needs += [value for captured in called for value in captured if isinstance(value, Var)]
         variables[var] = dict.fromkeys(needs)
         dims[var] = dict.fromkeys(dim for captured in called for value in captured for dim in _dims(value))
-    _close(variables, uses)
+    _add_transitive_needs(variables, uses)
     for var, local in run.items():
         dims[var].update(dict.fromkeys(_used_dims(local)))
-    given = {var: _given_dims(local, variables[var], outer[var]) for var, local in run.items()}
-    dims = {var: {dim: None for dim in needed if dim not in given[var]} for var, needed in dims.items()}
-    _close(dims, uses)
+    omitted = {var: _dims_to_omit(local, variables[var], outer[var]) for var, local in run.items()}
+    dims = {var: {dim: None for dim in needed if dim not in omitted[var]} for var, needed in dims.items()}
+    _add_transitive_needs(dims, uses)
     captured: dict[Var, tuple[Expr, ...]] = {}
     for var in run:
-        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in given[var])
+        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in omitted[var])
         captured[var] = (*variables[var], Shape(missing)) if missing else tuple(variables[var])
     return captured
 
@@ -259,17 +267,19 @@ def _captured(
 def _is_captured(var: Var, values: set[Var], known: _Known) -> bool:
     """Return whether the free variable `var` of a local function must be captured.
 
-    The variable of a lifted function is captured only if it is used as a value and is a closure.   values: the
-    variables that are used as values.   known: the lifted functions in scope.
+    The variable of a lifted function is captured only if it is used as a value and is a closure.
+
+    values: the variables that are used as values.
+    known: the lifted functions in scope.
     """
     return var not in known or (var in values and bool(known[var].captured))
 
 
-def _close(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
+def _add_transitive_needs(needs: dict[Var, dict], uses: dict[Var, list[Var]]) -> None:
     """Add to the needs of each function the needs of all functions that it uses, directly or indirectly.
 
-    needs: for each function, a dict whose keys are what the function needs.  The dicts are updated.   uses: for each
-    function, the functions that it uses directly.
+    needs: a function -> a dict whose keys are the values or dimensions that it needs.  The dicts are updated.
+    uses: a function -> the functions that it uses directly.
     """
     changed = True
     while changed:
@@ -285,23 +295,23 @@ def _dims(value: Expr) -> Iterable[DimVar]:
     return (var for dim in value.dims for var in dim_vars(dim)) if isinstance(value, Shape) else ()
 
 
-def _given_dims(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
+def _dims_to_omit(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
     """Return the dimension variables that `local` need not capture, because other values determine them.
 
     These are the variables that captured values bind, and the variables that parameters or checks inside the function
-    bind.  In the second case, variables in `outer` are excluded: they must be captured, because arguments are compared
+    bind.  Among the latter, variables in `outer` are excluded: they must be captured, because arguments are compared
     with their values.
 
     outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
     """
-    given = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
+    omitted = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):
         match item:
             case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
-                given.update(_plain_dims([Var("", type=type_)]) - outer)
+                omitted.update(_plain_dims([Var("", type=type_)]) - outer)
             case Function(params=params) if item is not local:
-                given.update(_plain_dims(params) - outer)
-    return given
+                omitted.update(_plain_dims(params) - outer)
+    return omitted
 
 
 def _used_dims(local: Function) -> Iterable[DimVar]:

@@ -30,11 +30,12 @@ def list_append_in_place(function: Function) -> Function:
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
-    """Return `block` with in-place appends.
+    """Return `block` with appends to lists made in place if possible.
 
-    lists: the variables of all lists to which the function appends.   needed: the lists that are used after the block.
+    lists: the variables of all lists to which the function appends.
+    needed: the lists that are used after the block.
     """
-    needed = needed | _used(block.result, lists)
+    needed = needed | _used_lists(block.result, lists)
     own = {binding.var for binding in block.bindings}
     bindings: list[Binding | MatchCast] = []  # in reverse order
     for binding in reversed(block.bindings):
@@ -47,9 +48,9 @@ def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
             case If(then=Block() as then, orelse=Block() as orelse):
                 value = replace(value, then=_block(then, needed, lists), orelse=_block(orelse, needed, lists))
         bindings.append(binding if value is binding.value else replace(binding, value=value))
-        needed |= _used(value, lists)
+        needed |= _used_lists(value, lists)
     return replace(block, bindings=tuple(reversed(bindings)))
 
 
-def _used(expr: Expr, lists: set[Var]) -> set[Var]:
+def _used_lists(expr: Expr, lists: set[Var]) -> set[Var]:
     return {item for item in walk(expr) if isinstance(item, Var) and item in lists}

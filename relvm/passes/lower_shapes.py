@@ -50,12 +50,12 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
-from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import module_pass
-from relvm.passes.util.call_analysis import proven_functions
-from relvm.passes.util.type_encoding import type_numbers
-from relvm.passes.util.unchecked_results import in_tail_position, is_unchecked, own_closures, unchecked_functions
+from relvm.passes.util.call_analysis import find_proven_functions
+from relvm.passes.util.type_encoding import encode_type
+from relvm.passes.util.unchecked_results import find_closures, find_unchecked_functions, is_tail_binding, is_unchecked
 from relvm.tables import DIM_OPERATORS, SHAPE_CODES
 
 _CODE = {row.name: prim(row.number) for row in SHAPE_CODES}
@@ -84,14 +84,14 @@ def lower_shapes(module: Module) -> Module:
     parameters are not checked.  Only the dtypes of scalar parameters are still checked, because arithmetic relies on
     them.
     """
-    proven = proven_functions(module)
-    unchecked = unchecked_functions(module)
+    proven = find_proven_functions(module)
+    unchecked = find_unchecked_functions(module)
     return module.with_functions(
-        tuple(_lowered(function, function.name in proven, unchecked) for function in module.functions)
+        tuple(_lower_function(function, function.name in proven, unchecked) for function in module.functions)
     )
 
 
-def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
+def _lower_function(function: Function, proven: bool, unchecked: Collection[str]) -> Function:
     lowering = _Lowering(function, unchecked)
     scope = _Scope()
     # Parameters that lambda lifting added.  They are the last parameters, and their dimensions are bound first.
@@ -102,13 +102,13 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
         lowering.origins = param.origins
         where = f"{function.name}: argument {name}"
         if proven:
-            lowering.bind(where, param.type, param, scope)
+            lowering.bind_dims(where, param.type, param, scope)
         else:
             lowering.check(where, param.type, param, OBJECT, scope)
-    for var, range_ in stated_ranges(function).items():
+    for var, range_ in declared_ranges(function).items():
         lowering.check_range(var, range_, scope)
     lowering.check_pending(scope)
-    body = lowering.without_unread(lowering.block(function.block, scope, is_tail=True))
+    body = lowering.remove_unread_stores(lowering.block(function.block, scope, is_tail=True))
     if lowering.read:
         heap = Binding(lowering.heap, BuiltinCall("alloc_shape_heap", (prim(lowering.slot_count),)))
         body = replace(body, bindings=(heap, *body.bindings))
@@ -117,17 +117,19 @@ def _lowered(function: Function, proven: bool, unchecked: Collection[str]) -> Fu
 
 @dataclass
 class _Scope:
-    """The state of lowering for one block.
+    """The state of the lowering of one block.
 
-    slots: a dimension -> its slot in the heap.   shapes: a shape -> the variable bound to its value.   values: a
-    dimension -> the variable bound to its value.   out: the lowered bindings.   pending: checks to append when all
-    dimension variables are known.
+    slots: a dimension -> its slot in the heap.
+    shapes: a shape -> the variable bound to its value.
+    values: a dimension -> the variable bound to its value.
+    bindings: the lowered bindings.
+    pending: checks to append when all dimension variables are known.
     """
 
     slots: dict[AnyDim, int] = field(default_factory=dict)
     shapes: dict[tuple[AnyDim, ...], Var] = field(default_factory=dict)
     values: dict[AnyDim, Var] = field(default_factory=dict)
-    out: list[Binding] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
     pending: list[tuple[str, Expr, tuple[AnyDim | None, ...] | AnyDim | Type]] = field(default_factory=list)
 
     def inner(self) -> _Scope:
@@ -138,7 +140,7 @@ class _Lowering:
     def __init__(self, function: Function, unchecked: Collection[str]) -> None:
         self.name = function.name
         self.unchecked = unchecked
-        self.closures = own_closures(function.block)
+        self.closures = find_closures(function.block)
         self.mentions = Counter(item for item in walk(function) if isinstance(item, Var))  # bindings and uses
         self.heap = Var("heap", type=OBJECT)
         self.slot_count = 0
@@ -146,8 +148,8 @@ class _Lowering:
         self.origins: tuple[str, ...] = ()  # the origins of the current binding
         self.renamed: dict[Var, Expr] = {}  # a removed variable, such as an alias -> the value that replaces it
 
-    def effect(self, scope: _Scope, name: str, *args: Expr) -> None:
-        scope.out.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
+    def emit(self, scope: _Scope, name: str, *args: Expr) -> None:
+        scope.bindings.append(Binding(Var("_", type=VOID, origins=self.origins), BuiltinCall(name, args, type=VOID)))
 
     def new_slot(self) -> int:
         self.slot_count += 1
@@ -158,54 +160,56 @@ class _Lowering:
             self.origins = binding.var.origins
             match binding:
                 case MatchCast(var, value, where):
-                    value = self.value(value, scope)
+                    value = self.lower_atom(value, scope)
                     self.check(where or f"{self.name}: match_cast {var.name}", var.type, value, value.type, scope)
                     self.check_pending(scope)
                     if isinstance(var.type, PrimType) and not isinstance(value.type, PrimType):
                         # Arithmetic depends on operand types, so the scalar needs a variable of its own type.
-                        scope.out.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
+                        scope.bindings.append(Binding(var, BuiltinCall("copy", (value,), type=var.type)))
                     else:
                         self.renamed[var] = value
                 case Binding(var, Var() as value):
-                    self.renamed[var] = self.value(value, scope)
+                    self.renamed[var] = self.lower_atom(value, scope)
                 case Binding(var, If(cond, Block() as then, Block() as orelse) as value):
-                    is_last = is_tail and in_tail_position(block, binding)
+                    is_last = is_tail and is_tail_binding(block, binding)
                     then, orelse = (self.block(part, scope.inner(), is_tail=is_last) for part in (then, orelse))
-                    value = replace(value, cond=self.value(cond, scope), then=then, orelse=orelse)
-                    scope.out.append(replace(binding, value=value))
+                    value = replace(value, cond=self.lower_atom(cond, scope), then=then, orelse=orelse)
+                    scope.bindings.append(replace(binding, value=value))
                 case Binding(var, Shape() | DimValue() as shape):
-                    self.renamed[var] = self.value(shape, scope)
+                    self.renamed[var] = self.lower_atom(shape, scope)
                 case Binding(var, PackedCall() as call) if call.type == VOID and self.mentions[var] > 1:
-                    call = map_children(lambda part: self.value(part, scope), call)
-                    scope.out.append(Binding(Var("_", type=VOID), call))  # the call returns no value, so this is `()`
-                    scope.out.append(replace(binding, value=Tuple((), type=VOID)))
-                case Binding(var, PackedCall() | Call() as call) if self.is_checked(call, is_tail, block, binding):
+                    call = map_children(lambda part: self.lower_atom(part, scope), call)
+                    scope.bindings.append(
+                        Binding(Var("_", type=VOID), call)
+                    )  # the call returns no value, so this is `()`
+                    scope.bindings.append(replace(binding, value=Tuple((), type=VOID)))
+                case Binding(var, PackedCall() | Call() as call) if self.needs_check(call, is_tail, block, binding):
                     name = _name_of_callee(call)
-                    call = map_children(lambda part: self.value(part, scope), call)
-                    scope.out.append(replace(binding, value=call))
+                    call = map_children(lambda part: self.lower_atom(part, scope), call)
+                    scope.bindings.append(replace(binding, value=call))
                     self.check(f"{self.name}: the result of {name}", call.type, var, OBJECT, scope)
                     self.check_pending(scope)
                 case Binding(var, value):
-                    value = map_children(lambda part: self.value(part, scope), value)
-                    scope.out.append(replace(binding, value=value))
-        result = self.value(block.result, scope)
-        return replace(block, bindings=tuple(scope.out), result=result)
+                    value = map_children(lambda part: self.lower_atom(part, scope), value)
+                    scope.bindings.append(replace(binding, value=value))
+        result = self.lower_atom(block.result, scope)
+        return replace(block, bindings=tuple(scope.bindings), result=result)
 
-    def is_checked(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
+    def needs_check(self, call: PackedCall | Call, is_tail: bool, block: Block, binding: Binding) -> bool:
         """Return whether the result of `call`, the value of `binding`, must be checked at run time.
 
         is_tail: whether `block`, which contains the binding, is in tail position.
         """
         if isinstance(call, PackedCall):
             return call.type != VOID
-        is_tail_call = is_tail and in_tail_position(block, binding)
+        is_tail_call = is_tail and is_tail_binding(block, binding)
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
-    def value(self, expr: Expr, scope: _Scope) -> Expr:
-        """Return the lowered form of `expr`, an atom.
+    def lower_atom(self, expr: Expr, scope: _Scope) -> Expr:
+        """Lower `expr`, an atom.  A removed variable becomes its replacement.
 
-        A removed variable becomes its replacement.  A symbolic shape or dimension becomes the variable with its value.
-        If this variable does not exist yet, its binding is appended to the block of `scope`.
+        A symbolic shape or dimension becomes the variable with its value.  If this variable does not exist yet, its
+        binding is appended to the block of `scope`.
         """
         match expr:
             case Var():
@@ -215,36 +219,36 @@ class _Lowering:
             case DimValue(dim):
                 if dim not in scope.values:
                     scope.values[dim] = Var("dim", type=expr.type, origins=self.origins)
-                    read = BuiltinCall("read_dim", (self.heap, *self.code(dim, scope)), type=expr.type)
-                    scope.out.append(Binding(scope.values[dim], read))
+                    read = BuiltinCall("read_dim", (self.heap, *self.encode_dim(dim, scope)), type=expr.type)
+                    scope.bindings.append(Binding(scope.values[dim], read))
                 return scope.values[dim]
             case Shape(dims) if not all(isinstance(dim, int) for dim in dims):
                 if dims not in scope.shapes:
-                    pairs = [part for dim in dims for part in self.code(dim, scope)]
+                    pairs = [part for dim in dims for part in self.encode_dim(dim, scope)]
                     scope.shapes[dims] = Var("shape", type=expr.type, origins=self.origins)
                     made = BuiltinCall("make_shape", (self.heap, prim(len(dims)), *pairs), type=expr.type)
-                    scope.out.append(Binding(scope.shapes[dims], made))
+                    scope.bindings.append(Binding(scope.shapes[dims], made))
                 return scope.shapes[dims]
         return expr
 
-    def code(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
-        """Return the pair of integers (code, value) that encodes `dim` in an argument list of a builtin.
+    def encode_dim(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
+        """Encode `dim` as a pair of integers (code, value), as in the arguments of a builtin.
 
         If `dim` is a symbolic dimension without a heap slot, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
         if dim not in scope.slots:
-            scope.slots[dim] = self.compute(dim, scope)
+            scope.slots[dim] = self.compute_dim(dim, scope)
         self.read.add(scope.slots[dim])
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
-    def compute(self, dim: Dim, scope: _Scope) -> int:
-        """Append the statements that compute a compound dimension, and return the heap slot of the result."""
+    def compute_dim(self, dim: Dim, scope: _Scope) -> int:
+        """Append the statements that compute the compound dimension `dim`, and return the heap slot of the result."""
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:
-            factors = [self.atom(atom, scope) for atom in monomial]
+            factors = [self.encode_dim_atom(atom, scope) for atom in monomial]
             if coefficient != 1 or not factors:
                 factors.append((_CODE["EQUAL"], prim(coefficient)))
             term = factors[0]
@@ -254,46 +258,48 @@ class _Lowering:
         assert total is not None
         return int(total[1].value)
 
-    def atom(self, atom: DimVar | DimOp, scope: _Scope) -> tuple[Prim, Prim]:
+    def encode_dim_atom(self, atom: DimVar | DimOp, scope: _Scope) -> tuple[Prim, Prim]:
         dim = Dim((((atom,), 1),))
         if isinstance(atom, DimOp) and dim not in scope.slots:
-            left, right = self.code(atom.left, scope), self.code(atom.right, scope)
+            left, right = self.encode_dim(atom.left, scope), self.encode_dim(atom.right, scope)
             scope.slots[dim] = int(self.operate(atom.function, left, right, scope)[1].value)
-        return self.code(dim, scope)
+        return self.encode_dim(dim, scope)
 
     def operate(self, name: str, left: tuple, right: tuple, scope: _Scope) -> tuple[Prim, Prim]:
         number = self.new_slot()
         slot = prim(number)
-        self.effect(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
+        self.emit(scope, "compute_dim", self.heap, slot, prim(_OPERATOR[name]), *left, *right)
         self.read.add(number)
         return _CODE["EQUAL_HEAP"], slot
 
-    def without_unread(self, block: Block) -> Block:
-        """Return the block without stores to heap slots that are never read."""
+    def remove_unread_stores(self, block: Block) -> Block:
+        """Return `block` without stores to heap slots that are never read."""
         bindings = []
         for binding in block.bindings:
             match binding.value:
                 case If(_, Block() as then, Block() as orelse) as value:
-                    value = replace(value, then=self.without_unread(then), orelse=self.without_unread(orelse))
+                    value = replace(
+                        value, then=self.remove_unread_stores(then), orelse=self.remove_unread_stores(orelse)
+                    )
                     binding = replace(binding, value=value)
                 case BuiltinCall("match_shape", (value, self.heap, count, *pairs, where)):
-                    kept = self.read_pairs(pairs)
+                    kept = self.ignore_unread_slots(pairs)
                     if all(code == _CODE["ANY"] for code in kept[::2]):
                         continue
                     in_heap = any(code in (_CODE["STORE"], _CODE["EQUAL_HEAP"]) for code in kept[::2])
                     args = (value, self.heap if in_heap else Null(), count, *kept, where)
                     binding = replace(binding, value=replace(binding.value, args=args))
                 case BuiltinCall("match_prim_value", (_, self.heap, *pair, _)):
-                    if self.read_pairs(pair)[0] == _CODE["ANY"]:
+                    if self.ignore_unread_slots(pair)[0] == _CODE["ANY"]:
                         continue
             bindings.append(binding)
         return replace(block, bindings=tuple(bindings))
 
-    def read_pairs(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Return `pairs` with the code STORE replaced by ANY for each heap slot that is never read.
+    def ignore_unread_slots(self, pairs: Sequence[Expr]) -> list[Expr]:
+        """Replace the code STORE by ANY in `pairs` for each heap slot that is never read.
 
-        pairs: arguments of a builtin that matches a shape or a scalar.  They are alternately a code and the value to
-        which the code applies, such as STORE and a heap slot.
+        pairs: arguments of a builtin that matches a shape or a scalar.  Codes and their values alternate, such as STORE
+        and a heap slot.
         """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -304,71 +310,75 @@ class _Lowering:
     def check(self, where: str, type_: Type, value: Expr, known: Type, scope: _Scope) -> None:
         """Append the checks that `value` has type `type_`.
 
-        where: the beginning of the error message.   known: the type that `value` is proven to have.  Checks that follow
-        from it are omitted.  Checks of compound dimensions, and of the contents of lists and optionals, are not
-        appended but added to `scope.pending`.
+        where: the beginning of the error message.
+        known: the type that `value` is proven to have.  Checks that follow from it are omitted.  Checks of compound
+        dimensions, and of the contents of lists and optionals, are not appended but added to `scope.pending`.
         """
         place = String(where)
         match type_:
             case TensorType(dtype, shape, rank):
                 if not (isinstance(known, TensorType) and known.rank == rank and known.dtype == dtype):
                     kind = DTypeValue(dtype) if dtype else Null()
-                    self.effect(scope, "check_tensor_info", value, prim(-1 if rank is None else rank), kind, place)
-                self.match(where, shape, value, scope)
+                    self.emit(scope, "check_tensor_info", value, prim(-1 if rank is None else rank), kind, place)
+                self.match_shape(where, shape, value, scope)
             case ShapeType(dims, rank):
                 if not (isinstance(known, ShapeType) and known.rank == rank):
-                    self.effect(scope, "check_shape_info", value, prim(-1 if rank is None else rank), place)
-                self.match(where, dims, value, scope)
+                    self.emit(scope, "check_shape_info", value, prim(-1 if rank is None else rank), place)
+                self.match_shape(where, dims, value, scope)
             case TupleType(fields):
                 if not isinstance(known, TupleType):
-                    self.effect(scope, "check_tuple_info", value, prim(len(fields)), place)
+                    self.emit(scope, "check_tuple_info", value, prim(len(fields)), place)
                 parts = known.fields if isinstance(known, TupleType) else (OBJECT,) * len(fields)
                 for i, (field_type, part) in enumerate(zip(fields, parts, strict=True)):
                     if field_type == OBJECT:
                         continue
                     item = Var("item", type=field_type, origins=self.origins)
-                    scope.out.append(Binding(item, TupleItem(value, i, type=field_type)))
+                    scope.bindings.append(Binding(item, TupleItem(value, i, type=field_type)))
                     self.check(f"{where}, item {i}", field_type, item, part, scope)
             case ListType() | OptionalType() if not is_proven(type_, known):
                 if isinstance(known, OptionalType) and known.value is not None and is_proven(type_, known.value):
-                    self.effect(scope, "check_value", value, place)
+                    self.emit(scope, "check_value", value, place)
                 else:
                     scope.pending.append((where, value, type_))
             case FuncType(pure=pure) if not isinstance(known, FuncType):
-                self.effect(scope, "check_pure_func_info" if pure else "check_func_info", value, place)
+                self.emit(scope, "check_pure_func_info" if pure else "check_func_info", value, place)
             case PrimType(dtype, expected):
                 if not (isinstance(known, PrimType) and known.dtype == dtype):
-                    self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
+                    self.emit(scope, "check_prim_value_info", value, DTypeValue(dtype), place)
                 if expected is not None:
-                    self.match_value(where, expected, value, scope)
+                    self.match_scalar(where, expected, value, scope)
 
-    def bind(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
+    def bind_dims(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
         """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
 
-        `value` is proven to have type `type_`, so its dimensions are not checked.   where: as in `check`.
+        Dimensions are not checked, because `value` is proven to have type `type_`.
+
+        where: as in `check`.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
-                if _is_first_to_give(type_, scope):
-                    self.match(where, dims, value, scope, proven=True)
+                if _binds_new_dim(type_, scope):
+                    self.match_shape(where, dims, value, scope, is_proven_shape=True)
             case TupleType(fields):
                 for i, part in enumerate(fields):
-                    if _is_first_to_give(part, scope):
+                    if _binds_new_dim(part, scope):
                         item = Var("item", type=part, origins=self.origins)
-                        scope.out.append(Binding(item, TupleItem(value, i, type=part)))
-                        self.bind(f"{where}, item {i}", part, item, scope)
+                        scope.bindings.append(Binding(item, TupleItem(value, i, type=part)))
+                        self.bind_dims(f"{where}, item {i}", part, item, scope)
             case PrimType(dtype, expected):
-                self.effect(scope, "check_prim_value_info", value, DTypeValue(dtype), String(where))
-                if expected is not None and _is_first_to_give(type_, scope):
-                    self.match_value(where, expected, value, scope)
+                self.emit(scope, "check_prim_value_info", value, DTypeValue(dtype), String(where))
+                if expected is not None and _binds_new_dim(type_, scope):
+                    self.match_scalar(where, expected, value, scope)
 
-    def match(
-        self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, proven: bool = False
+    def match_shape(
+        self, where: str, dims: tuple[AnyDim, ...] | None, value: Expr, scope: _Scope, *, is_proven_shape: bool = False
     ) -> None:
-        """Append the check that `value` has shape `dims`.  A dimension variable without a heap slot is stored instead
-        of checked.
+        """Append the check that `value` has shape `dims`.  If `dims` is None, nothing is checked.
 
-        proven: whether the shape is proven, so that nothing needs to be checked.   where: as in `check`.
+        The value of a dimension variable without a heap slot is stored instead of checked.
+
+        is_proven_shape: whether the shape is proven, so that it need not be checked.
+        where: as in `check`.
         """
         if not dims:
             return
@@ -381,17 +391,18 @@ class _Lowering:
                 scope.slots[dim] = self.new_slot()
                 pairs += (_CODE["STORE"], prim(scope.slots[dim]))
                 continue
-            pairs += (_CODE["ANY"], prim(0)) if proven else self.code(dim, scope)
-        self.effect(scope, "match_shape", value, self.heap_or_null(dims), prim(len(dims)), *pairs, String(where))
-        if proven:
+            pairs += (_CODE["ANY"], prim(0)) if is_proven_shape else self.encode_dim(dim, scope)
+        self.emit(scope, "match_shape", value, self.heap_or_null(dims), prim(len(dims)), *pairs, String(where))
+        if is_proven_shape:
             return
         left = tuple(dim if code is _CODE["ANY"] else None for dim, code in zip(dims, pairs[::2], strict=True))
         if any(dim is not None for dim in left):
             scope.pending.append((where, value, left))
 
-    def match_value(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
-        """Append the check that the scalar `value` equals `dim`.  If `dim` is a variable without a heap slot, store
-        `value` instead.
+    def match_scalar(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
+        """Append the check that the scalar `value` equals `dim`.
+
+        If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.
 
         where: as in `check`.
         """
@@ -402,25 +413,25 @@ class _Lowering:
             scope.slots[dim] = self.new_slot()
             pair = (_CODE["STORE"], prim(scope.slots[dim]))
         else:
-            pair = self.code(dim, scope)
-        self.effect(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
+            pair = self.encode_dim(dim, scope)
+        self.emit(scope, "match_prim_value", value, self.heap_or_null((dim,)), *pair, String(where))
 
     def check_pending(self, scope: _Scope) -> None:
-        """Append the pending checks, now that every dimension variable has a value."""
+        """Append the pending checks.  At this point, every dimension variable has a value."""
         pending, scope.pending = scope.pending, []
         for where, value, dims in pending:
             if isinstance(dims, Type):
-                numbers = tuple(type_numbers(dims, lambda dim: self.code(dim, scope)))
+                numbers = tuple(encode_type(dims, lambda dim: self.encode_dim(dim, scope)))
                 heap = self.heap_or_null(tuple(dims_of(dims)))
-                self.effect(scope, "match_type", value, heap, String(where), *numbers)
+                self.emit(scope, "match_type", value, heap, String(where), *numbers)
                 continue
             if not isinstance(dims, tuple):
-                self.effect(scope, "match_prim_value", value, self.heap, *self.code(dims, scope), String(where))
+                self.emit(scope, "match_prim_value", value, self.heap, *self.encode_dim(dims, scope), String(where))
                 continue
             pairs: list[Prim] = []
             for dim in dims:
-                pairs += (_CODE["ANY"], prim(0)) if dim is None else self.code(dim, scope)
-            self.effect(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
+                pairs += (_CODE["ANY"], prim(0)) if dim is None else self.encode_dim(dim, scope)
+            self.emit(scope, "match_shape", value, self.heap, prim(len(dims)), *pairs, String(where))
 
     def check_range(self, var: DimVar, range_: Range, scope: _Scope) -> None:
         """Append the check that the value of `var` is in `range_`.
@@ -438,7 +449,7 @@ class _Lowering:
             words.append(f"at most {range_.high}")
         if words:
             where = f"{self.name}: dimension {var.name}, {' and '.join(words)}"
-            self.match_value(where, nearest, self.value(DimValue(dim), scope), scope)
+            self.match_scalar(where, nearest, self.lower_atom(DimValue(dim), scope), scope)
 
     def heap_or_null(self, dims: tuple[AnyDim, ...]) -> Expr:
         return self.heap if any(True for dim in dims for _ in dim_vars(dim)) else Null()
@@ -450,6 +461,6 @@ def _name_of_callee(call: PackedCall | Call) -> str:
     return call.callee.name if isinstance(call.callee, Var | FunctionRef) else "a function"
 
 
-def _is_first_to_give(type_: Type, scope: _Scope) -> bool:
+def _binds_new_dim(type_: Type, scope: _Scope) -> bool:
     """Return whether a value of type `type_` determines a dimension variable that has no heap slot yet."""
     return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

@@ -33,7 +33,7 @@ def lower_string_moves(function: Function) -> Function:
 
 
 def _block(block: Block, known: dict[Expr, Moved]) -> Block:
-    """Return a block with its string operators lowered.
+    """Return `block` with its operators on strings lowered.
 
     known: a string tensor of an enclosing block -> its lowered form (Moved).
     """
@@ -44,23 +44,23 @@ def _block(block: Block, known: dict[Expr, Moved]) -> Block:
         if not isinstance(binding, Binding) or not isinstance(value, OpCall) or not any(map(_is_string, value.args)):
             bindings.append(with_value(binding, map_blocks(lambda inner: _block(inner, known), value)))
         elif value.op in (ops.equal, ops.not_equal):
-            bindings += _compared(binding, value)
+            bindings += _lower_comparison(binding, value)
         elif isinstance(value.op.lower, Alias | Builtin | Reinterpret):
             bindings.append(binding)
         else:
-            bindings += _moved(binding, value, known)
+            bindings += _lower_move(binding, value, known)
     return with_bindings(block, bindings)
 
 
-def _compared(binding: Binding, call: OpCall) -> list[Binding]:
+def _lower_comparison(binding: Binding, call: OpCall) -> list[Binding]:
     same = ops.string_equal(*call.args)
     if call.op is ops.equal:
         return [replace(binding, value=same)]
-    var = binding.var.part("equal", same.type)
+    var = binding.var.intermediate("equal", same.type)
     return [Binding(var, same), replace(binding, value=ops.logical_not(var))]
 
 
-def _moved(binding: Binding, call: OpCall, known: dict[Expr, Moved]) -> list[Binding]:
+def _lower_move(binding: Binding, call: OpCall, known: dict[Expr, Moved]) -> list[Binding]:
     bindings: list[Binding] = []
     places: dict[Expr, Expr] = {}
     origins = binding.var.origins
@@ -72,17 +72,17 @@ def _moved(binding: Binding, call: OpCall, known: dict[Expr, Moved]) -> list[Bin
         sources = strings
         for i, source in enumerate(sources):
             name = source.name if isinstance(source, Var) else "constant"
-            places[source] = _bound(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
+            places[source] = _bind(f"{name}_places", ops.string_positions(source, *sources[:i]), origins, bindings)
     attributes = dict(call.attributes)
     if call.op is ops.pad and attributes["mode"] == "constant":
         attributes["value"] = -1  # position -1 is the empty string
     moved = call.op(*(places.get(arg, arg) for arg in call.args), **attributes)
-    positions = _bound(f"{binding.var.name}_places", moved, origins, bindings)
+    positions = _bind(f"{binding.var.name}_places", moved, origins, bindings)
     known[binding.var] = positions, sources
     return [*bindings, replace(binding, value=ops.string_take(positions, *sources))]
 
 
-def _bound(name: str, value: OpCall, origins: tuple[str, ...], bindings: list[Binding]) -> Var:
+def _bind(name: str, value: OpCall, origins: tuple[str, ...], bindings: list[Binding]) -> Var:
     var = Var(name, type=value.type, origins=origins)
     bindings.append(Binding(var, value))
     return var

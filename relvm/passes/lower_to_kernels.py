@@ -36,8 +36,8 @@ from relvm.kernels.group_cost import group_work
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
-from relvm.passes.check_sizes import unknown_argument
-from relvm.passes.decompose import expanded
+from relvm.passes.check_sizes import find_unknown_argument
+from relvm.passes.decompose import expand_composite
 from relvm.passes.pass_manager import Pass
 
 
@@ -62,7 +62,7 @@ def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
         """
         lowering = _KernelLowering(module, target, is_compact)
         functions = tuple(map(lowering.function, module.functions))
-        return replace(module, functions=functions, kernels=tuple(lowering.finished().items()))
+        return replace(module, functions=functions, kernels=tuple(lowering.finish().items()))
 
     return Pass("lower_to_kernels", run, Stage.ANF, Stage.LOWERED)
 
@@ -71,15 +71,17 @@ class _KernelLowering:
     def __init__(self, module: Module, target: str, is_compact: bool) -> None:
         self.target, self.is_compact = target, is_compact
         self.definitions = dict(module.kernels)
-        self.taken = {function.name for function in module.functions}
+        self.used_names = {function.name for function in module.functions}
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}
         self.origins: dict[str, list[tuple[tuple[str, ...], ...]]] = {}  # kernel -> member origins of each group
 
-    def finished(self) -> dict[str, Kernel | ReferenceKernel]:
-        """Return the kernels.  If several groups share a kernel, the kernel gets the source locations of all of these
-        groups."""
+    def finish(self) -> dict[str, Kernel | ReferenceKernel]:
+        """Return the generated kernels by name.
+
+        A kernel that several groups share gets the source locations of all these groups.
+        """
         for name, groups in self.origins.items():
             kernel = self.kernels[name]
             if len(groups) > 1 and isinstance(kernel, Kernel) and kernel.provenance:
@@ -103,17 +105,17 @@ class _KernelLowering:
         """Append the lowered form of `binding` to `bindings`."""
         match binding.value:
             case OpCall() as call if isinstance(binding, Binding):
-                self.op_call(binding, call, bindings)
+                self.lower_op_call(binding, call, bindings)
             case Fused(Block(result=Var() as result) as body) if isinstance(binding, Binding):
                 members = {inner.var: inner.value for inner in body.bindings if isinstance(inner.value, OpCall)}
-                self.group(binding, Group(members, (result,)), bindings)
+                self.lower_group(binding, Group(members, (result,)), bindings)
             case KernelCall() as called if isinstance(binding, Binding):
-                bindings.append(replace(binding, value=self.own_kernel(called)))
+                bindings.append(replace(binding, value=self.specialize_kernel(called)))
             case _:
                 bindings.append(binding)
 
-    def own_kernel(self, call: KernelCall) -> KernelCall:
-        """Lower a call of a kernel that the module defines.
+    def specialize_kernel(self, call: KernelCall) -> KernelCall:
+        """Lower a call of a kernel that the module itself defines.
 
         The kernel is specialized for the sizes that are constant in this call.  Return a call of the specialized
         kernel.
@@ -132,18 +134,18 @@ class _KernelLowering:
             self.kernels[name] = lower_kernel_def(definition, known, name)
         return replace(call, kernel=self.known[kernel_key])
 
-    def op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
-        """Append the lowered form of `binding`, whose value is the operator call `call`, to `bindings`."""
+    def lower_op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
+        """Append to `bindings` the lowered form of `binding`, whose value is the operator call `call`."""
         match call.op.lower:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))
                 return
             case Builtin(name, attributes):
                 given = dict(call.attributes)
-                values = tuple(_attribute(given[attribute]) for attribute in attributes)
+                values = tuple(_builtin_argument(given[attribute]) for attribute in attributes)
                 bindings.append(replace(binding, value=BuiltinCall(name, (*call.args, *values), type=call.type)))
                 return
-        if (unknown := unknown_argument(call)) is not None:
+        if (unknown := find_unknown_argument(call)) is not None:
             is_shaped = isinstance(unknown, TensorType | ShapeType)
             hint = (
                 "use match_cast to state its rank and dtype"
@@ -156,17 +158,21 @@ class _KernelLowering:
             bindings.append(replace(binding, value=BuiltinCall("reshape", (call.args[0], shape), type=call.type)))
             return
         if self.target == "numpy":
-            name = self.reference(call)
+            name = self.reference_kernel(call)
             bindings.append(replace(binding, value=KernelCall(name, call.args, type=call.type)))
             return
         members = {binding.var: call}
         if isinstance(call.op.lower, Composition):
-            parts = expanded(replace(binding, value=call))
+            parts = expand_composite(replace(binding, value=call))
             members = {part.var: part.value for part in parts if isinstance(part.value, OpCall)}
-        self.group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
+        self.lower_group(binding, Group(members, (binding.var,), name=call.op.name), bindings)
 
-    def group(self, binding: Binding, group: Group, bindings: list) -> None:
-        """Append a call of the kernel of a group to `bindings`.  Generate the kernel unless an equal one exists."""
+    def lower_group(self, binding: Binding, group: Group, bindings: list) -> None:
+        """Append to `bindings` a call of the kernel that computes `group`.  Generate the kernel unless an equal one
+        exists.
+
+        binding: the binding that the call replaces.
+        """
         name = self.known.get(group.kernel_key)
         if name is None:
             name = self.known[group.kernel_key] = self.unique(group.base_name)
@@ -176,8 +182,8 @@ class _KernelLowering:
         found = tuple(dict.fromkeys(chain(*origins)))
         bindings.append(replace(binding, value=KernelCall(name, group.args, type=binding.var.type, origins=found)))
 
-    def reference(self, call: OpCall) -> str:
-        """Return the name of the kernel that calls the NumPy function of the operator, for target "numpy"."""
+    def reference_kernel(self, call: OpCall) -> str:
+        """Return the name of the kernel that calls the NumPy function of the operator.  Only target "numpy" uses it."""
         kernel_key = (call.op.name, call.attributes)
         if kernel_key not in self.known:
             name = self.known[kernel_key] = self.unique(call.op.name)
@@ -189,13 +195,13 @@ class _KernelLowering:
             count = self.counts.get(base, 0)
             self.counts[base] = count + 1
             name = f"{base}_{count}" if count else base
-            if name not in self.taken:
-                self.taken.add(name)
+            if name not in self.used_names:
+                self.used_names.add(name)
                 return name
 
 
-def _attribute(value: int | str | DType) -> Expr:
-    """Convert an attribute, an int or a dtype, to an argument of a builtin."""
+def _builtin_argument(value: int | str | DType) -> Expr:
+    """Convert `value`, an attribute of an operator, to an argument of a builtin."""
     return prim(value) if isinstance(value, int) else DTypeValue(dtype_of(value))
 
 

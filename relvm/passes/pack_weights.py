@@ -50,23 +50,23 @@ def pack_weights(module: Module) -> Module:
     def of_value(value: Expr) -> Expr:
         if not isinstance(value, OpCall):
             return map_blocks(of_block, value)
-        if _is_product(value):
-            return _product(value, packed)
-        if _has_tiles(value):
-            return _tiles(value, packed)
-        return _words(value, packed) if _has_words(value) else value
+        if _is_packable_matmul(value):
+            return _pack_matmul(value, packed)
+        if _is_winograd_conv(value):
+            return _pack_winograd_conv(value, packed)
+        return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
 
     return module.with_functions(tuple(map_blocks(of_block, function) for function in module.functions))
 
 
-def _array(call: OpCall, at: int) -> np.ndarray:
-    """Return the value of argument `at`, which must be a constant."""
-    arg = call.args[at]
+def _constant_value(call: OpCall, index: int) -> np.ndarray:
+    """Return the value of the argument at `index`, which must be a constant."""
+    arg = call.args[index]
     assert isinstance(arg, Constant)
     return arg.value
 
 
-def _is_product(call: OpCall) -> bool:
+def _is_packable_matmul(call: OpCall) -> bool:
     if call.op not in (matmul, matmul_integer) or not isinstance(call.args[1], Constant):
         return False
     a, b = call.args[0].tensor_type, call.args[1].value
@@ -78,10 +78,10 @@ def _is_product(call: OpCall) -> bool:
     return not dict(call.attributes)["transpose_a"]
 
 
-def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+def _pack_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     if call.op is matmul_integer:
-        return _product_of_bytes(call, packed)
-    weights, transposed = _array(call, 1), dict(call.attributes)["transpose_b"]
+        return _pack_int8_matmul(call, packed)
+    weights, transposed = _constant_value(call, 1), dict(call.attributes)["transpose_b"]
     matrix = weights.T if transposed else weights
     key = (id(weights), transposed)
     if key not in packed:
@@ -89,9 +89,9 @@ def _product(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     return replace(matmul_packed(call.args[0], *packed[key], columns=matrix.shape[1]), type=call.type)
 
 
-def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+def _pack_int8_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     a, _, a_zero, _ = call.args
-    weights, b_zero = _array(call, 1), _array(call, 3)
+    weights, b_zero = _constant_value(call, 1), _constant_value(call, 3)
     key = (id(weights), id(b_zero))
     if key not in packed:
         packed[key] = tuple(constant(array, is_new=True) for array in pack_bytes(weights, b_zero))
@@ -99,7 +99,7 @@ def _product_of_bytes(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
     return replace(matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.shape[1]), type=call.type)
 
 
-def _has_tiles(call: OpCall) -> bool:
+def _is_winograd_conv(call: OpCall) -> bool:
     """Return whether a call is a convolution that is faster as a Winograd convolution.
 
     The convolution must have constant 3 x 3 filters, stride 1, and enough channels and output elements.
@@ -118,8 +118,8 @@ def _has_tiles(call: OpCall) -> bool:
     return min(w.shape[:2]) >= _MIN_CHANNELS and w.shape[1] <= MAX_CHANNELS
 
 
-def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    weights, attributes = _array(call, 1), dict(call.attributes)
+def _pack_winograd_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+    weights, attributes = _constant_value(call, 1), dict(call.attributes)
     key = (id(weights), "tiles")
     if key not in packed:
         packed[key] = (constant(transform_windows(weights), is_new=True),)
@@ -128,18 +128,20 @@ def _tiles(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     return replace(new, type=call.type)
 
 
-def _has_words(call: OpCall) -> bool:
-    """Return whether a call is an 8-bit convolution whose channels can be packed in words: it has several input
-    channels per group."""
+def _is_packable_int8_conv(call: OpCall) -> bool:
+    """Return whether a call is an 8-bit convolution with constant filters and several input channels per group.
+
+    The channels of such filters can be packed in words.
+    """
     if call.op is not conv_integer or not isinstance(call.args[1], Constant) or call.args[0].tensor_type.shape is None:
         return False
     w = call.args[1].value
     return w.size > 0 and w.shape[1] > 1
 
 
-def _words(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
+def _pack_int8_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
     x, _, zero = call.args
-    weights = _array(call, 1)
+    weights = _constant_value(call, 1)
     key = (id(weights), "words")
     if key not in packed:
         packed[key] = tuple(constant(array, is_new=True) for array in pack_windows(weights))

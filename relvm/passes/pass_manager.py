@@ -19,9 +19,11 @@ Observer = Callable[["Pass", Module, Module, float], None]
 class Pass:
     """A pass over a module.
 
-    name: the name that `relvm show` prints and accepts.   run: the function that transforms the module.   at: the stage
-    of its input.   to: the stage of its result, which is equal to `at` for an optimization.   optional: whether a build
-    without the pass gives the same results.
+    name: the name that `relvm show` prints and accepts.
+    run: the function that transforms the module.
+    at: the stage of its input.
+    to: the stage of its result, which is equal to `at` for an optimization.
+    optional: whether a build without the pass gives the same results.
     """
 
     name: str
@@ -41,7 +43,10 @@ class Pass:
 def module_pass(
     name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
 ) -> Callable[[Callable[[Module], Module]], Pass]:
-    """Return a decorator that turns a function on modules into a pass.  The parameters are the fields of the pass."""
+    """Return a decorator that turns a function on modules into a pass.
+
+    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
+    """
 
     def declare(run: Callable[[Module], Module]) -> Pass:
         return Pass(name, run, at, at if to is None else to, optional)
@@ -52,11 +57,10 @@ def module_pass(
 def function_pass(
     name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
 ) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Return a decorator that turns a function on IR functions into a pass.
+    """Return a decorator that turns a function on IR functions into a pass, which applies it to each function of a
+    module.
 
-    The pass applies the function to each IR function of a module.
-
-    The parameters are the fields of the pass.
+    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
     """
 
     def declare(one: Callable[[Function], Function]) -> Pass:
@@ -94,7 +98,7 @@ def run_passes(
     for step in passes:
         started = time.perf_counter()
         with resources(step.name):
-            result = provenance.hand_on(step(module))
+            result = provenance.restore_origins(step(module))
         if observer:
             observer(step, module, result, time.perf_counter() - started)
         if verified:

@@ -31,6 +31,7 @@ from relvm.passes.memory.plan_memory import plan_memory
 from relvm.passes.pack_weights import pack_weights
 from relvm.passes.pass_manager import Pass
 from relvm.passes.promote_half_floats import promote_half_floats
+from relvm.passes.share_kernels import share_kernels
 from relvm.passes.to_anf import to_anf
 
 TARGETS = ("c", "bytecode", "numpy")
@@ -86,7 +87,7 @@ def _passes(target: str, *, fused: bool, is_compact: bool) -> tuple[Pass, ...]:
         dce,
         lambda_lifting,
         *((fold_scales, pack_weights) if target != "numpy" else ()),
-        *((fuse_attention, decompose, fuse_ops) if target != "numpy" and fused else ()),
+        *((fuse_attention, decompose, fuse_ops, share_kernels) if target != "numpy" and fused else ()),
         lower_to_kernels(target, is_compact=is_compact),
         plan_memory,
         lower_shapes,

@@ -1,5 +1,7 @@
-"""Tracking of source locations (origins) across passes.  If a pass removes a value, its origins are added to its
-users."""
+"""Tracking of source locations (origins) across passes.
+
+If a pass removes a value, the origins of the value are added to the values that used it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from relvm.ir.visitor import bound_vars, rewrite
 MOST = 64  # maximum number of origins of a variable to which origins are added
 
 Origins = tuple[str, ...]
-Taken = dict[Hashable, dict[str, None]]  # a user -> the origins to add to it, in order
+AddedOrigins = dict[Hashable, dict[str, None]]  # a user -> the origins to add to it, in order
 
 
 class Provenance:
@@ -29,44 +31,47 @@ class Provenance:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.trails: dict[Node, _Trail] = {}
+        self.origin_uses: dict[Node, _OriginUses] = {}
         self.used: set[str] = set()
-        self._follow(module)
+        self._record_origins(module)
 
-    def hand_on(self, after: Module) -> Module:
-        """Return `after`, the result of a pass, with the lost origins restored.
+    def restore_origins(self, module: Module) -> Module:
+        """Return `module`, the result of a pass, with the lost origins restored.
 
         The next call compares its argument with the module that this call returns.
         """
-        if after is self.module:
-            return after
-        before, used = self.trails.values(), self.used
-        self._follow(after)
+        if module is self.module:
+            return module
+        before, used = self.origin_uses.values(), self.used
+        self._record_origins(module)
         if lost := used - self.used:
-            taken = _taken(before, lost)
-            after = after.with_functions(tuple(_with_taken(function, taken) for function in after.functions))
-            self._follow(after)
-        self.module = after
-        return after
+            added = _assign_lost_origins(before, lost)
+            module = module.with_functions(
+                tuple(_add_assigned_origins(function, added) for function in module.functions)
+            )
+            self._record_origins(module)
+        self.module = module
+        return module
 
-    def _follow(self, module: Module) -> None:
-        """Record the origins in each part of `module` (see `_Trail`), in place of those recorded before.  The trails of
-        parts that have not changed are reused."""
-        known, self.trails = self.trails, {}
+    def _record_origins(self, module: Module) -> None:
+        """Record how each part of `module` uses origins (see `_OriginUses`), in place of the previous records.
+
+        The records of parts that have not changed are reused.
+        """
+        known, self.origin_uses = self.origin_uses, {}
         for function in module.functions:
             for part in _parts(function):
-                self.trails[part] = known.get(part) or _trail(part, function.name)
-        self.used = {origin for trail in self.trails.values() for origins in trail.used for origin in origins}
+                self.origin_uses[part] = known.get(part) or _find_origin_uses(part, function.name)
+        self.used = {origin for trail in self.origin_uses.values() for origins in trail.used for origin in origins}
 
 
-def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Function:
-    """Return the function with additional origins for some variables.
+def add_origins(function: Function, additional: Mapping[Var, Iterable[str]]) -> Function:
+    """Return `function` with additional origins for some variables.
 
-    taken: a variable -> its additional origins.  A variable gets at most MOST origins in total, but keeps those it
-    already has.
+    additional: a variable -> its additional origins.  No origins are added to a variable beyond MOST in total.
     """
     heirs: dict[Var, Var] = {}
-    for var, more in taken.items():
+    for var, more in additional.items():
         origins = tuple(dict.fromkeys((*var.origins, *more)))[: max(MOST, len(var.origins))]
         if origins != var.origins:
             heirs[var] = replace(var, origins=origins)
@@ -76,30 +81,34 @@ def take_over(function: Function, taken: Mapping[Var, Iterable[str]]) -> Functio
 
 
 @value_record
-class _Result:
-    """The result of a function of the module.  It counts as a user of the returned variable."""
+class _ResultUser:
+    """The user of the variable that a function of the module returns.
+
+    function: the name of the function.
+    """
 
     function: str
 
 
 @dataclass
-class _Trail:
+class _OriginUses:
     """The origins in a part of a function, and their users.
 
-    bound: the origins of each variable that the part binds, in order.   used: the origins of each variable that the
-    part uses, and of each operator call, kernel call and block in it.   users: for each use of a variable, the origins
-    of the variable and the first origin of its user.
+    bound: the origins of each variable that the part binds, in order.
+    used: the origins of each variable that the part uses, and of each operator call, kernel call and block in it.
+    users: for each use of a variable, the origins of the variable and the first origin of its user.
     """
 
     bound: list[Origins] = field(default_factory=list)
     used: list[Origins] = field(default_factory=list)
     users: list[tuple[Origins, Hashable]] = field(default_factory=list)
 
-    def visit(self, item: Node, user: Hashable, own: Origins = ()) -> None:
+    def visit(self, item: Node, user: Hashable, var_origins: Origins = ()) -> None:
         """Record the origins in `item`.
 
-        user: the first origin of the computation that contains `item`.   own: the origins of the variable that is bound
-        to `item`.  They count as used only where that variable is used.
+        user: the first origin of the computation that contains `item`.
+        var_origins: the origins of the variable that is bound to `item`.  They count as used only where that variable
+        is used.
         """
         match item:
             case Var(origins=origins):
@@ -118,8 +127,8 @@ class _Trail:
                 self.visit(item.body, user)
                 return
             case OpCall(origins=origins) | KernelCall(origins=origins):
-                self.used.append(tuple(origin for origin in origins if origin not in own))
-                user = user if own or not origins else origins[0]
+                self.used.append(tuple(origin for origin in origins if origin not in var_origins))
+                user = user if var_origins or not origins else origins[0]
             case Block(origin=origin) if origin:
                 self.used.append((origin,))
         for child in children(item):
@@ -127,17 +136,17 @@ class _Trail:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Yield a function and the bindings of its body as separate parts.
+    """Yield `function`, and separately the bindings of its body.
 
-    The trail of a binding can thus be reused if a pass does not change the binding.
+    The record of a binding (`_OriginUses`) can thus be reused if a pass does not change the binding.
     """
     yield function
     if isinstance(function.body, Block):
         yield from function.body.bindings
 
 
-def _trail(part: Node, function: str) -> _Trail:
-    trail = _Trail()
+def _find_origin_uses(part: Node, function: str) -> _OriginUses:
+    trail = _OriginUses()
     if not isinstance(part, Function):
         trail.visit(part, "")
         return trail
@@ -146,36 +155,37 @@ def _trail(part: Node, function: str) -> _Trail:
     if isinstance(result, Block):  # the bindings of the block are separate parts
         trail.used.append((result.origin,) if result.origin else ())
         result = result.result
-    trail.visit(result, _Result(function))
+    trail.visit(result, _ResultUser(function))
     return trail
 
 
-def _taken(trails: Iterable[_Trail], lost: set[str]) -> Taken:
+def _assign_lost_origins(uses_before: Iterable[_OriginUses], lost: set[str]) -> AddedOrigins:
     """Return the lost origins to add to each user.
 
-    trails: the trails of the module before the pass.   lost: the origins that the pass lost.
+    uses_before: the records of the module before the pass.
+    lost: the origins that the pass lost.
     """
     users: dict[str, dict[Hashable, None]] = {}
     order: dict[str, None] = {}
-    for trail in trails:
+    for trail in uses_before:
         order.update((origin, None) for origins in trail.bound for origin in origins if origin in lost)
         for origins, user in trail.users:
             for origin in lost.intersection(origins):
                 if origin != user:
                     users.setdefault(origin, {})[user] = None
-    taken: Taken = {}
+    added: AddedOrigins = {}
     for origin in order:
-        handed = {**taken.pop(origin, {}), origin: None}  # complete, because users follow the values that they use
+        handed = {**added.pop(origin, {}), origin: None}  # complete, because users follow the values that they use
         for user in users.get(origin, ()):
-            heirs = taken.setdefault(user, {})
+            heirs = added.setdefault(user, {})
             if len(heirs) < MOST:
                 heirs.update(handed)
-    return taken
+    return added
 
 
-def _with_taken(function: Function, taken: Taken) -> Function:
-    found = {var: taken[var.origin] for var in bound_vars(function) if var.origin in taken}
+def _add_assigned_origins(function: Function, added: AddedOrigins) -> Function:
+    found = {var: added[var.origin] for var in bound_vars(function) if var.origin in added}
     result = function.body.result if isinstance(function.body, Block) else None
-    if isinstance(result, Var) and (of_result := taken.get(_Result(function.name))):
+    if isinstance(result, Var) and (of_result := added.get(_ResultUser(function.name))):
         found[result] = {**found.get(result, {}), **of_result}
-    return take_over(function, found)
+    return add_origins(function, found)

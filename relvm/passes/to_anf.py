@@ -33,18 +33,19 @@ def _function(function: Function, renamed: dict[Var, Expr], origins: Origins) ->
 def _block(expr: Expr, renamed: dict[Var, Expr], origins: Origins) -> Block:
     bindings: list[Binding | MatchCast] = []
     origin = expr.origin if isinstance(expr, Block) else ""
-    result = _atom(expr, bindings, renamed, "result", (origin,) if origin else origins)
+    result = _to_atom(expr, bindings, renamed, "result", (origin,) if origin else origins)
     return Block(tuple(bindings), result, type=result.type, origin=origin)
 
 
-def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
-    """Return an atom (a variable or constant) with the value of `expr`.  Append any bindings that compute it to
+def _to_atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origins: Origins) -> Expr:
+    """Return an atom (a variable or constant) with the value of `expr`.  Append the bindings that compute it to
     `bindings`.
 
-    renamed: a removed variable -> the atom that replaces it.   name: the name of a new variable for the value.
+    renamed: a removed variable -> the atom that replaces it.
+    name: the name of a new variable for the value.
     origins: the source locations of the enclosing expression.
     """
-    value = _value(expr, bindings, renamed, origins)
+    value = _with_atoms(expr, bindings, renamed, origins)
     if is_atom(value):
         return value
     own = value.origins if isinstance(value, OpCall) else ()
@@ -53,10 +54,10 @@ def _atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, origi
     return var
 
 
-def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
+def _with_atoms(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
     """Return `expr` with atoms as arguments.  Append the bindings that compute these atoms to `bindings`.
 
-    renamed, origins: as in `_atom`.
+    renamed, origins: as in `_to_atom`.
     """
     match expr:
         case Var():
@@ -64,25 +65,25 @@ def _value(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origin
         case Block():
             for binding in expr.bindings:
                 _bind(binding, bindings, renamed)
-            return _value(expr.result, bindings, renamed, origins)
+            return _with_atoms(expr.result, bindings, renamed, origins)
         case Function():
             return _function(expr, renamed, origins)
         case If(cond, then, orelse):
-            cond = _atom(cond, bindings, renamed, "cond", origins)
+            cond = _to_atom(cond, bindings, renamed, "cond", origins)
             return replace(
                 expr, cond=cond, then=_block(then, renamed, origins), orelse=_block(orelse, renamed, origins)
             )
     if is_atom(expr):
         return expr
-    return map_children(lambda part: _atom(part, bindings, renamed, "value", origins), expr)
+    return map_children(lambda part: _to_atom(part, bindings, renamed, "value", origins), expr)
 
 
 def _bind(binding: Binding | MatchCast, bindings: list, renamed: dict[Var, Expr]) -> None:
     if isinstance(binding, MatchCast):
         var = binding.var
-        bindings.append(replace(binding, value=_atom(binding.value, bindings, renamed, var.name, var.origins)))
+        bindings.append(replace(binding, value=_to_atom(binding.value, bindings, renamed, var.name, var.origins)))
         return
-    value = _value(binding.value, bindings, renamed, binding.var.origins)
+    value = _with_atoms(binding.value, bindings, renamed, binding.var.origins)
     # A function's variable keeps its own type, because recursive uses inside the function have this type, too.
     if is_atom(value) and (value.type == binding.var.type or isinstance(value.type, FuncType)):
         renamed[binding.var] = value

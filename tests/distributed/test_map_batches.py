@@ -238,13 +238,13 @@ def test_a_batch_that_kills_its_worker_fails_and_its_neighbours_do_not(client: C
 def test_a_batch_that_kills_its_worker_and_cannot_be_sent_again_says_so(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start, tried = Stream._start, []
+    start, tried = Stream._submit_batch, []
 
     def start_once(*given: Any) -> Any:
         tried.append(given)
         return start(*given) if len(tried) == 1 else RelvmBatchError("batch 0: TypeError: it cannot be sent")
 
-    monkeypatch.setattr(Stream, "_start", start_once)
+    monkeypatch.setattr(Stream, "_submit_batch", start_once)
     options = {"client": client, "functions": [NAMES], "on_error": "return"}
     (error,) = map_batches(packed("killed"), numbered(4)[3:], **options)
     assert len(tried) == 2 and str(error) == "batch 0: TypeError: it cannot be sent"
@@ -385,7 +385,7 @@ def test_a_worker_has_an_executable_once(client: Client) -> None:
     def count() -> int:
         from relvm.distributed import runner
 
-        return sum(digest == wanted for digest, *_ in runner._made)
+        return sum(digest == wanted for digest, *_ in runner._loaded)
 
     executable = build("def main(x: f32[n]) -> f32[n] = add(x, relu(x))")
     wanted = Runner(executable).digest

@@ -30,14 +30,14 @@ def build(text: str) -> vm.Executable:
 
 @pytest.fixture(autouse=True)
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "_made", type(runner_module._made)())
+    monkeypatch.setattr(runner_module, "_loaded", type(runner_module._loaded)())
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Iterator[list]:
-    """Return a list to which each call of `runnable` appends its arguments."""
-    found, runnable = [], runner_module.runnable
-    monkeypatch.setattr(runner_module, "runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
+    """Return a list to which each call of `load_runnable` appends its arguments."""
+    found, runnable = [], runner_module.load_runnable
+    monkeypatch.setattr(runner_module, "load_runnable", lambda *a, **k: found.append(a) or runnable(*a, **k))
     return found
 
 
@@ -47,7 +47,7 @@ def test_runners_of_the_same_bytes_share_an_executable_and_its_machine(made: lis
         assert each(np.float32([3])).tolist() == [6]
         assert each(x=np.float32([3])).tolist() == [6]
     assert len(made) == 1
-    (kept,) = runner_module._made.values()
+    (kept,) = runner_module._loaded.values()
     assert len(kept.idle) == 1
 
 
@@ -66,7 +66,7 @@ def test_the_executables_used_last_are_kept(made: list) -> None:
         each(1)
     assert runners[0](1) == 1  # the second runner is then the least recently used one
     runners[-1](1)
-    assert len(runner_module._made) == runner_module.EXECUTABLES_KEPT
+    assert len(runner_module._loaded) == runner_module.EXECUTABLES_KEPT
     count = len(made)
     runners[0](1)
     assert len(made) == count
@@ -89,7 +89,7 @@ def test_threads_have_machines_of_their_own() -> None:
         for thread in threads:
             thread.join()
     assert sorted(found) == [0, 0, 2, 2, 4, 4]
-    (kept,) = runner_module._made.values()
+    (kept,) = runner_module._loaded.values()
     assert len(kept.idle) == 3
 
 

@@ -251,7 +251,7 @@ def test_nodes_and_lines_of_stages_lead_to_each_other(browser, tmp_path: Path) -
     address = (tmp_path / "stages.html").as_uri()
     browser.get("about:blank")
     browser.get_log("browser")
-    browser.get(f"{address}#stage=fuse_ops&line=9")
+    browser.get(f"{address}#stage=share_kernels&line=9")
     assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "d: f32[n, 64] = exp(a)"
     press(browser, "g")
     Wait(browser, 10).until(lambda _: browser.current_url.endswith("graph=d"))
@@ -262,7 +262,7 @@ def test_nodes_and_lines_of_stages_lead_to_each_other(browser, tmp_path: Path) -
     browser.find_element(By.CSS_SELECTOR, "[data-do=stage]").click()
     browser.switch_to.default_content()
     assert browser.find_element(By.CSS_SELECTOR, ".line.selected").text.strip() == "result: f32[n, 64] = matmul(d, w)"
-    assert browser.current_url.endswith("#stage=fuse_ops&line=10")
+    assert browser.current_url.endswith("#stage=share_kernels&line=10")
     browser.get("about:blank")
     browser.get(f"{address}#stage=given&line=5&graph=g")  # a link to a node
     browser.switch_to.frame("graph")

@@ -32,7 +32,7 @@ from relvm.ir.types import (
     substitute_dims,
 )
 from relvm.ops.folding import FoldingBudget
-from relvm.ops.regex_compiler import program_of
+from relvm.ops.regex_compiler import compile_pattern
 
 SECONDS = 10  # limit on the CPU time; the slowest test takes two seconds
 DOUBLED = 40  # number of doublings, each in one line of text
@@ -148,7 +148,7 @@ def test_types_made_by_hand_are_limited_too(wrap) -> None:
     with at_most(SECONDS), pytest.raises(RelvmUnsupportedError, match=r"a type (has|nests)"):
         for _ in range(200):
             type_ = wrap(type_)
-    assert type_.depth <= 100 and type_.parts <= 20_000
+    assert type_.depth <= 100 and type_.node_count <= 20_000
 
 
 # ---- models ----
@@ -429,7 +429,7 @@ def test_messages_stay_short() -> None:
         from_onnx(model(nodes, {"x": [1]}, {}))
     assert len(str(caught.value)) < 100_000
     with pytest.raises(RelvmUnsupportedError, match="pattern") as caught:
-        program_of("(" * 100_000)
+        compile_pattern("(" * 100_000)
     assert len(str(caught.value)) < 1000
 
 

@@ -16,7 +16,7 @@ from relvm.errors import RelvmArithmeticError, RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 from relvm.ir.dtypes import BF16
 from relvm.onnx_backend import prepare
-from relvm.ops.regex_compiler import program_of
+from relvm.ops.regex_compiler import compile_pattern
 from relvm.ops.string_reference import longest_match
 
 TYPES = {"str": TensorProto.STRING, "i64": TensorProto.INT64, "f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16}
@@ -243,7 +243,7 @@ def test_what_is_refused(op: str, attributes: dict, message: str) -> None:
 
 
 def matches(pattern: str, text: str) -> bool:
-    return longest_match(program_of(pattern).tolist(), text) == len(text)
+    return longest_match(compile_pattern(pattern).tolist(), text) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_patterns(pattern: str, good: str, bad: str) -> None:
 )
 def test_patterns_that_are_refused(pattern: str) -> None:
     with pytest.raises(RelvmUnsupportedError, match="is not supported"):
-        program_of(pattern)
+        compile_pattern(pattern)
 
 
 def test_a_pattern_takes_no_longer_than_the_text() -> None:

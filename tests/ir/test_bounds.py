@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from relvm.errors import RelvmNameError, RelvmShapeError, RelvmTypeError
 from relvm.frontend.text import parse_module
 from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_var, evaluate_with
-from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges, range_of
 
 N, M = dim_var("n"), dim_var("m")
 OPERATORS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")
@@ -67,7 +67,7 @@ def test_ranges_for_n_from_4_to_32(dim: AnyDim, expected: Range) -> None:
 
 def stated(**attributes: object) -> dict[str, Range]:
     main = parse_module("def main(x: f32[n, m], s: shape[k]) -> f32[n, m] = x")["main"]
-    ranges = stated_ranges(replace(main, attributes=tuple(attributes.items())))
+    ranges = declared_ranges(replace(main, attributes=tuple(attributes.items())))
     return {var.name: range_ for var, range_ in ranges.items()}
 
 

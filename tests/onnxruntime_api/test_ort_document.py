@@ -56,5 +56,5 @@ def test_a_rejected_name_raises_and_others_exist(part: str) -> None:
 def test_an_option_has_an_effect_where_the_document_says_so(part: str) -> None:
     options = {name: value for name, value in vars(getattr(ours, part)).items() if isinstance(value, _Option)}
     rows = listed(part)
-    assert {name for name, option in options.items() if option.effect} == rows["supported"] & options.keys()
-    assert {name for name, option in options.items() if not option.effect} == rows["no effect"] & options.keys()
+    assert {name for name, option in options.items() if option.has_effect} == rows["supported"] & options.keys()
+    assert {name for name, option in options.items() if not option.has_effect} == rows["no effect"] & options.keys()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from ops.sample_values import INTEGERS, Sample, array
 
-from relvm.ops.regex_compiler import program_of
+from relvm.ops.regex_compiler import compile_pattern
 from relvm.ops.strings import string_table
 
 ODD = ["", "a", "Ab", "äÖß", "ДΣ", "a\0b", "日本", "a", "\udcff", "x" * 1000, " ", "ǅ"]
@@ -53,9 +53,9 @@ def string_samples() -> Iterator[Sample]:
     yield sample("string_split", empty, strings(",", shape=()))
     yield sample("string_part_count", empty, strings(",", shape=()))
     for pattern in ("a*", "[^a]+", "(a|Ab)?", ".{1,3}", r"\w\W?\w", "(?i)[äöß]+", r"^\s*$", r"(?s).*\bb", ""):
-        yield sample("string_match", x, program_of(pattern))
-        yield sample("string_tokens", x, program_of(pattern))
-        yield sample("string_tokens", words, program_of(pattern))
+        yield sample("string_match", x, compile_pattern(pattern))
+        yield sample("string_tokens", x, compile_pattern(pattern))
+        yield sample("string_tokens", words, compile_pattern(pattern))
     for dtype in INTEGERS:
         yield sample("string_of_number", array(dtype, 3, 4))
         limits = np.iinfo(array(dtype, 1).dtype)

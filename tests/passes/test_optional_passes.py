@@ -19,7 +19,8 @@ OPTIONAL = [step.name for step in build_pipeline("bytecode") if step.optional]
 TEXT = f"""
 private def _twice(x: f32[m, k]) -> f32[m, k] = add(x, x)
 
-def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]]) -> (f32[1, 2, 3, 4], list[f32[n, 4]]) {{
+def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]])
+    -> (f32[1, 2, 3, 4], (f32[n, 4], f32[n, 4]), list[f32[n, 4]]) {{
   scores = multiply(matmul(q, q, transpose_b=true), const(f32[], 0.5))
   attended = matmul(softmax(scores), q)
   w = add(const(f32[4, 4], [{", ".join(f"[{row}, 2, 3, 4]" for row in range(4))}]), const(f32[1], [1]))
@@ -27,8 +28,9 @@ def main(q: f32[1, 2, 3, 4], x: f32[n, 4], xs: list[f32[n, 4]]) -> (f32[1, 2, 3,
   b = softmax(relu(@_twice(a)), axis=1)
   c = softmax(relu(@_twice(a)), axis=1)
   dead = exp(a)
+  gates = (multiply(tanh(a), const(f32[], 2)), multiply(tanh(c), const(f32[], 3)))
   same = transpose(transpose(b, perm=(1, 0)), perm=(1, 0))
-  return (attended, list_append(list_append(xs, same), c))
+  return (attended, gates, list_append(list_append(xs, same), c))
 }}
 """
 MODULE = parse_module(TEXT)
@@ -39,8 +41,8 @@ def results(without: list[str]) -> list[np.ndarray]:
     steps = build_pipeline("bytecode", without=without)
     lir = lower(run_passes(MODULE, steps, verified=True))
     machine = vm.VirtualMachine(vm.Executable.from_program(assemble(lir, (), target=Target("bytecode"))))
-    attended, items = machine["main"](INPUTS[0].reshape(1, 2, 3, 4), INPUTS[1].reshape(3, 4), [])
-    return [value.numpy() for value in (attended, *items)]
+    attended, gates, items = machine["main"](INPUTS[0].reshape(1, 2, 3, 4), INPUTS[1].reshape(3, 4), [])
+    return [value.numpy() for value in (attended, *gates, *items)]
 
 
 @pytest.mark.parametrize("names", [[name] for name in OPTIONAL] + [OPTIONAL], ids=[*OPTIONAL, "all"])

@@ -15,6 +15,7 @@ from relvm.ir.verifier import Stage, verify
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import build_pipeline
 
+FUSED = ("fuse_attention", "decompose", "fuse_ops", "share_kernels", "lower_to_kernels")
 PASSES = {step.name: step for step in build_pipeline("c")}
 
 
@@ -24,7 +25,7 @@ def after(name: str, text: str) -> str:
     text: the module before the pass, as the previous passes left it.  For passes after lower_to_kernels, it is the
     module before lower_to_kernels, because the text of a module does not contain its kernels.
     """
-    steps = build_pipeline("c", fused=name in ("fuse_attention", "decompose", "fuse_ops", "lower_to_kernels"))
+    steps = build_pipeline("c", fused=name in FUSED)
     names = [step.name for step in steps]
     first, last = min(names.index(name), names.index("lower_to_kernels")), names.index(name)
     module = parse_module(text)

@@ -78,7 +78,7 @@ from relvm.ir.expr import (
 from relvm.ir.scalar_ops import find_row
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
 from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
-from relvm.ir.value_ranges import Range, range_of, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import c_identifier
 
@@ -112,7 +112,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     functions = {function.name: function for function in module.functions}
     if entry not in functions:
         raise RelvmNameError(f"no function {entry}{known_names(entry, functions)}")
-    ranges: dict[str, dict[DimVar, Range]] = {entry: stated_ranges(functions[entry])}
+    ranges: dict[str, dict[DimVar, Range]] = {entry: declared_ranges(functions[entry])}
     lowered = []
     kernels = dict(module.kernels)
     for loop in call_order(functions, entry):

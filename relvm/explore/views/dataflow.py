@@ -54,7 +54,7 @@ def draw_dataflow(
     A node is a parameter, a binding, or the function's result.  Arrows lead from a value to the values computed from
     it.  Operators fused into one kernel are in a green box.  An `if` is a box with one box for each branch.  Constants
     are omitted.  Variables have the names that `relvm show` prints at this stage.  For target "c", this is the stage
-    after the pass fuse_ops.
+    after the pass share_kernels.
 
     Parameters
     ----------

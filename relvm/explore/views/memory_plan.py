@@ -181,7 +181,7 @@ def _summary(plan: BlockPlan) -> str:
 
 def _counted(plan: BlockPlan) -> str:
     tensors = sum(len(slot.values) for storage in plan.storages for slot in storage.slots)
-    return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.over)} of them in place"
+    return f"{tensors} tensors in {len(plan.storages)} storages, {len(plan.overwritten)} of them in place"
 
 
 def _storage_lines(storage: ArenaStorage) -> Iterator[str]:

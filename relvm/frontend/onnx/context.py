@@ -28,9 +28,9 @@ from relvm.frontend.weights import Weights, as_constant
 from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
-from relvm.ir.relate_sizes import check_of
+from relvm.ir.relate_sizes import make_claim_check
 from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_sizes
-from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch
+from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch_reason
 from relvm.ops.folding import FoldingBudget
 
 _MAX_AXES = 64  # NumPy's limit
@@ -231,7 +231,7 @@ class ImportContext(ABC):
         type_ = TensorType(value.element_type, shape)
         if is_proven(type_, value.type):
             return value
-        if reason := mismatch(type_, value.type):
+        if reason := mismatch_reason(type_, value.type):
             raise RelvmShapeError(reason)
         var = self.var(value.name if isinstance(value, Var) else "value", type_)
         self.bindings.append(MatchCast(var, value))
@@ -245,8 +245,8 @@ class ImportContext(ABC):
         RelvmShapeError
             The claim is false for all values of the dimensions.
         """
-        if claim.is_open():
-            self.bindings.append(check_of(claim, claim.message, (self.origin,)))
+        if claim.needs_check():
+            self.bindings.append(make_claim_check(claim, claim.message, (self.origin,)))
 
     def _evaluated(self, expr: Expr) -> Expr:
         """Evaluate an operator on small constants with its NumPy implementation.  Return any other expression
@@ -265,7 +265,7 @@ class ImportContext(ABC):
                     args.append(sizes)
                 case _:
                     return expr
-        if not self.folding.take(expr, args):
+        if not self.folding.spend(expr, args):
             return expr
         return constant(np.asarray(expr.op.numpy(*args, **dict(expr.attributes)), expr.type.known_dtype.numpy))
 

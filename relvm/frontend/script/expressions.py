@@ -45,7 +45,7 @@ from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
 from relvm.ir.operator import Operator, operators
 from relvm.ir.scalar_ops import FORMS
-from relvm.ir.symbolic import AnyDim, as_var, dim_op, dim_size
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, node_count
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
 # For each operator in Python's syntax: the name of the relvm operator on tensors, or "" if there is none, and the
@@ -99,7 +99,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.NotEq: "ne",
 }
 _PYTHON_DTYPES = {"int": I64, "float": F64}
-_LARGEST_DIM = 32  # limit on `dim_size`, because products of sums grow exponentially
+_LARGEST_DIM = 32  # limit on `node_count`, because products of sums grow exponentially
 
 
 class ExpressionTranslator(SourceReader):
@@ -576,11 +576,11 @@ def _dim_operation(function: str, left: Value, right: Value) -> AnyDim | None:
     dims = [value.dim if isinstance(value, DimValue) else value for value in (left, right)]
     if function not in ("add", "sub", "mul") and not (function in ("floordiv", "mod") and type(right) is int and right):
         return None
-    if max(map(dim_size, dims)) > _LARGEST_DIM:
+    if max(map(node_count, dims)) > _LARGEST_DIM:
         return None
     result = dim_op(function, *dims)
     numbers = [result] if isinstance(result, int) else [coefficient for _, coefficient in result.terms]
-    fits = dim_size(result) <= _LARGEST_DIM and all(-(1 << 63) <= number < 1 << 63 for number in numbers)
+    fits = node_count(result) <= _LARGEST_DIM and all(-(1 << 63) <= number < 1 << 63 for number in numbers)
     return result if fits else None
 
 

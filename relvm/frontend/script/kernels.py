@@ -119,7 +119,7 @@ class _KernelTranslator(SourceReader):
             case ast.For():
                 self.loop(statement)
             case ast.If(test, then, orelse):
-                cond = self.located(test, partial(kd.condition, self.expression(test)))
+                cond = self.located(test, partial(kd.as_condition, self.expression(test)))
                 with self.build.block() as first:
                     self.statements(then)
                 with self.build.block() as second:
@@ -175,7 +175,7 @@ class _KernelTranslator(SourceReader):
             raise self.error(
                 RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
             )
-        scalar = self.located(node, lambda: kd.typed(value, type_.known_dtype))
+        scalar = self.located(node, lambda: kd.as_scalar(value, type_.known_dtype))
         if scalar.dtype != type_.dtype:
             raise self.error(RelvmTypeError, f"{name} has dtype {type_.dtype}, got {scalar.dtype}", node)
         self.located(node, lambda: self.build.let(name, scalar))
@@ -191,12 +191,12 @@ class _KernelTranslator(SourceReader):
         match target:
             case ast.Name(name):
                 before: kd.Operand = self.located(node, lambda: self.build.value(name, self.origin(node)))
-                result = self.located(node, lambda: kd.binary(_FUNCTIONS[type(op)], before, value))
+                result = self.located(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], before, value))
                 self.located(node, lambda: self.build.assign(name, result, self.origin(node)))
             case ast.Subscript():
                 name, indices = self.place(target)
                 element = self.located(target, lambda: self.build.element(name, indices, self.origin(node)))
-                result = self.located(node, lambda: kd.binary(_FUNCTIONS[type(op)], element, value))
+                result = self.located(node, lambda: kd.binary_operation(_FUNCTIONS[type(op)], element, value))
                 self.located(target, lambda: self.build.put(name, indices, result, self.origin(node)))
             case _:
                 raise self.unsupported("this target of an assignment", target)
@@ -222,7 +222,7 @@ class _KernelTranslator(SourceReader):
             case ast.BinOp(left, ast.Pow(), right):
                 return kd.call("power", (self.expression(left), self.expression(right)))
             case ast.BinOp(left, op, right) if type(op) in _FUNCTIONS:
-                return kd.binary(_FUNCTIONS[type(op)], self.expression(left), self.expression(right))
+                return kd.binary_operation(_FUNCTIONS[type(op)], self.expression(left), self.expression(right))
             case ast.UnaryOp(ast.USub(), operand):
                 return kd.negative(self.expression(operand))
             case ast.UnaryOp(ast.UAdd(), operand):
@@ -233,7 +233,7 @@ class _KernelTranslator(SourceReader):
                 function = "and" if isinstance(op, ast.And) else "or"
                 result = self.expression(values[0])
                 for operand in values[1:]:
-                    result = kd.binary(function, result, self.expression(operand))
+                    result = kd.binary_operation(function, result, self.expression(operand))
                 return result
             case ast.Compare(left, ops, comparators):
                 return self.comparison(left, ops, comparators, node)
@@ -255,8 +255,8 @@ class _KernelTranslator(SourceReader):
         for op, first, second in zip(ops, values, values[1:], strict=False):
             if type(op) not in _FUNCTIONS:
                 raise self.unsupported(f"the operator {type(op).__name__}", node)
-            compared = kd.binary(_FUNCTIONS[type(op)], first, second)
-            result = compared if result is None else kd.binary("and", result, compared)
+            compared = kd.binary_operation(_FUNCTIONS[type(op)], first, second)
+            result = compared if result is None else kd.binary_operation("and", result, compared)
         assert result is not None
         return result
 

@@ -20,7 +20,7 @@ from relvm.frontend.script.name_analysis import ends_round, falls_through, jumps
 from relvm.frontend.script.values import Located, Unbound, Value
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import Block, Expr, If, Null, TupleItem
-from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch, type_vars
+from relvm.ir.types import OBJECT, FuncType, TupleType, Type, forget_vars, is_proven, mismatch_reason, type_vars
 
 _MAX_REPEATED = 20_000
 
@@ -199,7 +199,7 @@ class StatementTranslator(LoopTranslator):
         name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
-        reason = type_ and mismatch(type_, value.type)
+        reason = type_ and mismatch_reason(type_, value.type)
         if isinstance(value, Null) and type_ not in (None, OBJECT):
             reason = f"expected {type_}, got None"
         if reason:

@@ -161,7 +161,7 @@ class KernelReader(LiteralReader):
                     else self.build.element(token.text, indices, origin)
                 ),
             )
-            value = self.at_token(sign, lambda: kd.binary(changed, before, value))
+            value = self.at_token(sign, lambda: kd.binary_operation(changed, before, value))
         if indices is None and not isinstance(self.build.find(token.text), kd.KernelBuffer):
             self.at_token(token, lambda: self.build.assign(token.text, value, origin))
         else:
@@ -172,7 +172,7 @@ class KernelReader(LiteralReader):
     def kernel_condition(self) -> kd.Scalar:
         token = self.token
         value = self.kernel_expression()
-        return self.at_token(token, lambda: kd.condition(value))
+        return self.at_token(token, lambda: kd.as_condition(value))
 
     def kernel_expression(self) -> kd.Operand:
         self.deeper()
@@ -198,7 +198,7 @@ class KernelReader(LiteralReader):
             self.deeper()  # the left operand becomes nested in the operator
             sign, before = self.take(), left
             right = self.kernel_infix(level + 1)
-            left = self.at_token(sign, partial(kd.binary, _FUNCTION_OF[sign.text], before, right))
+            left = self.at_token(sign, partial(kd.binary_operation, _FUNCTION_OF[sign.text], before, right))
             if level == COMPARISON == LEVEL_OF.get(self.token.text):
                 raise self.error(RelvmSyntaxError, "comparisons cannot be chained; combine them with and", self.token)
         self.depth = outer
@@ -272,9 +272,9 @@ def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tupl
     if kind == "grid":
         if len(bounds) != counters or not bounds:
             raise RelvmSyntaxError(f"grid: expected one size for each of {counters} counters, got {len(bounds)}")
-        return [(0, kd.index(bound)) for bound in bounds]
+        return [(0, kd.as_index(bound)) for bound in bounds]
     if counters != 1 or len(bounds) not in (1, 2):
         got = f"{counters} counters and {len(bounds)} arguments"
         raise RelvmSyntaxError(f"{kind}: expected one counter, and a stop or a start and a stop, got {got}")
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds
-    return [(kd.index(start), kd.index(stop))]
+    return [(kd.as_index(start), kd.as_index(stop))]

@@ -14,7 +14,7 @@ import numpy as np
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
 from relvm.ir.dtypes import I64
-from relvm.ir.operator import claim_at_most, claimed_natural, expect
+from relvm.ir.operator import assume_nonnegative, claim_at_most, expect
 from relvm.ir.symbolic import AnyDim, format_dim, known_size
 from relvm.ir.type_rules import expect_integers
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
@@ -91,7 +91,7 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
         padded, span = dim + window.pads[axis] + window.pads[rank + axis], (size - 1) * dilation + 1
         dilated = f" ({format_dim(size)} positions, dilated by {dilation})" if dilation != 1 else ""
         claim_at_most(span, padded, f"{op}: window {{}}{dilated} exceeds padded input size {{}} (spatial axis {axis})")
-        result.append(claimed_natural((padded - span) // window.strides[axis] + 1))
+        result.append(assume_nonnegative((padded - span) // window.strides[axis] + 1))
     return tuple(result)
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, MatchCast, Module, OpCall, Shape, Var
 from relvm.ir.operator import Operator
 from relvm.ir.verifier import Stage
-from relvm.ir.visitor import map_blocks, map_parts, with_bindings, with_value
+from relvm.ir.visitor import map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.kernels.lowering_rules import Pointwise
 from relvm.ops.folding import FoldingBudget
 from relvm.passes.canonicalize import elementwise_rules, movement_rules
 from relvm.passes.canonicalize.rule import Definitions, Rule
-from relvm.passes.constant_folding import budget_of, evaluate
+from relvm.passes.constant_folding import evaluate, make_budget
 from relvm.passes.pass_manager import module_pass
 
 RULES: dict[Operator, tuple[Rule, ...]] = {**movement_rules.RULES, **elementwise_rules.RULES}
@@ -33,16 +33,17 @@ def canonicalize(module: Module) -> Module:
     power that becomes a product can be rounded differently.  In a local function, rules ignore calls outside the
     function, because the function would otherwise capture more values.
     """
-    budget = budget_of(module)
+    budget = make_budget(module)
     functions = (map_blocks(_Canonicalizer(budget).block, function) for function in module.functions)
     return module.with_functions(tuple(functions))
 
 
 class _Canonicalizer:
-    """Applies the rules to the blocks of one function.
+    """Applies the rewrite rules to the blocks of one function.
 
-    budget: the limits on constant folding.   definitions: the call that computes each variable.   renamed: a removed
-    variable -> its replacement.
+    budget: the limits on constant folding.
+    definitions: a variable -> the call that computes it.
+    renamed: a removed variable -> its replacement.
     """
 
     def __init__(self, budget: FoldingBudget) -> None:
@@ -57,14 +58,14 @@ class _Canonicalizer:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, bindings: list[Binding | MatchCast]) -> None:
-        """Append the canonical form of `binding` to `bindings`, after any new bindings that it needs.
+        """Append the canonical form of `binding` to `bindings`, after the new bindings that it needs.
 
-        If the canonical value is an atom (a variable or constant) of the same type, append nothing, and record the atom
-        in `renamed`.
+        If the canonical value is an atom (a variable or constant) of the same type, do not append the binding.
+        Instead, record in `renamed` that the atom replaces the variable.
         """
         value = self.value(binding.value)
         if isinstance(value, OpCall) and isinstance(binding, Binding):
-            value = self.simplest(value, binding.var, bindings)
+            value = self.simplify(value, binding.var, bindings)
             if not isinstance(value, OpCall) and value.type == binding.var.type:
                 self.renamed[binding.var] = value
                 return
@@ -76,50 +77,52 @@ class _Canonicalizer:
         outer = self.definitions
         if isinstance(value, Function):
             self.definitions = {}
-        value = map_parts(self.atom, self.block, value)
+        value = map_atoms_and_blocks(self.atom, self.block, value)
         self.definitions = outer
         return value
 
     def atom(self, expr: Expr) -> Expr:
         return self.renamed.get(expr, expr)
 
-    def simplest(self, call: OpCall, whole: Var, bindings: list) -> Expr:
-        """Apply rules to `call` until none applies, at most _MAX_STEPS times, and return the result.  The arguments of
-        `call` must be atoms.
+    def simplify(self, call: OpCall, result_var: Var, bindings: list) -> Expr:
+        """Apply rules to `call`, whose arguments must be atoms, until no rule applies.  Return the result.
 
-        Append the bindings of new subexpressions to `bindings`.   whole: the variable to which `call` is bound.  The
-        names of new variables are derived from its name.
+        At most _MAX_STEPS rules are applied.  The bindings of new subexpressions are appended to `bindings`.
+
+        result_var: the variable to which `call` is bound.  The names of new variables are derived from its name.
         """
         for _ in range(_MAX_STEPS):
-            simpler = one_step(call, Definitions(self.definitions), self.budget)
+            simpler = apply_one_rule(call, Definitions(self.definitions), self.budget)
             if not isinstance(simpler, OpCall):
                 return call if simpler is None else simpler
-            args = tuple(self.part(arg, whole, bindings) for arg in simpler.args)
+            args = tuple(self.simplify_argument(arg, result_var, bindings) for arg in simpler.args)
             call = replace(simpler, args=args)
         return call
 
-    def part(self, expr: Expr, whole: Var, bindings: list) -> Expr:
-        """Return an atom for `expr`, an argument of a call that a rule created.
+    def simplify_argument(self, expr: Expr, result_var: Var, bindings: list) -> Expr:
+        """Simplify `expr`, an argument of a call that a rule created, and return it as an atom.
 
-        If `expr` is a call, simplify it, bind the result to a new variable, and append the binding to `bindings`.
-        whole: as in `simplest`.
+        A call is bound to a new variable, and the binding is appended to `bindings`.
+
+        result_var: as in `simplify`.
         """
         if not isinstance(expr, OpCall):
             return expr
-        args = tuple(self.part(arg, whole, bindings) for arg in expr.args)
-        value = self.simplest(replace(expr, args=args), whole, bindings)
+        args = tuple(self.simplify_argument(arg, result_var, bindings) for arg in expr.args)
+        value = self.simplify(replace(expr, args=args), result_var, bindings)
         if not isinstance(value, OpCall):
             return value
-        var = whole.part(value.op.name, value.type)
+        var = result_var.intermediate(value.op.name, value.type)
         bindings.append(Binding(var, value))
         self.definitions[var] = value
         return var
 
 
-def one_step(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
-    """Return `call` folded to a constant, or rewritten by the first rule that applies, or None if neither is possible.
+def apply_one_rule(call: OpCall, definitions: Definitions, budget: FoldingBudget) -> Expr | None:
+    """Fold `call` to a constant, or rewrite it by the first rule that applies.  Return None if neither is possible.
 
-    definitions: the definitions that rules can look up.   budget: the limits on constant folding.
+    definitions: the definitions that rules can look up.
+    budget: the limits on constant folding.
     """
     if all(isinstance(arg, Constant | Shape) for arg in call.args) and (folded := evaluate(call, budget)):
         return folded

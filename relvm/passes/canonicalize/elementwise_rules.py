@@ -18,7 +18,8 @@ from relvm.passes.canonicalize.rule import Definitions, Rule
 
 
 def _all_equal(expr: Expr, number: float) -> bool:
-    """Return whether `expr` is a constant whose elements all equal `number`.  Float zeros must have the same sign."""
+    """Return whether `expr` is a constant whose elements all equal `number`.  If `number` is a float zero, its sign
+    must match, too."""
     if not isinstance(expr, Constant) or not np.all(expr.value == number):
         return False
     signed_zero = number == 0 and expr.value.dtype.kind == "f"
@@ -35,7 +36,7 @@ def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
     return y if call.op.traits.commutative and _all_equal(x, neutral) else None
 
 
-def known_power(call: OpCall, definitions: Definitions) -> Expr | None:
+def power_with_constant_exponent(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a power with a constant exponent:
 
     power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
@@ -68,18 +69,18 @@ def _root(x: Expr) -> Expr:
     return ops.where(ops.equal(x, constant(-np.inf, x.element_type)), endless, ops.abs(ops.sqrt(x)))
 
 
-def inverse_twice(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Cancel an operator that is applied twice and is its own inverse: negative(negative(x)), not not x   ->   x"""
-    inner = definitions.call_of(call.args[0], call.op)
+def involution_twice(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Cancel two consecutive calls of an operator that is its own inverse: negative(negative(x)), not not x   ->   x"""
+    inner = definitions.find_call(call.args[0], call.op)
     return inner.args[0] if inner is not None else None
 
 
-def same_again(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove the second of two equal idempotent operators: floor(floor(x))   ->   floor(x)"""
-    return call.args[0] if definitions.call_of(call.args[0], call.op) else None
+def idempotent_twice(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Remove the second of two consecutive calls of the same idempotent operator: floor(floor(x))   ->   floor(x)"""
+    return call.args[0] if definitions.find_call(call.args[0], call.op) else None
 
 
-def argument_itself(call: OpCall, definitions: Definitions) -> Expr | None:
+def unchanged_argument(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a call that changes nothing by its argument:
 
     identity(x), cast(x, its dtype), broadcast_to(x, its shape)   ->   x
@@ -87,7 +88,7 @@ def argument_itself(call: OpCall, definitions: Definitions) -> Expr | None:
     return call.args[0]
 
 
-def no_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
+def clip_without_bounds(call: OpCall, definitions: Definitions) -> Expr | None:
     """Remove a clip without effective bounds: clip(x), clip(x, min=-inf, max=inf)   ->   x"""
     bounds, dtype = dict(call.attributes), call.known_element_type
     free = bounds["min"] in (None, dtype.lowest) and bounds["max"] in (None, dtype.highest)
@@ -99,27 +100,27 @@ def cast_of_cast(call: OpCall, definitions: Definitions) -> Expr | None:
 
     cast(cast(x, wide), any)   ->   cast(x, any),   if `wide` represents every number of x exactly
     """
-    inner = definitions.call_of(call.args[0], ops.cast)
+    inner = definitions.find_call(call.args[0], ops.cast)
     if inner is None:
         return None
     (x,) = inner.args
-    if not _holds(inner.known_element_type, x.known_element_type):
+    if not _represents_exactly(inner.known_element_type, x.known_element_type):
         return None
     return ops.cast(x, to=dict(call.attributes)["to"])
 
 
-def _holds(wide: DType, narrow: DType) -> bool:
-    """Return whether `wide` represents every number of `narrow` exactly.
+def _represents_exactly(wide: DType, narrow: DType) -> bool:
+    """Return whether the dtype `wide` represents every number of the dtype `narrow` exactly.
 
-    NumPy calls a cast from i64 to f64 safe, but it is not exact.
+    np.can_cast alone is not enough: NumPy considers a cast from i64 to f64 safe, although it is not exact.
     """
     if wide.is_float and narrow.is_integer and narrow.size_bytes >= wide.size_bytes:
         return False
     return np.can_cast(narrow.numpy, wide.numpy, "safe")
 
 
-def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Resolve a `where` with a constant condition or equal values:
+def where_with_constant_condition(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Replace a `where` whose condition is constant, or whose two values are the same, by one of the values:
 
     where(true, x, y)   ->   x,   broadcast if the result is larger;   where(c, x, x)   ->   x
     """
@@ -138,21 +139,21 @@ def known_condition(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def broadcast_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge two broadcasts: broadcast_to(broadcast_to(x, s), t)   ->   broadcast_to(x, t)"""
-    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    inner = definitions.find_call(call.args[0], ops.broadcast_to)
     if inner is None:
         return None
     return ops.broadcast_to(inner.args[0], call.args[1])
 
 
 def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove the explicit broadcast of an argument that the operator also broadcasts implicitly:
+    """Remove the explicit broadcast of an argument if the operator broadcasts the argument itself:
 
     add(x, broadcast_to(y, s))   ->   add(x, y),   if add broadcasts y to the same shape
     """
     if call.op is ops.broadcast_to or len(call.args) < 2:
         return None
-    inner = [_source(arg, definitions) for arg in call.args]
-    for changed in (tuple(inner), *(_with(call.args, at, source) for at, source in enumerate(inner))):
+    inner = [_without_broadcast(arg, definitions) for arg in call.args]
+    for changed in (tuple(inner), *(_replace_argument(call.args, at, source) for at, source in enumerate(inner))):
         if changed == call.args:
             continue
         simpler = call.op(*changed, **dict(call.attributes))
@@ -161,12 +162,12 @@ def broadcast_argument(call: OpCall, definitions: Definitions) -> Expr | None:
     return None
 
 
-def _source(arg: Expr, definitions: Definitions) -> Expr:
-    inner = definitions.call_of(arg, ops.broadcast_to)
+def _without_broadcast(arg: Expr, definitions: Definitions) -> Expr:
+    inner = definitions.find_call(arg, ops.broadcast_to)
     return arg if inner is None else inner.args[0]
 
 
-def _with(args: tuple[Expr, ...], at: int, arg: Expr) -> tuple[Expr, ...]:
+def _replace_argument(args: tuple[Expr, ...], at: int, arg: Expr) -> tuple[Expr, ...]:
     return (*args[:at], arg, *args[at + 1 :])
 
 
@@ -177,30 +178,30 @@ def function_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None
     """
     if call.op is ops.broadcast_to or len(call.args) != 1:
         return None
-    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    inner = definitions.find_call(call.args[0], ops.broadcast_to)
     if inner is None:
         return None
     return ops.broadcast_to(call.op(inner.args[0], **dict(call.attributes)), inner.args[1])
 
 
 RULES: dict[Operator, tuple[Rule, ...]] = {
-    ops.power: (known_power,),
-    ops.identity: (argument_itself,),
-    ops.clip: (no_bounds,),
-    ops.cast: (argument_itself, cast_of_cast),
-    ops.broadcast_to: (argument_itself, broadcast_of_broadcast),
-    ops.where: (known_condition,),
+    ops.power: (power_with_constant_exponent,),
+    ops.identity: (unchanged_argument,),
+    ops.clip: (clip_without_bounds,),
+    ops.cast: (unchanged_argument, cast_of_cast),
+    ops.broadcast_to: (unchanged_argument, broadcast_of_broadcast),
+    ops.where: (where_with_constant_condition,),
 }
 
 
 def rules_of_traits(traits: Traits) -> Iterator[Rule]:
-    """Yield the rules that follow from the algebraic properties of an operator."""
+    """Yield the rules for an operator with the algebraic properties `traits`."""
     if traits.neutral:
         yield neutral_element
     if traits.involution:
-        yield inverse_twice
+        yield involution_twice
     if traits.idempotent:
-        yield same_again
+        yield idempotent_twice
 
 
 POINTWISE_RULES: tuple[Rule, ...] = (broadcast_argument, function_of_broadcast)

@@ -25,7 +25,7 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
     (x, *_), shape = call.args, call.tensor_type.shape
     if x.type == call.type:
         return x if shape is not None else None
-    inner = definitions.call_of(x, *_VIEWS)
+    inner = definitions.find_call(x, *_VIEWS)
     if inner is None or shape is None:
         return None
     (source, *_) = inner.args
@@ -34,14 +34,14 @@ def view_of_view(call: OpCall, definitions: Definitions) -> Expr | None:
 
 def transpose_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge two transpositions: transpose(transpose(x))   ->   transpose(x),   with both permutations combined"""
-    inner = definitions.call_of(call.args[0], ops.transpose)
+    inner = definitions.find_call(call.args[0], ops.transpose)
     if inner is None or call.tensor_type.rank is None:
         return None
-    first, second = order_of(inner), order_of(call)
+    first, second = permutation_of(inner), permutation_of(call)
     return ops.transpose(inner.args[0], perm=tuple(first[axis] for axis in second))
 
 
-def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
+def transpose_of_unit_axes(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a transposition that does not reorder elements:
 
     transpose(x)   ->   reshape(x) if it moves only axes of size 1,   or x if it moves no axis
@@ -49,27 +49,27 @@ def transpose_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
     x, shape = call.args[0], call.tensor_type.shape
     if shape is None:
         return None
-    moved = [axis for axis in order_of(call) if x.tensor_type.known_shape[axis] != 1]
+    moved = [axis for axis in permutation_of(call) if x.tensor_type.known_shape[axis] != 1]
     if moved != sorted(moved):
         return None
-    return x if order_of(call) == tuple(range(len(shape))) else ops.reshape(x, Shape(shape))
+    return x if permutation_of(call) == tuple(range(len(shape))) else ops.reshape(x, Shape(shape))
 
 
-def order_of(call: OpCall) -> tuple[int, ...]:
-    """Return the permutation of a transposition: for each axis of the result, the axis of the argument."""
+def permutation_of(call: OpCall) -> tuple[int, ...]:
+    """Return the permutation of a transposition: the axis of the argument that becomes each axis of the result."""
     perm, rank = dict(call.attributes)["perm"], call.tensor_type.known_rank
     return tuple(range(rank))[::-1] if perm is None else tuple(axis % rank for axis in perm)
 
 
-def whole_slice(call: OpCall, definitions: Definitions) -> Expr | None:
+def slice_of_everything(call: OpCall, definitions: Definitions) -> Expr | None:
     """Remove a slice that takes all elements: slice(x)   ->   x"""
-    if call.tensor_type.shape is None or any(step != 1 for _, _, step in _bounds(call).values()):
+    if call.tensor_type.shape is None or any(step != 1 for _, _, step in _slice_bounds(call).values()):
         return None
     return call.args[0]
 
 
-def _bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
-    """Return the begin, end and step of a slice for each axis that it slices.  The keys are axes, counted from 0."""
+def _slice_bounds(call: OpCall) -> dict[int, tuple[int, int, int]]:
+    """Return a mapping from each sliced axis, counted from 0, to the begin, end and step of its slice."""
     attributes = dict(call.attributes)
     begin, end = attributes["begin"], attributes["end"]
     axes, steps = attributes["axes"] or range(len(begin)), attributes["steps"] or (1,) * len(begin)
@@ -83,34 +83,34 @@ def _slice(x: Expr, bounds: dict[int, tuple[int, int, int]]) -> Expr:
     return ops.slice(x, begin=begin, end=end, axes=axes, steps=steps)
 
 
-def _within(taken: range) -> tuple[int, int, int]:
-    """Return the begin, end and step of a slice that takes the indices in `taken`, none of which is negative."""
-    if not taken:
+def _bounds_of_range(indices: range) -> tuple[int, int, int]:
+    """Return the begin, end and step of the slice that selects `indices`, none of which is negative."""
+    if not indices:
         return 0, 0, 1
-    return taken.start, taken.stop if taken.stop >= 0 else -_FAR, taken.step
+    return indices.start, indices.stop if indices.stop >= 0 else -_FAR, indices.step
 
 
 def slice_of_slice(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge two slices: slice(slice(x))   ->   slice(x),   if each axis that both slices affect has a known size"""
-    inner = definitions.call_of(call.args[0], ops.slice)
+    inner = definitions.find_call(call.args[0], ops.slice)
     if inner is None or call.tensor_type.shape is None:
         return None
-    (x,), bounds = inner.args, _bounds(inner)
-    for axis, bound in _bounds(call).items():
+    (x,), bounds = inner.args, _slice_bounds(inner)
+    for axis, bound in _slice_bounds(call).items():
         if axis not in bounds:
             bounds[axis] = bound
             continue
         size = x.tensor_type.known_shape[axis]
         if not isinstance(size, int):
             return None
-        places = range(size)[_python(bounds[axis])]
-        bounds[axis] = _within(places[_python(bound)])
+        places = range(size)[_to_slice(bounds[axis])]
+        bounds[axis] = _bounds_of_range(places[_to_slice(bound)])
     return _slice(x, bounds)
 
 
-def _python(bound: tuple[int, int, int]) -> slice:
-    """Convert the begin, end and step of a slice to a Python slice object."""
-    begin, end, step = bound
+def _to_slice(bounds: tuple[int, int, int]) -> slice:
+    """Convert `bounds`, the begin, end and step of a slice, to a Python slice object."""
+    begin, end, step = bounds
     return slice(begin, None if step < 0 and end <= -_FAR else end, step)
 
 
@@ -119,7 +119,7 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
 
     slice(broadcast_to(x, s))   ->   broadcast_to(x, t),   if the slice affects only axes along which x has size 1
     """
-    inner = definitions.call_of(call.args[0], ops.broadcast_to)
+    inner = definitions.find_call(call.args[0], ops.broadcast_to)
     if inner is None or call.tensor_type.shape is None:
         return None
     x = inner.args[0]
@@ -127,7 +127,7 @@ def slice_of_broadcast(call: OpCall, definitions: Definitions) -> Expr | None:
     if shape is None:
         return None
     own = (1,) * (call.tensor_type.known_rank - len(shape)) + shape
-    if any(own[axis] != 1 for axis in _bounds(call)):
+    if any(own[axis] != 1 for axis in _slice_bounds(call)):
         return None
     return ops.broadcast_to(x, Shape(call.tensor_type.shape))
 
@@ -137,26 +137,26 @@ def slice_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
 
     slice(concat(x, y))   ->   slice(y),   if the slice takes only elements of y;   likewise for the other operands
     """
-    inner = definitions.call_of(call.args[0], ops.concat)
+    inner = definitions.find_call(call.args[0], ops.concat)
     if inner is None or call.tensor_type.shape is None:
         return None
-    axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _bounds(call)
+    axis, bounds = dict(inner.attributes)["axis"] % call.tensor_type.rank, _slice_bounds(call)
     shapes = [part.tensor_type.shape for part in inner.args]
     sizes = [shape[axis] if shape else None for shape in shapes]
     known = [size for size in sizes if isinstance(size, int)]
     if axis not in bounds or len(known) < len(sizes):
         return None
-    taken = range(sum(known))[_python(bounds[axis])]
+    indices = range(sum(known))[_to_slice(bounds[axis])]
     first = 0
     for part, size in zip(inner.args, known, strict=True):
-        if taken and first <= min(taken) and max(taken) < first + size:
-            moved = range(taken.start - first, taken.stop - first, taken.step)
-            return _slice(part, {**bounds, axis: _within(moved)})
+        if indices and first <= min(indices) and max(indices) < first + size:
+            moved = range(indices.start - first, indices.stop - first, indices.step)
+            return _slice(part, {**bounds, axis: _bounds_of_range(moved)})
         first += size
     return None
 
 
-def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
+def gather_of_constant_indices(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a gather with constant indices by a slice:
 
     gather(x, 2, axis=1)   ->   squeeze(slice(x, ...));   gather(x, (2, 4, 6))   ->   slice(x, ...)
@@ -176,12 +176,15 @@ def gather_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     step = places[1] - places[0] if len(places) > 1 else 1
     if step < 1 or places != list(range(places[0], places[-1] + 1, step)):
         return None
-    taken = _slice(x, {axis: (places[0], places[-1] + 1, step)})
-    return taken if indices.value.ndim else ops.squeeze(taken, axes=(axis,))
+    sliced = _slice(x, {axis: (places[0], places[-1] + 1, step)})
+    return sliced if indices.value.ndim else ops.squeeze(sliced, axes=(axis,))
 
 
-def concat_of_few(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove empty operands of a concatenation: concat(x)   ->   x;   concat(x, y, empty)   ->   concat(x, y)"""
+def concat_of_empty_operands(call: OpCall, definitions: Definitions) -> Expr | None:
+    """Remove empty operands of a concatenation, and a concatenation of one operand:
+
+    concat(x, y, empty)   ->   concat(x, y);   concat(x)   ->   x
+    """
     axis = dict(call.attributes)["axis"]
     if any(part.tensor_type.shape is None for part in call.args):
         return None
@@ -199,7 +202,7 @@ def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     axis = dict(call.attributes)["axis"] % rank
     parts: list[Expr] = []
     for part in call.args:
-        inner = definitions.call_of(part, ops.concat)
+        inner = definitions.find_call(part, ops.concat)
         if inner is not None and dict(inner.attributes)["axis"] % rank == axis:
             parts += inner.args
         else:
@@ -209,49 +212,49 @@ def concat_of_concat(call: OpCall, definitions: Definitions) -> Expr | None:
     return ops.concat(*parts, axis=axis)
 
 
-def no_margin(call: OpCall, definitions: Definitions) -> Expr | None:
+def pad_of_width_zero(call: OpCall, definitions: Definitions) -> Expr | None:
     """Remove a pad with widths of 0: pad(x)   ->   x"""
     return None if any(dict(call.attributes)["pads"]) else call.args[0]
 
 
-def reduction_of_units(call: OpCall, definitions: Definitions) -> Expr | None:
+def reduction_of_unit_axes(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a reduction over axes of size 1 by a view:
 
     max(x, axes=(1,))   ->   a view of x,   if axis 1 has size 1;   also for sum, mean, prod and min
 
-    A sum starts at 0, and 0 + -0 is 0.  The rule therefore adds 0 to the view for sums and means of floats.
+    A sum starts at 0, and 0 + -0 is 0.  For sums and means of floats, the rule therefore adds 0 to the view.
     """
     (x,) = call.args
     if x.tensor_type.shape is None:
         return None
     axes, is_sum = dict(call.attributes)["axes"], call.op in (ops.sum, ops.mean)
-    gone = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
-    if any(dim != 1 for dim in gone) or (is_sum and not gone):
+    reduced_dims = x.tensor_type.shape if axes is None else [x.tensor_type.shape[axis] for axis in axes]
+    if any(dim != 1 for dim in reduced_dims) or (is_sum and not reduced_dims):
         return None
     view = x if x.type == call.type else ops.reshape(x, Shape(call.tensor_type.known_shape))
     return ops.add(view, constant(0, x.element_type)) if is_sum and x.known_element_type.is_float else view
 
 
-def product_of_transposed(call: OpCall, definitions: Definitions) -> Expr | None:
+def matmul_of_transpose(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace the transposition of a matmul operand by an attribute:
 
     matmul(a, transpose(b))   ->   matmul(a, b, transpose_b=true),   if `transpose` swaps only the last two axes
     """
     attributes, args = dict(call.attributes), list(call.args)
     for at, name in enumerate(("transpose_a", "transpose_b")):
-        inner = definitions.call_of(args[at], ops.transpose)
+        inner = definitions.find_call(args[at], ops.transpose)
         rank = inner.tensor_type.rank if inner is not None else None
         if inner is None or rank is None or rank < 2:
             continue
         if at == 0 and isinstance(args[1], Constant):
             continue  # a constant right side is packed only if the left side is not transposed
         *_, last, first = range(rank)
-        if order_of(inner) == (*range(last), first, last):
+        if permutation_of(inner) == (*range(last), first, last):
             args[at], attributes[name] = inner.args[0], not attributes[name]
     return ops.matmul(*args, **attributes) if tuple(args) != call.args else None
 
 
-def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None:
+def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
     """Merge zero padding into a convolution:
 
     conv(pad(x))   ->   conv(x, pads=...),   if `pad` adds zeros along spatial axes only
@@ -259,15 +262,15 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
     The rule also applies if there is a transposition between `pad` and `conv`, as in conv(transpose(pad(x))), or a view
     that only inserts, removes or moves axes of size 1.
     """
-    moved = definitions.call_of(call.args[0], ops.pad, ops.transpose, *_VIEWS)
+    moved = definitions.find_call(call.args[0], ops.pad, ops.transpose, *_VIEWS)
     if moved is None:
         return None
-    image = moved if moved.op is ops.pad else definitions.call_of(moved.args[0], ops.pad)
+    image = moved if moved.op is ops.pad else definitions.find_call(moved.args[0], ops.pad)
     if image is None or image.tensor_type.shape is None or moved.tensor_type.shape is None:
         return None
     (x,), margin, attributes = image.args, dict(image.attributes), dict(call.attributes)
     rank = image.tensor_type.rank
-    sides, axes = (margin["pads"][:rank], margin["pads"][rank:]), _axes_of_moved(moved)
+    sides, axes = (margin["pads"][:rank], margin["pads"][rank:]), _argument_axes(moved)
     if axes is None:
         return None
     outside = any(side[axis] for side in sides for axis in range(len(side)) if axis not in axes[2:])
@@ -283,14 +286,14 @@ def convolution_of_padded(call: OpCall, definitions: Definitions) -> Expr | None
     return ops.conv(x, call.args[1], **attributes)
 
 
-def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
-    """Return, for each axis of the result of `call`, the corresponding axis of the argument.
+def _argument_axes(call: OpCall) -> tuple[int | None, ...] | None:
+    """Return the axis of the argument that corresponds to each axis of the result of `call`.
 
-    If `call` is a view, axes of size 1 in its result have None instead.  If it is a view that does more than insert,
-    remove or move axes of size 1, return None.
+    In the result of a view, axes of size 1 have None instead.  If `call` is a view that does more than insert, remove
+    or move axes of size 1, return None.
     """
     if call.op is ops.transpose:
-        return order_of(call)
+        return permutation_of(call)
     shape = call.args[0].tensor_type.known_shape
     if call.op not in _VIEWS:
         return tuple(range(len(shape)))
@@ -301,7 +304,7 @@ def _axes_of_moved(call: OpCall) -> tuple[int | None, ...] | None:
     return tuple(None if dim == 1 else next(remaining) for dim in call.tensor_type.known_shape)
 
 
-def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
+def expand_to_known_sizes(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace an expand with known sizes:
 
     expand(x, s)   ->   broadcast_to(x, s),   if each size of x is 1 or the size in s;   or x if x has shape s
@@ -315,7 +318,7 @@ def expand_of_known(call: OpCall, definitions: Definitions) -> Expr | None:
     return x if x.type == call.type else ops.broadcast_to(x, Shape(shape))
 
 
-def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
+def shape_of_known_dims(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace the shape of a tensor by its known dimensions: shape_of(x)   ->   shape(n, m, ...)"""
     type_ = call.type
     return Shape(type_.dims) if isinstance(type_, ShapeType) and type_.dims is not None else None
@@ -323,14 +326,14 @@ def known_shape(call: OpCall, definitions: Definitions) -> Expr | None:
 
 RULES: dict[Operator, tuple[Rule, ...]] = {
     **dict.fromkeys(_VIEWS, (view_of_view,)),
-    **dict.fromkeys((ops.sum, ops.mean, ops.prod, ops.max, ops.min), (reduction_of_units,)),
-    ops.transpose: (transpose_of_units, transpose_of_transpose),
-    ops.slice: (whole_slice, slice_of_slice, slice_of_broadcast, slice_of_concat),
-    ops.gather: (gather_of_known,),
-    ops.concat: (concat_of_few, concat_of_concat),
-    ops.expand: (expand_of_known,),
-    ops.pad: (no_margin,),
-    ops.matmul: (product_of_transposed,),
-    ops.conv: (convolution_of_padded,),
-    ops.shape_of: (known_shape,),
+    **dict.fromkeys((ops.sum, ops.mean, ops.prod, ops.max, ops.min), (reduction_of_unit_axes,)),
+    ops.transpose: (transpose_of_unit_axes, transpose_of_transpose),
+    ops.slice: (slice_of_everything, slice_of_slice, slice_of_broadcast, slice_of_concat),
+    ops.gather: (gather_of_constant_indices,),
+    ops.concat: (concat_of_empty_operands, concat_of_concat),
+    ops.expand: (expand_to_known_sizes,),
+    ops.pad: (pad_of_width_zero,),
+    ops.matmul: (matmul_of_transpose,),
+    ops.conv: (conv_of_pad,),
+    ops.shape_of: (shape_of_known_dims,),
 }

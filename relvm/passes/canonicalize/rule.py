@@ -9,19 +9,20 @@ from relvm.ir.operator import Operator
 
 
 class Definitions:
-    """The operator calls that compute variables.
+    """The operator calls that compute variables, which rules can look up.
 
     Parameters
     ----------
     calls
-        A mapping from variables to the calls that compute them.  Variables that rules must not look up are omitted.
+        A mapping from variables to the calls that compute them.  It lacks the variables that rules must not look up.
     """
 
     def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
         self.calls = calls
 
-    def call_of(self, expr: Expr, *operators: Operator) -> OpCall | None:
-        """Return the call that computes `expr` if it is known and calls one of `operators`.  Otherwise return None."""
+    def find_call(self, expr: Expr, *operators: Operator) -> OpCall | None:
+        """Return the call that computes `expr` if it is known and its operator is one of `operators`, otherwise
+        None."""
         call = self.calls.get(expr)
         return call if call is not None and call.op in operators else None
 

@@ -84,7 +84,7 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
     """
     requests = tuple(requests)
     bound = lower_bound(requests)
-    spans = _compressed(requests)
+    spans = _compress_lifetimes(requests)
     everything = range(len(requests))
     best: list[int] = []
     best_size = -1
@@ -92,7 +92,7 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
     for key in _ORDERS:
         candidate = sorted(everything, key=lambda i: (key(requests[i]), i))
         offsets = _first_fit(requests, spans, candidate)
-        size = _top(requests, offsets)
+        size = _end_offset(requests, offsets)
         if best_size < 0 or size < best_size:
             best, best_size, order = offsets, size, candidate
         if best_size <= bound:
@@ -104,14 +104,14 @@ def plan_arena(requests: Sequence[Request]) -> Arena:
         highest = max(everything, key=lambda i: (current[i] + requests[i].size_bytes, -i))
         order = [highest, *(i for i in order if i != highest)]
         current = _first_fit(requests, spans, order)
-        size = _top(requests, current)
+        size = _end_offset(requests, current)
         if size < best_size:
             best, best_size = current, size
     return Arena(requests, tuple(best), best_size, bound)
 
 
 def lower_bound(requests: Sequence[Request]) -> int:
-    """Return the largest number of bytes in use at one point."""
+    """Return the largest number of bytes in use at one point.  No arena can be smaller."""
     changes: dict[int, int] = {}
     for request in requests:
         changes[request.first] = changes.get(request.first, 0) + request.size_bytes
@@ -131,12 +131,12 @@ _ORDERS: tuple[Callable[[Request], tuple[int, ...]], ...] = (
 )
 
 
-def _top(requests: tuple[Request, ...], offsets: list[int]) -> int:
+def _end_offset(requests: tuple[Request, ...], offsets: list[int]) -> int:
     return max((offset + r.size_bytes for r, offset in zip(requests, offsets, strict=True)), default=0)
 
 
-def _compressed(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
-    """Return the lifetimes of the blocks, with the points renumbered.
+def _compress_lifetimes(requests: tuple[Request, ...]) -> list[tuple[int, int]]:
+    """Return the first and last point of each block's lifetime, with the points renumbered.
 
     Points at which no lifetime begins or ends are omitted.  The others are numbered from 0.
     """
@@ -155,7 +155,9 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
             offsets[i] = align(top, request.alignment)
             top = offsets[i] + request.size_bytes
             continue
-        neighbors = sorted((offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.within(first, last))
+        neighbors = sorted(
+            (offsets[j], offsets[j] + requests[j].size_bytes) for j in placed.find_overlapping(first, last)
+        )
         compared += len(neighbors)
         free = 0  # the lowest offset above the occupied ranges seen so far
         for offset, end in neighbors:
@@ -169,12 +171,12 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
 
 
 class _Intervals:
-    """A set of intervals over the points 0..count-1, with a fast search for intervals that overlap a query.
+    """A set of intervals over the points 0..count-1, with a fast search for the intervals that overlap another one.
 
     Each interval is identified by an integer.
 
     A search takes logarithmic time plus the time to list the results.  A segment tree finds the intervals that contain
-    the start of the query.  A sorted list finds the intervals that start inside the query.
+    the start of the other interval.  A sorted list finds those that start inside it.
     """
 
     def __init__(self, count: int) -> None:
@@ -195,8 +197,8 @@ class _Intervals:
             low >>= 1
             high >>= 1
 
-    def within(self, first: int, last: int) -> Iterator[int]:
-        """Yield the integer that identifies each interval that overlaps first..last, without repetition."""
+    def find_overlapping(self, first: int, last: int) -> Iterator[int]:
+        """Yield the number of each interval that overlaps the interval [first, last], without repetition."""
         node = first + self.count
         while node:
             yield from self.tree[node]

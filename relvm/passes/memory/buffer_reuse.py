@@ -36,10 +36,12 @@ _DIVISIONS = 24  # maximum number of times that the tensors of a run are divided
 
 @dataclass(eq=False)
 class BufferSlot:
-    """The memory of one tensor, or of several tensors of which each overwrites the previous one in place.
+    """The memory of one tensor, or of several tensors each of which overwrites the previous one in place.
 
-    values: the tensors, in order.   size_bytes: the size, an int if it is known or bounded, otherwise symbolic.
-    first, last: the first and the last point at which the memory is in use.   escape: how the last tensor escapes.
+    values: the tensors, in order.
+    size_bytes: the size, an int if it is known or bounded, otherwise symbolic. first,
+    last: the first and the last point at which the memory is in use.
+    escape: how the last tensor escapes.
     """
 
     values: list[Value]
@@ -55,11 +57,13 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """One allocation, used by a single slot or shared by several.
+    """An allocation for one slot, or for several slots that share it.
 
-    slots: the slots, in order of first use.   offsets: their offsets in bytes.   size_bytes: the size of the
-    allocation.   lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are
-    rounded up to the alignment.
+    slots: the slots, in order of first use.
+    offsets: their offsets in bytes.
+    size_bytes: the size of the allocation.
+    lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are rounded up to the
+    alignment.
     """
 
     slots: list[BufferSlot]
@@ -69,7 +73,7 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Whether the storage is an arena: it has several slots, and the size of at least one differs from that of the
+        """Whether the storage is an arena: whether it has several slots, and at least one has another size than the
         storage."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
@@ -82,15 +86,15 @@ class BlockPlan:
     ----------
     storages
         The storages, in the order in which they are allocated.
-    place
+    placement
         A mapping from each tensor to its storage, and its offset in the storage in bytes.
-    over
+    overwritten
         A mapping from each tensor that is computed in place to the variable of the tensor that it overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
-    place: dict[Value, tuple[ArenaStorage, int]] = field(default_factory=dict)
-    over: dict[Value, Var] = field(default_factory=dict)
+    placement: dict[Value, tuple[ArenaStorage, int]] = field(default_factory=dict)
+    overwritten: dict[Value, Var] = field(default_factory=dict)
 
 
 def plan_block(
@@ -103,7 +107,7 @@ def plan_block(
     block
         A block of a module at stage LOWERED.
     fields
-        The result of `fields_in` for the block.
+        The result of `tuple_fields` for the block.
     kernels
         The module's kernels by name, which state the arguments that they may overwrite.
     ranges
@@ -111,22 +115,25 @@ def plan_block(
     """
     found = lifetimes(block, fields)
     plan = BlockPlan()
-    slots, before = _slots(block, found, kernels, ranges, plan)
+    slots, before = _make_slots(block, found, kernels, ranges, plan)
     timeline = _Timeline(block, found, slots, before)
-    arenas, rest = timeline.arenas(slots)
-    plan.storages = sorted(arenas + _handed_on(rest, arenas, timeline), key=lambda storage: storage.slots[0].first)
+    arenas, rest = timeline.plan_arenas(slots)
+    plan.storages = sorted(
+        arenas + _reuse_dead_storages(rest, arenas, timeline), key=lambda storage: storage.slots[0].first
+    )
     for storage in plan.storages:
         for slot, offset in zip(storage.slots, storage.offsets, strict=True):
-            plan.place |= dict.fromkeys(slot.values, (storage, offset))
+            plan.placement |= dict.fromkeys(slot.values, (storage, offset))
     return plan
 
 
 def name_of(value: Value) -> str:
-    """Return the name of a tensor: the name of its variable, followed by the index if the variable is a tuple."""
+    """Return the name of the tensor `value`: the name of its variable, followed by its index if the variable is a
+    tuple."""
     return value.name if isinstance(value, Var) else f"{value[0].name}_{value[1]}"
 
 
-def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
+def result_tensors(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
     """Return the tensors that a kernel call computes, with their types.
 
     var: the variable to which the call is bound.  If the call returns a tuple, the tensors are the fields of `var`.
@@ -141,21 +148,27 @@ def tensors_made(var: Var, call: KernelCall) -> list[tuple[Value, TensorType]]:
 
 
 def size_of(type_: TensorType, ranges: Mapping[DimVar, Range]) -> AnyDim:
-    """Return the size of a tensor in bytes.  If all its dimensions are bounded, this is the largest possible size.
-    Otherwise it is a symbolic size."""
+    """Return the size of a tensor in bytes, as an int if all its dimensions are bounded, otherwise as a symbolic size.
+
+    For bounded dimensions, this is the largest possible size.
+
+    ranges: the known bounds of dimension variables.
+    """
     highest = [range_of(dim, ranges).high for dim in type_.known_shape]
     bounded = tuple(max(0, high) for high in highest if isinstance(high, int))
     dims = bounded if len(bounded) == len(highest) else type_.known_shape
     return product((*dims, type_.known_dtype.size_bytes))
 
 
-def _slots(
-    block: Block, found: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
+def _make_slots(
+    block: Block, liveness: Liveness, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range], plan: BlockPlan
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
 
-    Both lists are in order of first use.  The second list has one slot for each tensor, and is only used for
-    comparison.  Tensors that are computed in place are recorded in `plan.over`.   found: the lifetimes of the values.
+    Both lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
+    Tensors that are computed in place are recorded in `plan.overwritten`.
+
+    liveness: the lifetimes of the values.
     kernels, ranges: as in `plan_block`.
     """
     slots: list[BufferSlot] = []
@@ -168,15 +181,15 @@ def _slots(
             case BuiltinCall(name=name, args=(Var() as viewed, *_)) if name in _VIEWS and viewed in slot_of:
                 slot_of[binding.var] = slot_of[viewed]
             case KernelCall() as call:
-                for value, type_ in tensors_made(binding.var, call):
-                    last, escape = found.of(value, point)
+                for value, type_ in result_tensors(binding.var, call):
+                    last, escape = liveness.last_use(value, point)
                     slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
                     single.append(BufferSlot([value], slot.size_bytes, point, last, escape))
-                    over = _overwritten(call, kernels.get(call.kernel), slot_of, point)
+                    over = _find_overwritten_argument(call, kernels.get(call.kernel), slot_of, point)
                     if over is None:
                         slots.append(slot)
                     else:
-                        plan.over[value] = over
+                        plan.overwritten[value] = over
                         slot = slot_of[over]
                         slot.values.append(value)
                         slot.last, slot.escape = last, escape
@@ -185,11 +198,16 @@ def _slots(
     return slots, single
 
 
-def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int) -> Var | None:
+def _find_overwritten_argument(
+    call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferSlot], point: int
+) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
     The kernel must allow this for the argument (Kernel.in_place).  The argument must be in a slot of this block that
-    does not escape and is not used after this call.   slot_of: the slot of each tensor.   point: the point of the call.
+    does not escape and is not used after this call.
+
+    slot_of: a tensor -> its slot.
+    point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
         arg = call.args[position]
@@ -203,63 +221,72 @@ def _overwritten(call: KernelCall, kernel: object, slot_of: Mapping[Var, BufferS
 class _Timeline:
     """The points of a block, divided into runs (see the module docstring), and the allocated bytes at each point.
 
-    slots: the slots of the block.   before: the slots without in-place computation, from which the peak memory without
-    sharing is computed.
+    slots: the slots of the block.
+    separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
+    without sharing.
     """
 
-    def __init__(self, block: Block, found: Liveness, slots: list[BufferSlot], before: list[BufferSlot]) -> None:
+    def __init__(
+        self, block: Block, liveness: Liveness, slots: list[BufferSlot], separate_slots: list[BufferSlot]
+    ) -> None:
         self.end = len(block.bindings)
-        self.calls = [point for point, binding in enumerate(block.bindings) if _calls(binding.value)]
+        self.calls = [point for point, binding in enumerate(block.bindings) if _may_allocate(binding.value)]
         unknown = [(s.first, s.last) for s in slots if not s.is_fixed or s.escape is Escape.KEPT]
         for point, binding in enumerate(block.bindings):
-            if _makes_unknown(binding):
-                unknown.append((point, found.of(binding.var, point)[0]))
+            if _has_unknown_size(binding):
+                unknown.append((point, liveness.last_use(binding.var, point)[0]))
         self.unknown_made = {first for first, _ in unknown}
         starts = {p for first, last in unknown for p in (first, last + 1)}
         starts |= {p for call in self.calls for p in (call, call + 1)}
         self.run_starts = sorted(starts)
         counted = [slot for slot in slots if slot.is_fixed and slot.escape is not Escape.KEPT]
         values = {value for slot in counted for value in slot.values}
-        self.held = _held(counted, 0, self.end + 1)
+        self.allocated_bytes = _sum_separate_storages(counted, 0, self.end + 1)
         self.worst: dict[int, int] = {}  # a run -> its peak memory without sharing
-        before = [slot for slot in before if slot.values[0] in values]
-        for point, size in enumerate(_held(before, 0, self.end + 1)):
-            run = self.run(point)
+        separate_slots = [slot for slot in separate_slots if slot.values[0] in values]
+        for point, size in enumerate(_sum_separate_storages(separate_slots, 0, self.end + 1)):
+            run = self.run_at(point)
             self.worst[run] = max(self.worst.get(run, 0), size)
 
-    def run(self, point: int) -> int:
-        """Return a number that identifies the run that contains `point`."""
+    def run_at(self, point: int) -> int:
+        """Return the number of the run that contains `point`."""
         return bisect_right(self.run_starts, point)
 
-    def arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
-        """Plan the arenas.  Return the arenas, and the slots that are not in an arena."""
+    def plan_arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
+        """Plan the arenas of the block.  Return them, and the slots that are not in an arena."""
         by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
-            if slot.is_fixed and slot.escape is Escape.NONE and self.run(slot.first) == self.run(slot.last):
-                by_run.setdefault(self.run(slot.first), []).append(slot)
+            if slot.is_fixed and slot.escape is Escape.NONE and self.run_at(slot.first) == self.run_at(slot.last):
+                by_run.setdefault(self.run_at(slot.first), []).append(slot)
         arenas: list[ArenaStorage] = []
         for run, group in by_run.items():
-            self.divide(group, self.worst[run], _DIVISIONS, arenas)
+            self.add_arenas(group, self.worst[run], _DIVISIONS, arenas)
         placed = {slot for storage in arenas for slot in storage.slots}
         return arenas, [slot for slot in slots if slot not in placed]
 
-    def divide(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append an arena for a group of slots to `arenas`.
+    def add_arenas(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
+        """Append to `arenas` an arena for the slots in `group`.
 
         If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
+
         divisions: how many more times the group can be divided.
         """
         if len(group) < 2 or divisions == 0:
             return
         start, stop = group[0].first, max(slot.last for slot in group) + 1
-        others = [held - own for held, own in zip(self.held[start:stop], _held(group, start, stop), strict=True)]
+        others = [
+            held - own
+            for held, own in zip(
+                self.allocated_bytes[start:stop], _sum_separate_storages(group, start, stop), strict=True
+            )
+        ]
         requests = [Request("", align(known_size(slot.size_bytes)), slot.first, slot.last) for slot in group]
-        over = _exceeding(others, lower_bound(requests), limit)  # a quick check before the arena is planned
+        over = _points_over_limit(others, lower_bound(requests), limit)  # a quick check before the arena is planned
         if not over:
             arena = plan_arena(requests)
-            over = _exceeding(others, arena.size_bytes, limit)
+            over = _points_over_limit(others, arena.size_bytes, limit)
             if not over:
-                self.held[start:stop] = [size + _cost(arena.size_bytes) for size in others]
+                self.allocated_bytes[start:stop] = [size + _with_header(arena.size_bytes) for size in others]
                 arenas.append(ArenaStorage(group, list(arena.offsets), arena.size_bytes, arena.lower_bound_bytes))
                 return
         low, high = start + over[0], start + over[-1]
@@ -272,29 +299,32 @@ class _Timeline:
             middle = len(group) // 2
             parts = [group[:middle], group[middle:]]
         for part in parts:
-            self.divide(part, limit, divisions - 1, arenas)
+            self.add_arenas(part, limit, divisions - 1, arenas)
 
 
-def _held(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
+def _sum_separate_storages(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
     """Return the allocated bytes at each of the points start..stop-1, if each slot has its own storage."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
-        cost = _cost(known_size(slot.size_bytes))
+        cost = _with_header(known_size(slot.size_bytes))
         changes[slot.first - start] += cost
         changes[slot.last + 1 - start] -= cost
     return list(accumulate(changes[:-1]))
 
 
-def _exceeding(others: list[int], arena_bytes: int, limit: int) -> list[int]:
+def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> list[int]:
     """Return the indices of the points at which more than `limit` bytes would be allocated.
 
-    others: the bytes that are allocated at each point, without the arena.   arena_bytes: the size of the arena.
+    other_bytes: the bytes that are allocated at each point, without the arena.
+    arena_bytes: the size of the arena.
     """
-    return [i for i, size in enumerate(others) if size + _cost(arena_bytes) > limit]
+    return [i for i, size in enumerate(other_bytes) if size + _with_header(arena_bytes) > limit]
 
 
-def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline) -> list[ArenaStorage]:
-    """Return the storages for `slots`, the slots that are not in an arena.
+def _reuse_dead_storages(
+    slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline
+) -> list[ArenaStorage]:
+    """Return storages for `slots`, the slots that are not in an arena.
 
     A slot reuses the storage of a dead slot of equal size if nothing was allocated or called since that slot died.
     """
@@ -326,13 +356,13 @@ def _handed_on(slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _T
     return storages
 
 
-def _cost(size_bytes: int) -> int:
-    """Return the number of bytes that the machine allocates for a storage of `size_bytes`."""
+def _with_header(size_bytes: int) -> int:
+    """Return the number of bytes that the machine allocates for a storage of `size_bytes`, including its header."""
     return size_bytes + _HEAD_BYTES
 
 
-def _calls(value: object) -> bool:
-    """Return whether a value is a call or `if`, which can allocate memory outside the plan of this block."""
+def _may_allocate(value: object) -> bool:
+    """Return whether `value` is a call or an `if`, which can allocate memory outside the plan of this block."""
     match value:
         case Call() | PackedCall() | If():
             return True
@@ -341,8 +371,9 @@ def _calls(value: object) -> bool:
     return False
 
 
-def _makes_unknown(binding: Binding | MatchCast) -> bool:
-    """Return whether a binding's value is an object of unknown size: the result of a call, an `if` or a builtin."""
+def _has_unknown_size(binding: Binding | MatchCast) -> bool:
+    """Return whether the value of a binding is an object of unknown size: the result of a call, an `if` or a
+    builtin."""
     if isinstance(binding, MatchCast) or binding.var.type == VOID or isinstance(binding.var.type, PrimType | ShapeType):
         return False
     match binding.value:

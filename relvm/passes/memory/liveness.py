@@ -46,8 +46,8 @@ Value = Var | tuple[Var, int]
 class Escape(enum.IntEnum):
     """How a value escapes from a block: which references to it can exist after its last use in the block.
 
-    A greater member restricts the reuse of the value's memory more.  If a value escapes in several ways, the greatest
-    member is recorded.
+    The greater the member, the more it restricts the reuse of the value's memory.  If a value escapes in several ways,
+    the greatest member is recorded.
     """
 
     NONE = 0
@@ -59,15 +59,15 @@ class Escape(enum.IntEnum):
 class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 
-    last: a value -> the last point at which it is needed.   escape: a value -> how it escapes.   Unused values are not
-    in these dicts.
+    last: a value -> the last point at which it is needed.
+    escape: a value -> how it escapes.   Unused values are in neither dict.
     """
 
     last: dict[Value, int] = field(default_factory=dict)
     escape: dict[Value, Escape] = field(default_factory=dict)
 
-    def need(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
-        """Record a use of `value` at `point`.  Do nothing if `value` is not a variable or a field of a variable.
+    def record_use(self, value: object, point: int, escape: Escape = Escape.NONE) -> None:
+        """Record that `value` is used at `point`.  Ignore values other than variables and fields of variables.
 
         escape: how the value escapes through this use.
         """
@@ -75,10 +75,10 @@ class Liveness:
             self.last[value] = max(self.last.get(value, point), point)
             self.escape[value] = max(self.escape.get(value, escape), escape)
 
-    def of(self, value: Value, point: int) -> tuple[int, Escape]:
+    def last_use(self, value: Value, point: int) -> tuple[int, Escape]:
         """Return the last point at which `value` is needed, and how it escapes.
 
-        point: the point at which the value is computed.  If the value is unused, this is also the last point.
+        point: the point at which the value is computed.  For an unused value, this is also the last point.
         """
         return self.last.get(value, point), self.escape.get(value, Escape.NONE)
 
@@ -86,12 +86,12 @@ class Liveness:
 Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the fields of the tuple, if known
 
 
-def fields_in(block: Block, around: Fields) -> Fields:
+def tuple_fields(block: Block, outer: Fields) -> Fields:
     """Return the known fields of the tuples that `block` and its enclosing blocks bind.
 
-    around: the known fields of the tuples of enclosing blocks.
+    outer: the known fields of the tuples that the enclosing blocks bind.
     """
-    fields = around.new_child()
+    fields = outer.new_child()
     for binding in block.bindings:
         match binding.value:
             case Tuple(fields=parts):
@@ -116,55 +116,59 @@ def lifetimes(block: Block, fields: Fields) -> Liveness:
     block
         A block of a module at stage LOWERED.
     fields
-        The result of `fields_in` for the block.
+        The result of `tuple_fields` for the block.
     """
     found = Liveness()
-    found.need(block.result, len(block.bindings), Escape.RESULT)
+    found.record_use(block.result, len(block.bindings), Escape.RESULT)
     for point in range(len(block.bindings) - 1, -1, -1):
-        _binding(block.bindings[point], point, fields, found)
+        _record_binding(block.bindings[point], point, fields, found)
     return found
 
 
-def _binding(binding: Binding | MatchCast, point: int, fields: Fields, found: Liveness) -> None:
-    """Add the uses of the binding at `point` to `found`.  Later bindings are already processed."""
-    last, escape = found.of(binding.var, point)
+def _record_binding(binding: Binding | MatchCast, point: int, fields: Fields, liveness: Liveness) -> None:
+    """Record in `liveness` the values that the binding at `point` uses.
+
+    Bindings are processed from the last to the first, so `liveness` already contains the uses in later bindings.
+    """
+    last, escape = liveness.last_use(binding.var, point)
     match binding.value:
         case If(then=Block() as then, orelse=Block() as orelse) as value:
-            found.need(value.cond, point)
+            liveness.record_use(value.cond, point)
             for branch in (then, orelse):
-                _branch(branch, point, fields, found, last)
+                _record_branch(branch, point, fields, liveness, last)
         case TupleItem(tuple=whole, index=index) if whole in fields:
-            found.need(whole, point)
-            found.need(fields[whole][index], last, escape)
+            liveness.record_use(whole, point)
+            liveness.record_use(fields[whole][index], last, escape)
         case Tuple() | TupleItem() | Var() as value:
-            _need_all(value, last, escape, found)
+            _record_all_uses(value, last, escape, liveness)
         case Call() | PackedCall() as value:
-            _need_all(value, point, Escape.KEPT, found)
+            _record_all_uses(value, point, Escape.KEPT, liveness)
         case BuiltinCall(name=name) as value if name in CALLS_OUT:
-            _need_all(value, point, Escape.KEPT, found)
+            _record_all_uses(value, point, Escape.KEPT, liveness)
         case BuiltinCall(name=name) as value if name in _HOLDS and not isinstance(value.type, PrimType | ShapeType):
-            _need_all(value, last, escape, found)
+            _record_all_uses(value, last, escape, liveness)
         case KernelCall(type=TupleType(fields=parts)) as value:
-            _need_all(value, point, Escape.NONE, found)
+            _record_all_uses(value, point, Escape.NONE, liveness)
             for i in range(len(parts)):
-                found.need((binding.var, i), last, escape)
+                liveness.record_use((binding.var, i), last, escape)
         case value:
-            _need_all(value, point, Escape.NONE, found)
+            _record_all_uses(value, point, Escape.NONE, liveness)
 
 
-def _need_all(value: Expr, point: int, escape: Escape, found: Liveness) -> None:
+def _record_all_uses(value: Expr, point: int, escape: Escape, liveness: Liveness) -> None:
     for item in walk(value):
-        found.need(item, point, escape)
+        liveness.record_use(item, point, escape)
 
 
-def _branch(branch: Block, point: int, fields: Fields, found: Liveness, last: int) -> None:
-    """Add the uses in `branch`, a branch of the `if` at `point`, to `found`.
+def _record_branch(branch: Block, point: int, fields: Fields, liveness: Liveness, last_result_use: int) -> None:
+    """Record in `liveness` the values that `branch`, a branch of the `if` at `point`, uses.
 
-    last: the last use of the result of the `if`.  Values to which the result of the branch can refer live until then.
+    last_result_use: the last use of the result of the `if`.  Values to which the result of the branch can refer live
+    until then.
     """
-    inner = lifetimes(branch, fields_in(branch, fields))
+    inner = lifetimes(branch, tuple_fields(branch, fields))
     for value, leaves in inner.escape.items():
         if leaves is Escape.NONE:
-            found.need(value, point)
+            liveness.record_use(value, point)
         else:
-            found.need(value, last, Escape.KEPT)
+            liveness.record_use(value, last_result_use, Escape.KEPT)

@@ -26,11 +26,11 @@ from relvm.ir.expr import (
 )
 from relvm.ir.symbolic import DimVar, known_size, product
 from relvm.ir.types import OBJECT, VOID, TensorType, TupleType
-from relvm.ir.value_ranges import Range, stated_ranges
+from relvm.ir.value_ranges import Range, declared_ranges
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_value
-from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, tensors_made
-from relvm.passes.memory.liveness import Fields, Value, fields_in
+from relvm.passes.memory.buffer_reuse import ArenaStorage, BlockPlan, name_of, plan_block, result_tensors
+from relvm.passes.memory.liveness import Fields, Value, tuple_fields
 from relvm.passes.pass_manager import module_pass
 
 
@@ -53,14 +53,14 @@ def plan_memory(module: Module) -> Module:
 
 
 def _function(function: Function, kernels: Mapping[str, object]) -> Function:
-    planner = _Planner(kernels, stated_ranges(function))
+    planner = _Planner(kernels, declared_ranges(function))
     return replace(function, body=planner.block(function.block, ChainMap()))
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
-    """Yield the memory plan of each block of each function, with a description of the block's location.
+    """Yield the memory plan of each block of each function, with a text that describes where the block is.
 
-    These are the plans that the pass plan_memory follows.
+    The pass plan_memory follows the same plans.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
     """
     kernels = dict(module.kernels)
     for function in module.functions:
-        yield from _plans(function.name, function.block, ChainMap(), kernels, stated_ranges(function))
+        yield from _plans(function.name, function.block, ChainMap(), kernels, declared_ranges(function))
 
 
 def _plans(
-    place: str, block: Block, around: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
+    place: str, block: Block, outer: Fields, kernels: Mapping[str, object], ranges: Mapping[DimVar, Range]
 ) -> Iterator[tuple[str, BlockPlan]]:
-    fields = fields_in(block, around)
+    fields = tuple_fields(block, outer)
     yield place, plan_block(block, fields, kernels, ranges)
     for binding in block.bindings:
         match binding.value:
@@ -89,20 +89,20 @@ class _Planner:
         self.kernels = kernels
         self.ranges = ranges
 
-    def block(self, block: Block, around: Fields) -> Block:
-        fields = fields_in(block, around)
-        placing = _Placing(plan_block(block, fields, self.kernels, self.ranges))
+    def block(self, block: Block, outer: Fields) -> Block:
+        fields = tuple_fields(block, outer)
+        placing = _BlockRewriter(plan_block(block, fields, self.kernels, self.ranges))
         for binding in block.bindings:
             match binding.value:
                 case KernelCall() as call if isinstance(binding, Binding):
-                    placing.kernel(binding, call)
+                    placing.add_kernel_run(binding, call)
                 case value:
                     inner = map_blocks(lambda block: self.block(block, fields), value)
                     placing.bindings.append(with_value(binding, inner))
         return replace(block, bindings=tuple(placing.bindings))
 
 
-class _Placing:
+class _BlockRewriter:
     """Rewrites the bindings of a block according to its memory plan."""
 
     def __init__(self, plan: BlockPlan) -> None:
@@ -110,15 +110,15 @@ class _Placing:
         self.variables: dict[ArenaStorage, Var] = {}
         self.bindings: list = []
 
-    def kernel(self, binding: Binding, call: KernelCall) -> None:
+    def add_kernel_run(self, binding: Binding, call: KernelCall) -> None:
         """Append the allocations for the results of a kernel call, then the call (`KernelRun`) that writes to them."""
-        made = tensors_made(binding.var, call)
-        if not made:
+        results = result_tensors(binding.var, call)
+        if not results:
             error = RelvmUnsupportedError(f"kernel {call.kernel}: a result of type {call.type} is not supported")
             raise located(error, binding.var.origin)
-        outputs = tuple(self.tensor(value, type_) for value, type_ in made)
+        outputs = tuple(self.output_tensor(value, type_) for value, type_ in results)
         origins = tuple(dict.fromkeys((*binding.var.origins, *call.origins)))
-        names = tuple(name_of(value) for value, _ in made)
+        names = tuple(name_of(value) for value, _ in results)
         run = KernelRun(call.kernel, (*call.args, *outputs), names=names)
         self.bindings.append(Binding(Var("_", type=VOID, origins=origins), run))
         if isinstance(call.type, TupleType):
@@ -126,24 +126,24 @@ class _Placing:
         elif outputs[0] is not binding.var:
             self.bindings.append(replace(binding, value=outputs[0]))
 
-    def tensor(self, value: Value, type_: TensorType) -> Var:
+    def output_tensor(self, value: Value, type_: TensorType) -> Var:
         """Return the variable of the tensor into which a kernel writes `value`.
 
         Append the allocation of this tensor, unless `value` is computed in place.
         """
         assert type_.shape is not None and type_.dtype, f"{name_of(value)}: {type_}"
-        if value in self.plan.over:
-            return self.plan.over[value]
+        if value in self.plan.overwritten:
+            return self.plan.overwritten[value]
         var = value if isinstance(value, Var) else Var(name_of(value), type=type_)
-        storage, offset = self.plan.place[value]
+        storage, offset = self.plan.placement[value]
         if storage not in self.variables:
-            self.variables[storage] = self.storage(storage, var, type_)
+            self.variables[storage] = self.allocate_storage(storage, var, type_)
         args = (self.variables[storage], prim(offset), Shape(type_.shape), DTypeValue(type_.dtype))
         self.bindings.append(Binding(var, BuiltinCall("alloc_tensor", args, type=type_)))
         return var
 
-    def storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
-        """Append the allocation of a storage and return its variable.
+    def allocate_storage(self, storage: ArenaStorage, first: Var, type_: TensorType) -> Var:
+        """Append the allocation of `storage`, and return its variable.
 
         first, type_: the first tensor in the storage, and its type.
         """
@@ -151,6 +151,6 @@ class _Placing:
         size: tuple[Expr, ...] = (Shape(shape), prim(0), DTypeValue(dtype))
         if product((*shape, dtype.size_bytes)) != storage.size_bytes:
             size = (prim(known_size(storage.size_bytes)), prim(0), DTypeValue(U8))
-        var = Var("arena", type=OBJECT) if storage.is_arena else first.part("storage", OBJECT)
+        var = Var("arena", type=OBJECT) if storage.is_arena else first.intermediate("storage", OBJECT)
         self.bindings.append(Binding(var, BuiltinCall("alloc_storage", size)))
         return var

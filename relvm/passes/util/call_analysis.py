@@ -9,14 +9,14 @@ from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.types import is_proven, substitute_dims
 
 
-def proven_functions(module: Module) -> set[str]:
+def find_proven_functions(module: Module) -> set[str]:
     """Return the names of the private functions whose arguments need no run-time checks.
 
-    Such a function is only called by name and never used as a value.  Every call is proven to pass arguments of the
+    Such a function is only called by name, and never used as a value.  Every call is proven to pass arguments of the
     right types.
 
-    The proofs rely on the types of arguments.  These types are correct.  In particular, a call of a function value can
-    return anything, but its result is checked before it is used (relvm/passes/util/unchecked_results.py).
+    The proofs rely on the types of the arguments, which are correct.  A call of a function value could return a value
+    of another type, but its result is checked before it is used (relvm/passes/util/unchecked_results.py).
     """
     params = {f.name: tuple(param.type for param in f.params) for f in module.functions if f.private}
     proven = set(params)
@@ -27,7 +27,7 @@ def proven_functions(module: Module) -> set[str]:
             match item:
                 case Call(callee=FunctionRef(name), args=args):
                     stack.extend(args)
-                    if name in proven and not _fit(params[name], tuple(arg.type for arg in args)):
+                    if name in proven and not _are_proven(params[name], tuple(arg.type for arg in args)):
                         proven.discard(name)
                 case FunctionRef(name):
                     proven.discard(name)
@@ -36,7 +36,7 @@ def proven_functions(module: Module) -> set[str]:
     return proven
 
 
-def _fit(params: tuple, args: tuple) -> bool:
+def _are_proven(params: tuple, args: tuple) -> bool:
     values: dict[DimVar, AnyDim] = {}
     for param, arg in zip(params, args, strict=True):
         match_dims(param, arg, values)

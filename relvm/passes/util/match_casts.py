@@ -13,20 +13,20 @@ from relvm.ir.symbolic import DimVar
 from relvm.ir.types import type_vars
 
 
-def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
-    """Return `casts` in an order in which every dimension variable is bound before it is used.
-
-    Return None if there is no such order.
+def sort_match_casts(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
+    """Sort `casts` so that every dimension variable is bound before it is used.  Return None if this is impossible.
 
     Parameters
     ----------
+    casts
+        The match_casts that a pass inserts.
     unknown
         The dimension variables that have no value before the casts.
     """
     unbound = set(unknown)
     waiting, ordered = list(casts), []
     while waiting:
-        ready = next((cast for cast in waiting if _needed(cast).isdisjoint(unbound)), None)
+        ready = next((cast for cast in waiting if _required_dims(cast).isdisjoint(unbound)), None)
         if ready is None:
             return None
         waiting.remove(ready)
@@ -35,6 +35,7 @@ def in_binding_order(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> l
     return ordered
 
 
-def _needed(cast: MatchCast) -> set[DimVar]:
-    """Return the dimension variables in the type of `cast` that must be bound before it."""
+def _required_dims(cast: MatchCast) -> set[DimVar]:
+    """Return the dimension variables in the type of `cast` that must already be bound, because the cast does not bind
+    them."""
     return set(type_vars(cast.var.type)).difference(plain_dim_vars(cast.var.type))

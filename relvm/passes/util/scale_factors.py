@@ -1,6 +1,6 @@
 """Constant factors of tensors, and their propagation from the result of an operator to its argument.
 
-A factor is an f64 array of the same rank as the tensor.  Along each axis, its size is 1 or that of the tensor.
+A factor is an f64 array of the same rank as the tensor.  Along each axis, it has size 1 or the size of the tensor.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from relvm import ops
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Constant, Expr, OpCall, constant
 from relvm.ir.symbolic import AnyDim, exact_quotient
-from relvm.passes.canonicalize.movement_rules import order_of
+from relvm.passes.canonicalize.movement_rules import permutation_of
 
 Shape = tuple[AnyDim, ...]
 
 
-def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
+def match_factor(call: OpCall) -> tuple[Expr, np.ndarray] | None:
     """Match `call` as the product of a tensor x and a constant factor, with a result of the same shape as x.
 
     Return x and the factor, or None if `call` does not match.
@@ -36,10 +36,10 @@ def factor_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
     type_ = call.tensor_type
     if not type_.known_dtype.is_float or x.type != type_ or type_.shape is None or isinstance(x, Constant):
         return None
-    return x, aligned(factor, type_.known_rank)
+    return x, with_rank(factor, type_.known_rank)
 
 
-def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
+def match_shift(call: OpCall) -> tuple[Expr, np.ndarray] | None:
     """Match `call` as the sum of a tensor x and a constant term, with a result of the same shape as x.
 
     Return x and the term, or None if `call` does not match.
@@ -54,27 +54,27 @@ def shift_of(call: OpCall) -> tuple[Expr, np.ndarray] | None:
     type_ = call.tensor_type
     if not type_.known_dtype.is_float or x.type != type_ or type_.shape is None or isinstance(x, Constant):
         return None
-    return x, aligned(shift, type_.known_rank)
+    return x, with_rank(shift, type_.known_rank)
 
 
-def aligned(value: np.ndarray, rank: int) -> np.ndarray:
-    """Return an array with leading axes of size 1 added, so that it has `rank` axes."""
+def with_rank(value: np.ndarray, rank: int) -> np.ndarray:
+    """Add leading axes of size 1 to `value`, so that it has `rank` axes."""
     return value.reshape((1,) * (rank - value.ndim) + value.shape)
 
 
-def times(weights: Constant, factor: np.ndarray) -> Constant | None:
-    """Return the weights times a factor, rounded once, or None if an element becomes infinite or NaN."""
+def multiply_weights(weights: Constant, factor: np.ndarray) -> Constant | None:
+    """Return `weights` times `factor`, rounded once.  Return None if an element becomes infinite or NaN."""
     result = np.empty_like(weights.value)
     with np.errstate(all="ignore"):
         np.multiply(weights.value, factor, out=result, dtype=np.float64, casting="same_kind")
     return constant(result, is_new=True) if np.isfinite(result).all() else None
 
 
-def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
-    """Return the result of `function` on two factors or terms, as a constant of dtype `dtype`.
+def combine(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: DType) -> Constant | None:
+    """Apply `function` to two factors or terms, and return the result as a constant of dtype `dtype`.
 
-    Return None if the result is not finite.  Also return None if both operands are broadcast, so that the result has
-    more elements than either of them.  Leading axes of size 1 are removed.
+    Return None if the result is not finite, or if it has more elements than either operand, because both are broadcast.
+    Leading axes of size 1 are removed.
     """
     with np.errstate(all="ignore"):
         result = function(first, second).astype(dtype.numpy)
@@ -84,8 +84,8 @@ def combined(function: np.ufunc, first: np.ndarray, second: np.ndarray, dtype: D
     return constant(result.reshape(result.shape[min(varying, default=result.ndim) :]))
 
 
-def reciprocal(divisor: Constant) -> Constant | None:
-    """Return 1 / divisor if each element of the divisor is a power of two, otherwise None.
+def exact_reciprocal(divisor: Constant) -> Constant | None:
+    """Return 1 / divisor if each element of `divisor` is a power of two, otherwise None.
 
     In all other cases, multiplication by the reciprocal could give another result than division.
     """
@@ -97,24 +97,27 @@ def reciprocal(divisor: Constant) -> Constant | None:
     return constant(result) if np.all(exact) else None
 
 
-def varies_along(factor: np.ndarray, axis: int) -> bool:
-    """Return whether the factor is constant along all axes other than `axis`, that is, its size along them is 1."""
+def varies_only_along(factor: np.ndarray, axis: int) -> bool:
+    """Return whether the factor has size 1 along all axes other than `axis`."""
     return factor.size == factor.shape[axis]
 
 
-def of_transposed(factor: np.ndarray, call: OpCall) -> np.ndarray:
-    """Convert `factor`, the factor of a transposition's result, to the factor of its argument."""
-    return np.transpose(factor, np.argsort(order_of(call)))
+def factor_before_transpose(factor: np.ndarray, call: OpCall) -> np.ndarray:
+    """Convert `factor`, a factor of the result of the transposition `call`, to a factor of its argument."""
+    return np.transpose(factor, np.argsort(permutation_of(call)))
 
 
-def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
-    """Convert `factor`, the factor of a view's result, to the factor of its argument.
+def factor_before_view(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | None:
+    """Convert `factor`, a factor of the result of a view, to a factor of its argument.
 
-    Return None if no such factor is found.   shape: the shape of the result.   source: the shape of the argument.
+    Return None if no such factor is found.
+
+    shape: the shape of the result.
+    source: the shape of the argument.
     """
     if factor.size == 1:
         return factor.reshape((1,) * len(source))
-    parts = _common_parts(shape, source)
+    parts = _group_axes(shape, source)
     if parts is None:
         return None
     expanded: list[Any] = [1] * len(shape)
@@ -131,13 +134,14 @@ def of_viewed(factor: np.ndarray, shape: Shape, source: Shape) -> np.ndarray | N
     return np.broadcast_to(factor, expanded).reshape(result)
 
 
-def _common_parts(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
-    """Divide the axes of two shapes into pairs of groups of consecutive axes.  Both groups of a pair have the same
-    number of elements.
+def _group_axes(first: Shape, second: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """Divide the axes of two shapes into groups of consecutive axes, which correspond in pairs.
 
-    The two shapes must have the same total number of elements.  The groups are as small as possible, and axes of size 1
-    are omitted.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).  Return None if
-    the sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
+    Both groups of a pair have the same number of elements.  The groups are as small as possible, and axes of size 1 are
+    omitted.  For example, shapes (2, 3, 4) and (6, 4) give the pairs ([0, 1], [0]) and ([2], [1]).  Return None if the
+    sizes do not divide one another, as in (2, 3) and (3, 2), or are not proven to.
+
+    The two shapes must have the same total number of elements.
     """
     ours, theirs = ([axis for axis, dim in enumerate(shape) if dim != 1] for shape in (first, second))
     parts = []

@@ -23,13 +23,12 @@ _CODE = {row.name: prim(row.number) for row in TYPE_CODES}
 _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 
 
-def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
-    """Yield the integers that encode `type_`.  None stands for the type without values, which the items of an empty
-    list have.
+def encode_type(type_: Type | None, encode_dim: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
+    """Yield the integers that encode `type_`.  If it is None, encode the type of the items of an empty list.
 
     Parameters
     ----------
-    pair
+    encode_dim
         A function that returns the two integers (code, value) that encode a dimension.
     """
     match type_:
@@ -39,29 +38,29 @@ def type_numbers(type_: Type | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]
             yield _CODE["ANY"]
         case TensorType(dtype, shape, rank):
             yield from (_CODE["TENSOR"], _or_any(rank), _or_any(dtype.index if dtype else None))
-            yield from _pairs(shape, pair)
+            yield from _encode_dims(shape, encode_dim)
         case ShapeType(dims, rank):
             yield from (_CODE["SHAPE"], _or_any(rank))
-            yield from _pairs(dims, pair)
+            yield from _encode_dims(dims, encode_dim)
         case PrimType(dtype, value):
             yield from (_CODE["SCALAR"], prim(dtype.index))
-            yield from (_ANY, prim(0)) if value is None else pair(value)
+            yield from (_ANY, prim(0)) if value is None else encode_dim(value)
         case FuncType(pure=pure):
             yield _CODE["PURE_FUNCTION" if pure else "FUNCTION"]
         case TupleType(fields):
             yield from (_CODE["TUPLE"], prim(len(fields)))
             for field in fields:
-                yield from type_numbers(field, pair)
+                yield from encode_type(field, encode_dim)
         case ListType(inner) | OptionalType(inner):
             yield _CODE["LIST" if isinstance(type_, ListType) else "OPTIONAL"]
-            yield from type_numbers(inner, pair)
+            yield from encode_type(inner, encode_dim)
 
 
 def _or_any(number: int | None) -> Prim:
     return prim(-1 if number is None else number)
 
 
-def _pairs(dims: tuple[AnyDim, ...] | None, pair: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
+def _encode_dims(dims: tuple[AnyDim, ...] | None, encode_dim: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
     yield prim(len(dims or ()))
     for dim in dims or ():
-        yield from pair(dim)
+        yield from encode_dim(dim)

@@ -10,7 +10,7 @@ from random_programs.types import value_type
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr, If, Tuple, TupleItem
 from relvm.ir.symbolic import AnyDim, as_var, dim_var
-from relvm.ir.types import ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, mismatch
+from relvm.ir.types import ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, mismatch_reason
 
 Statements = Callable[[State, int], None]  # adds up to the given number of statements to the current block
 
@@ -80,7 +80,7 @@ def checked(state: State) -> None:
         return
     if state.frame.may_fail and state.source.one_in(8) and not isinstance(var.type, ObjectType):
         wanted, limit = _like(state, var.type), DIM_LIMIT
-        if mismatch(wanted, var.type):
+        if mismatch_reason(wanted, var.type):
             return
         state.account.fails = True
     else:

@@ -76,7 +76,7 @@ class _Maker:
             build.let("v", self.value(2))
             if "simd" not in kinds and self.source.one_in(3):
                 with build.block() as then:
-                    build.put("out", at, kd.binary("add", build.value("v"), kd.typed(1, self.dtype)))
+                    build.put("out", at, kd.binary_operation("add", build.value("v"), kd.as_scalar(1, self.dtype)))
                 build.add(kd.Branch(self.condition(), tuple(then)))
             else:
                 build.put("out", at, build.value("v"))
@@ -88,13 +88,15 @@ class _Maker:
         build = self.build
         kind, function = self.source.choice(("range", "simd")), self.source.choice(("add", "sub", "max", "min"))
         with build.loop("i0", 0, build.value("d0"), self.source.choice(("range", "parallel"))):
-            build.let("acc", kd.typed(0, self.dtype))
+            build.let("acc", kd.as_scalar(0, self.dtype))
             with build.loop("i1", 0, build.value("d1"), kind):
                 self.checked = False
                 value = self.value(1)
                 operands = (build.value("acc"), value)
                 extreme = function in ("max", "min")
-                build.assign("acc", kd.call(function, operands) if extreme else kd.binary(function, *operands))
+                build.assign(
+                    "acc", kd.call(function, operands) if extreme else kd.binary_operation(function, *operands)
+                )
             build.put("total", (build.value("i0"),), build.value("acc"))
 
     def value(self, depth: int) -> kd.Scalar:
@@ -110,28 +112,30 @@ class _Maker:
             lambda: kd.negative(first),
         )
         if self.dtype == F32:
-            operations += (lambda: kd.binary("mul", kd.binary("sub", first, second), 0.5),)
+            operations += (lambda: kd.binary_operation("mul", kd.binary_operation("sub", first, second), 0.5),)
         else:
             names = ("add", "sub", "mul", "floordiv", "mod")
-            operations += tuple(lambda name=name: kd.binary(name, first, second) for name in names)
-        return kd.typed(self.source.choice(operations)(), self.dtype)
+            operations += tuple(lambda name=name: kd.binary_operation(name, first, second) for name in names)
+        return kd.as_scalar(self.source.choice(operations)(), self.dtype)
 
     def number(self) -> kd.Scalar:
         value = self.source.integer(0, 5)
-        return kd.typed(value * 0.25 if self.dtype == F32 else value, self.dtype)
+        return kd.as_scalar(value * 0.25 if self.dtype == F32 else value, self.dtype)
 
     def counter(self) -> kd.Scalar:
         return kd.cast(self.build.value(f"i{self.source.integer(0, len(self.shape) - 1)}"), self.dtype)
 
     def condition(self) -> kd.Scalar:
         left, right = (self.build.value(f"{letter}{self.source.integer(0, len(self.shape) - 1)}") for letter in "id")
-        test = kd.binary(self.source.choice(("lt", "ge", "eq", "ne")), kd.binary("add", left, 1), right)
-        other = kd.binary("eq", kd.binary("mod", left, 2), 0)
+        test = kd.binary_operation(
+            self.source.choice(("lt", "ge", "eq", "ne")), kd.binary_operation("add", left, 1), right
+        )
+        other = kd.binary_operation("eq", kd.binary_operation("mod", left, 2), 0)
         match self.source.integer(0, 3):
             case 0:
-                return kd.binary("and", test, other)
+                return kd.binary_operation("and", test, other)
             case 1:
-                return kd.binary("or", kd.negation(test), other)
+                return kd.binary_operation("or", kd.negation(test), other)
         return test
 
     def element(self) -> kd.Scalar:
@@ -143,26 +147,26 @@ class _Maker:
         indices = tuple(self.index(axis, guards) for axis in range(len(self.shape)))
         element: kd.Scalar = self.build.element("x", indices)
         for guard in guards:
-            element = kd.where(guard, element, kd.typed(1, self.dtype))
+            element = kd.where(guard, element, kd.as_scalar(1, self.dtype))
         return element
 
     def index(self, axis: int, guards: list[kd.Scalar]) -> kd.Operand:
         i, size = self.build.value(f"i{axis}"), self.build.value(f"d{axis}")
         match self.source.integer(0, 7 if self.checked else 6):
             case 1:
-                return kd.binary("sub", kd.binary("sub", size, 1), i)
+                return kd.binary_operation("sub", kd.binary_operation("sub", size, 1), i)
             case 2:
-                return kd.call("max", (kd.binary("sub", i, 1), kd.typed(0)))
+                return kd.call("max", (kd.binary_operation("sub", i, 1), kd.as_scalar(0)))
             case 3:
-                return kd.call("min", (kd.binary("add", i, 2), kd.binary("sub", size, 1)))
+                return kd.call("min", (kd.binary_operation("add", i, 2), kd.binary_operation("sub", size, 1)))
             case 4:
-                guards.append(kd.binary("gt", i, 0))
-                return kd.binary("sub", i, 1)
+                guards.append(kd.binary_operation("gt", i, 0))
+                return kd.binary_operation("sub", i, 1)
             case 5:
-                guards.append(kd.binary("lt", kd.binary("add", i, 1), size))
-                return kd.binary("add", i, 1)
+                guards.append(kd.binary_operation("lt", kd.binary_operation("add", i, 1), size))
+                return kd.binary_operation("add", i, 1)
             case 6:
-                return kd.binary("floordiv", i, 2)
+                return kd.binary_operation("floordiv", i, 2)
             case 7:
-                return kd.binary("mod", kd.binary("mul", i, 3), size)
+                return kd.binary_operation("mod", kd.binary_operation("mul", i, 3), size)
         return i

@@ -11,7 +11,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, term
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, dim_op, is_natural, product
+from relvm.ir.symbolic import AnyDim, dim_op, is_never_negative, product
 from relvm.kernels.lowering_rules import strides_of
 
 
@@ -137,7 +137,7 @@ def _compress(node: OnnxNode) -> Expr:
         x = x.reshape(product(x.shape))
     condition, size = TensorExpr(node, node.known_shape(1)), x.shape[axis or 0]
     room = dim_op("sub", size, condition.shape[0])
-    if not is_natural(room):
+    if not is_never_negative(room):
         condition = part(condition, 0, 0, dim_op("min", size, condition.shape[0]))
     found, _ = nonzero(condition)
     return ops.gather(x.expr, found.expr, axis=axis or 0)

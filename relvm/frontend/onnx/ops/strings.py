@@ -14,7 +14,7 @@ from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import BF16, F32, I64, STR
 from relvm.ir.expr import Expr, constant
 from relvm.ir.symbolic import product
-from relvm.ops.regex_compiler import program_of
+from relvm.ops.regex_compiler import compile_pattern
 from relvm.ops.strings import string_table
 
 
@@ -58,7 +58,7 @@ def _string_split(node: OnnxNode) -> tuple[Expr, ...]:
 
 @converts("RegexFullMatch")
 def _regex_full_match(node: OnnxNode) -> Expr:
-    return ops.string_match(node.tensor(0), constant(program_of(node.attribute("pattern"))))
+    return ops.string_match(node.tensor(0), constant(compile_pattern(node.attribute("pattern"))))
 
 
 @converts("StringNormalizer")
@@ -99,7 +99,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
     least = node.attribute("mincharnum", 1)
     if least > 1:
         raise RelvmUnsupportedError(f"mincharnum={least} is not supported")
-    tokens = node.emit(ops.string_tokens(x, constant(program_of(pattern))))
+    tokens = node.emit(ops.string_tokens(x, constant(compile_pattern(pattern))))
     tokens = node.graph.named(tokens, (*x.tensor_type.known_shape, None))
     empty, filler = constant(np.array("", STR.numpy)), constant(np.array(node.attribute("pad_value", ""), STR.numpy))
     return ops.where(node.emit(ops.equal(tokens, empty)), filler, tokens)
