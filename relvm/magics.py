@@ -122,11 +122,11 @@ class RelvmMagics(Magics):
 def _profile_call(called: Any, expression: str, arguments: tuple, named: dict[str, Any], *, kernels: bool) -> Profile:
     match called:
         case Function():
-            return measure(called.prepared(arguments, named), kernels=kernels)
+            return measure(called.prepare(arguments, named), kernels=kernels)
         case SavedFunction() if not arguments and not named:
             return measure(called.prepared, kernels=kernels)
         case SavedFunction():
-            raise called.is_complete()
+            raise called.extra_arguments_error()
         case Model() if kernels:
             example = '%relvm_profile --kernels model.machine()["main"](x)'
             raise RelvmArgumentError(f"%relvm_profile: --kernels needs a machine's function; write {example}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from relvm.bytecode.program import input_names, stated_signature
+from relvm.bytecode.program import input_names, signature_entry
 from relvm.compiler.adapt import adapt
 from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
@@ -124,7 +124,7 @@ class Model(Displayed):
         self._options = options
         self._is_closed = False
         self._free = [self._new_machine()]
-        stated = stated_signature(executable.signature, function)
+        stated = signature_entry(executable.signature, function)
         parameters = self._free[0][1].parameters
         attributes = stated["attributes"] if stated else {}
         self.input_names = tuple(input_names(stated) if stated else parameters)
@@ -282,7 +282,7 @@ class Model(Displayed):
             The inputs, as for a call.
         """
         machine, function = self._new_machine()
-        return machine.profile(self._function, *function.ordered(arguments, self._by_parameter(inputs)))
+        return machine.profile(self._function, *function.order_arguments(arguments, self._by_parameter(inputs)))
 
     def explore(self, **options: Any) -> Exploration:
         """Return the result of every compilation stage.  See relvm.explore.explore.

@@ -97,7 +97,7 @@ def build_onnx(
     place = source.place
     if source.digest:
         origin = onnx_origin(source.digest, dims, inputs, outputs)
-        cache_file = build_cache.auto_place(origin, (("source", place),), target, None, fused=fused)
+        cache_file = build_cache.auto_cache_path(origin, (("source", place),), target, None, fused=fused)
         executable = build_cache.cached_executable(cache_file)
         if executable:
             if build_cache.has_bytecode(executable):

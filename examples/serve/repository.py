@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from relvm import ThreadPoolRunner, load_model, vm
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import signature_entry
 from relvm.errors import RelvmError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError, near_matches
 from relvm.model import Model
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, map_executable
@@ -142,7 +142,7 @@ class ServedModel:
             if asked is not None:
                 raise
             return 1, str(error)
-        stated = stated_signature(executable.signature, settings.function)
+        stated = signature_entry(executable.signature, settings.function)
         most = most_rows(stated["attributes"], axis) if stated else None
         return (rows if most is None else min(rows, most)), ""
 

@@ -1,5 +1,7 @@
-"""Ahead-of-time export: compiles a module to C sources with static memory and without a VM, or to a shared library
-that executors run."""
+"""Ahead-of-time export.
+
+It compiles a module to C sources with static memory and without a VM, or to a shared library that executors run.
+"""
 
 from relvm.aot.config import AotConfig, Pool
 from relvm.aot.hosted.executor import AotExecutor

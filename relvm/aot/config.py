@@ -39,8 +39,10 @@ class CallKind(Enum):
 
 @dataclass(frozen=True)
 class Pool:
-    """A memory pool for tensors.  name: the name of the pool in C.  limit_bytes: its maximum size, or None for no
-    limit."""
+    """A memory pool for tensors.
+
+    name: the name of the pool in C.   limit_bytes: its maximum size, or None for no limit.
+    """
 
     name: str
     limit_bytes: int | None = None
@@ -95,9 +97,9 @@ class AotConfig:
 
     def __post_init__(self) -> None:
         for option, choices in _CHOICES.items():
-            got = getattr(self, option)
-            if option not in ("workspace", "favour") or got is not None:
-                expect_choice(option, got, choices)
+            value = getattr(self, option)
+            if option not in ("workspace", "favour") or value is not None:
+                expect_choice(option, value, choices)
         if not _is_name(self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
         if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
@@ -128,15 +130,17 @@ class AotConfig:
                 raise RelvmArgumentError(f"{name}: expected a limit in bytes, an integer of at least 0, got {limit!r}")
 
     def _expect_calls(self) -> None:
-        """Raise RelvmArgumentError if the runtime does not support the interface or the calling convention of
-        kernels."""
-        given = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
+        """Check that the runtime supports the interface and the calling convention of kernels.
+
+        Raise RelvmArgumentError otherwise.
+        """
+        combination = f"runtime={self.runtime!r}, interface={self.interface!r}, unpacked={self.unpacked}"
         if self.runtime == "bare" and self.interface == "c" and not self.unpacked:
-            raise RelvmArgumentError(f'{given}: runtime="bare" requires interface="packed" or unpacked=True')
+            raise RelvmArgumentError(f'{combination}: runtime="bare" requires interface="packed" or unpacked=True')
         if self.runtime == "hosted" and (self.interface != "packed" or self.unpacked):
-            raise RelvmArgumentError(f'{given}: runtime="hosted" requires interface="packed" and unpacked=False')
+            raise RelvmArgumentError(f'{combination}: runtime="hosted" requires interface="packed" and unpacked=False')
         if self.runtime == "hosted" and self.workspace == "static":
-            raise RelvmArgumentError(f"{given}, workspace='static': runtime='hosted' requires workspace='caller'")
+            raise RelvmArgumentError(f"{combination}, workspace='static': runtime='hosted' requires workspace='caller'")
 
     @property
     def base_alignment(self) -> int:
@@ -149,7 +153,7 @@ class AotConfig:
         return (self.favour or ("memory" if self.runtime == "bare" else "speed")) == "memory"
 
     @property
-    def workspace_is_given(self) -> bool:
+    def caller_provides_pools(self) -> bool:
         """Whether the caller provides the pools."""
         return self.runtime == "hosted" or self.workspace == "caller"
 

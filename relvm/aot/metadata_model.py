@@ -102,12 +102,12 @@ def packed_inputs(module: LoweredModule) -> tuple[Port, ...]:
 
 
 def port_shape(port: Port, entry: LoweredFunction) -> tuple[AnyDim, ...]:
-    """Return the dimensions of an input or output of the function `entry`.  A scalar has no dimensions."""
+    """Return the dimensions of `port`, an input or output of the function `entry`.  A scalar has no dimensions."""
     return entry.storages[port.value].shape if isinstance(port.value, int) else ()
 
 
 def port_dtype(port: Port, entry: LoweredFunction) -> str:
-    """Return the dtype name of an input or output of the function `entry`."""
+    """Return the dtype name of `port`, an input or output of the function `entry`."""
     match port.value:
         case ScalarVar(letter=letter):
             return _NUMBERS[letter]
@@ -117,7 +117,7 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
 
 
 def dim_text(dim: AnyDim) -> str:
-    """Return a dimension as text.  Sizes are printed with their C names."""
+    """Return the dimension `dim` as text.  Sizes are printed with their C names."""
     return format_dim(dim, lambda var: c_identifier(var.name))
 
 
@@ -143,7 +143,7 @@ def metadata_json(
     pools = [pool.name for pool in metadata.pools]
 
     def memory(function: LoweredFunction) -> dict:
-        used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.place is MemoryKind.CONSTANT}
+        used = {constant_key(s.array): s.array.nbytes for s in function.storages if s.kind is MemoryKind.CONSTANT}
         return {
             "ram_bytes": dict(zip(pools, placements[function.name].size_bytes, strict=True)),
             "ram_lower_bound_bytes": dict(zip(pools, placements[function.name].lower_bound_bytes, strict=True)),

@@ -51,7 +51,7 @@ _INDEXED = {"r": register, "c": constant, "f": function}
 
 
 class _Line:
-    """The tokens of one line, and the position of the next token."""
+    """A line of the text, as a sequence of tokens that the methods consume from left to right."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -60,7 +60,7 @@ class _Line:
         self.position = 0
 
     @property
-    def ahead(self) -> str:
+    def peek(self) -> str:
         """The next token, or an empty string at the end of the line."""
         return self.tokens[self.position][0]
 
@@ -69,15 +69,15 @@ class _Line:
         got = repr(token) if token else "the end of the line"
         return RelvmSyntaxError(f"line {self.number}, column {column}: expected {expected}, got {got}")
 
-    def take(self) -> str:
-        token = self.ahead
+    def next_token(self) -> str:
+        token = self.peek
         self.position += bool(token)
         return token
 
     def accept(self, token: str) -> bool:
-        matches = self.ahead == token
+        matches = self.peek == token
         if matches:
-            self.take()
+            self.next_token()
         return matches
 
     def expect(self, token: str) -> None:
@@ -85,9 +85,9 @@ class _Line:
             raise self.fail(repr(token) if token else "the end of the line")
 
     def one_of(self, names: Any) -> str:
-        if self.ahead not in names:
+        if self.peek not in names:
             raise self.fail(f"one of {', '.join(names)}")
-        return self.take()
+        return self.next_token()
 
     def convert(self, expected: str, reader: Callable[[str], Any]) -> Any:
         """Consume the next token, and return it converted with `reader`.
@@ -96,10 +96,10 @@ class _Line:
         token, for the error message.
         """
         try:
-            value = reader(self.ahead)
+            value = reader(self.peek)
         except (ValueError, OverflowError):
             raise self.fail(expected) from None
-        self.take()
+        self.next_token()
         return value
 
     def integer(self) -> int:
@@ -109,7 +109,7 @@ class _Line:
         return self.convert("a string", _string)
 
     def name(self) -> str:
-        return self.string() if self.ahead.startswith('"') else self.convert("a name", _bare_name)
+        return self.string() if self.peek.startswith('"') else self.convert("a name", _bare_name)
 
     def index(self, letter: str) -> int:
         """Parse a token that consists of `letter` and an index, such as `c12`, and return the index."""
@@ -124,17 +124,17 @@ class _Line:
         items = []
         while not self.accept(closing):
             items.append(item())
-            if self.ahead != closing:
+            if self.peek != closing:
                 self.expect(",")
         return items
 
 
 @dataclass
 class _Statement:
-    """A statement: a line of the text, and the lines below it that belong to it.
+    """A statement of the text, which is a line and the lines below it that belong to it.
 
-    block: the lines below that begin with `|`, without the `|`.   instructions: the lines below that are instructions,
-    if the statement begins a function.
+    block: the lines below that begin with `|`, without the `|`.   instructions: if the statement begins a function, the
+    lines of its instructions.
     """
 
     line: _Line
@@ -178,19 +178,19 @@ def parse_text(text: str) -> Program:
     entries: list[tuple[FunctionEntry, list[_Line]]] = []
     for statement in _statements(text):
         line = statement.line
-        match line.ahead:
+        match line.peek:
             case "native" | "portable" | "source" | "signature" | "debug" as name if name not in parts:
-                line.take()
-                parts[name] = _part(name, statement)
+                line.next_token()
+                parts[name] = _section(name, statement)
             case "program":
-                line.take()
+                line.next_token()
                 kernel = line.name()
                 kernels[kernel] = decode_kernel(statement.content())
             case token if token == f"c{len(constants)}":
-                line.take()
+                line.next_token()
                 constants.append(_constant(statement))
             case token if token == f"f{len(entries)}":
-                line.take()
+                line.next_token()
                 entries.append((_heading(line), statement.instructions))
             case _:
                 raise line.fail(
@@ -222,7 +222,7 @@ def _statements(text: str) -> list[_Statement]:
             statements[-1].block.append(content[2:])
             continue
         line = _Line(number, content)
-        if not line.ahead:
+        if not line.peek:
             continue
         if content.startswith(" ") and statements:
             statements[-1].instructions.append(line)
@@ -231,7 +231,7 @@ def _statements(text: str) -> list[_Statement]:
     return statements
 
 
-def _part(name: str, statement: _Statement) -> Any:
+def _section(name: str, statement: _Statement) -> Any:
     match name:
         case "source":
             return "\n".join(statement.block)
@@ -286,7 +286,7 @@ def _heading(line: _Line) -> FunctionEntry:
     private, impure = line.accept("private"), line.accept("impure")
     kind = line.one_of([row.name for row in KINDS])
     name = line.name()
-    parameters = tuple(line.list("(", ")", line.name)) if line.ahead == "(" else None
+    parameters = tuple(line.list("(", ")", line.name)) if line.peek == "(" else None
     registers = line.integer() if line.accept("registers") else 0
     symbol = line.name() if line.accept("symbol") else None
     return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private, impure=impure)
@@ -306,7 +306,7 @@ def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...
 def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[Argument, ...]:
     match letter:
         case "d":
-            if line.tokens[line.position + bool(line.ahead)][0] != "=":
+            if line.tokens[line.position + bool(line.peek)][0] != "=":
                 return -1
             destination = line.index("r")
             line.expect("=")
@@ -362,10 +362,10 @@ def _float(token: str) -> float:
     return struct.unpack("<d", bits)[0]
 
 
-def _truth(token: str) -> bool:
+def _bool(token: str) -> bool:
     if token not in ("true", "false"):
         raise ValueError
     return token == "true"
 
 
-_READERS: dict[str, Callable[[str], Any]] = {"b": _truth, "i": int, "u": int, "f": _float, "O": _string}
+_READERS: dict[str, Callable[[str], Any]] = {"b": _bool, "i": int, "u": int, "f": _float, "O": _string}

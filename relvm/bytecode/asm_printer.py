@@ -184,8 +184,10 @@ def _tuple_text(dims: Sequence[int]) -> str:
 
 
 def _number_text(value: float) -> str:
-    """Return the text of a number, from which the parser restores the same bits.  A NaN is printed as its bits in
-    hexadecimal."""
+    """Return the text of a number, from which the parser restores the same bits.
+
+    A NaN is printed as its bits in hexadecimal.
+    """
     match value:
         case bool():
             return "true" if value else "false"

@@ -32,8 +32,8 @@ _IDS = {row.name: row.id for row in SECTIONS}
 _NAMES = {row.id: row.name for row in SECTIONS}
 
 
-def aligned(offset: int) -> int:
-    """Return `offset` rounded up to a multiple of 64."""
+def align_up(offset: int) -> int:
+    """Return `offset` rounded up to a multiple of 64, the alignment of sections and tensors."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
@@ -68,8 +68,8 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
     for name in sorted(sections, key=_IDS.__getitem__):
         placed[name] = []
         for part in sections[name]:
-            placed[name].append(aligned(end))
-            end = aligned(end) + len(part)
+            placed[name].append(align_up(end))
+            end = align_up(end) + len(part)
     buffer = aligned_buffer(end)
     view: Any = memoryview(buffer.data)
     written = 0
@@ -88,14 +88,16 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 
 
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
-    """Return read-only views of the known sections of the executable `buffer`, by name.  Raise the same errors as
-    `section_places`."""
+    """Return read-only views of the known sections of the executable `buffer`, by name.
+
+    Raise the same errors as `section_slices`.
+    """
     view = memoryview(buffer).cast("B").toreadonly()
-    return {name: view[place] for name, place in section_places(view).items()}
+    return {name: view[place] for name, place in section_slices(view).items()}
 
 
-def section_places(view: memoryview) -> dict[str, slice]:
-    """Return the positions of the known sections of the executable `view`, by name.  Unknown sections are skipped.
+def section_slices(view: memoryview) -> dict[str, slice]:
+    """Return the byte range of each known section of the executable `view`, by name.  Skip unknown sections.
 
     This function does not verify checksums.  The C loader does.
 
@@ -118,11 +120,11 @@ def section_places(view: memoryview) -> dict[str, slice]:
     if size_bytes != len(view) or count > (len(view) - _HEADER.size) // _SECTION.size:
         says = f"the header says {size_bytes} bytes and {count} sections"
         raise RelvmFormatError(f"{says}, but the file has {len(view)} bytes; it may be truncated")
-    places = {}
+    slices = {}
     for index in range(count):
         number, _, offset, size, _ = _SECTION.unpack_from(view, _HEADER.size + _SECTION.size * index)
         if offset > len(view) or size > len(view) - offset:
             raise RelvmFormatError(f"section {number} ends outside the file")
         if number in _NAMES:
-            places[_NAMES[number]] = slice(offset, offset + size)
-    return places
+            slices[_NAMES[number]] = slice(offset, offset + size)
+    return slices

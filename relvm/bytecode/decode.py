@@ -37,7 +37,7 @@ def decode(buffer: Any, *, portable: bool = False) -> Program:
     RelvmUnsupportedError
         The format has another major version.
     """
-    with _malformed():
+    with _translate_errors():
         sections = unpack_sections(buffer)
         return _decode(_portable_sections(sections) if portable else sections)
 
@@ -62,10 +62,10 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program that an executable contains.
+    """Return the sections of the portable program that an executable contains, by name.
 
-    sections: the sections of the executable.  If the portable program has no section `data`, it uses that of the
-    executable.
+    sections: the sections of the executable, by name.  If the portable program has no section `data` of its own, it
+    uses that of the executable.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:
@@ -78,15 +78,17 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 
     Raise the same errors as `decode`.
     """
-    with _malformed():
+    with _translate_errors():
         sections = unpack_sections(buffer)
         return _json(_portable_sections(sections) if portable else sections, "signature")
 
 
 @contextmanager
-def _malformed() -> Iterator[None]:
-    """A context manager for code that decodes bytes.  If malformed bytes cause an error such as IndexError in its
-    block, it raises RelvmFormatError instead."""
+def _translate_errors() -> Iterator[None]:
+    """A context manager for code that decodes bytes.
+
+    If malformed bytes cause an error such as IndexError in its block, it raises RelvmFormatError instead.
+    """
     try:
         yield
     except RelvmFormatError:
@@ -131,11 +133,11 @@ def _native(section: memoryview, strings: list[str]) -> NativeCode:
 
 def _kernels(section: memoryview, functions: tuple[FunctionEntry, ...]) -> dict[str, KernelProgram]:
     count, _ = struct.unpack_from("<II", section)
-    place = 8 + 8 * count
+    offset = 8 + 8 * count
     kernels = {}
     for function, size in struct.iter_unpack("<II", _slice(section, 8, 8 * count)):
-        kernels[functions[function].name] = decode_kernel(_slice(section, place, size))
-        place += size
+        kernels[functions[function].name] = decode_kernel(_slice(section, offset, size))
+        offset += size
     return kernels
 
 
@@ -195,14 +197,15 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
             operands.append(operand)
         indices[start] = len(decoded)
         decoded.append((start, row.name, operands))
-    return tuple(Instruction(name, _with_targets(name, operands, start, indices)) for start, name, operands in decoded)
+    return tuple(Instruction(name, _resolve_jump(name, operands, start, indices)) for start, name, operands in decoded)
 
 
-def _with_targets(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction, with a jump distance converted to the index of the target instruction.
+def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
+    """Return the operands of an instruction, in which a jump target is the index of an instruction.
 
-    name: the opcode.   operands: the operands, in which a jump target is a distance in words.   start: the position of
-    the instruction in the function, in words.   indices: a dict from the position of each instruction to its index.
+    name: the opcode.   operands: the encoded operands, in which a jump target is a distance in words.   start: the
+    position of the instruction in the function, in words.   indices: a dict from the position of each instruction to
+    its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from relvm._native import lib
-from relvm.bytecode.container import aligned, crc32c, pack_sections
+from relvm.bytecode.container import align_up, crc32c, pack_sections
 from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
@@ -39,7 +39,7 @@ class _Strings:
         return self.indices.setdefault(text, len(self.indices))
 
     def name(self, text: str) -> int:
-        """Return the index of `text`, the name of a function, parameter or symbol.
+        """Return the index of the string `text`, which is the name of a function, parameter or symbol.
 
         Raise RelvmFormatError if the name is too long.
         """
@@ -73,7 +73,7 @@ def encode(program: Program) -> np.ndarray:
     if program.portable:
         if program.portable.native or program.portable.portable:
             raise RelvmFormatError("a portable program must not contain native code or a portable program")
-        tensors.share()
+        tensors.share_equal()
         sections["portable"] = [pack_sections(_sections(program.portable, tensors))]
     sections["data"] = [elements for _, elements in tensors.placed] or [b""]
     return pack_sections(sections)
@@ -85,27 +85,30 @@ class _Tensors:
     def __init__(self) -> None:
         self.placed: list[tuple[int, np.ndarray]] = []  # the offset and the elements of each tensor, in order
         # The same, by size and checksum, or None if equal tensors are not shared.
-        self.known: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
+        self.by_content: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
-    def share(self) -> None:
-        """Share equal tensors from now on: `place` then stores a tensor only if no equal tensor is stored yet.
+    def share_equal(self) -> None:
+        """Make later calls of `store` store a tensor only if no equal tensor is stored yet.
 
         The comparison takes time in proportion to the size of the tensors.
         """
-        self.known = {}
+        self.by_content = {}
         for offset, elements in self.placed:
-            self.known.setdefault(_content_key(elements), []).append((offset, elements))
+            self.by_content.setdefault(_content_key(elements), []).append((offset, elements))
 
-    def place(self, elements: np.ndarray) -> int:
-        """Store the bytes of a tensor in the section, and return their offset."""
-        like = [] if self.known is None else self.known.setdefault(_content_key(elements), [])
-        for offset, part in like:
+    def store(self, elements: np.ndarray) -> int:
+        """Store the bytes of a tensor in the section, and return their offset.
+
+        elements: the bytes, as a uint8 array.
+        """
+        candidates = [] if self.by_content is None else self.by_content.setdefault(_content_key(elements), [])
+        for offset, part in candidates:
             if np.array_equal(part, elements):
                 return offset
         last, part = self.placed[-1] if self.placed else (0, elements[:0])
-        offset = aligned(last + part.nbytes)
+        offset = align_up(last + part.nbytes)
         self.placed.append((offset, elements))
-        like.append((offset, elements))
+        candidates.append((offset, elements))
         return offset
 
 
@@ -138,7 +141,7 @@ def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
 
 
 def _kernel_section(program: Program) -> bytes:
-    """Return the section `kernels`: the kernel programs, in the order of the function table."""
+    """Return the bytes of the section `kernels`: the kernel programs, in the order of the function table."""
     indices = {entry.name: index for index, entry in enumerate(program.functions)}
     if unknown := [name for name in program.kernels if name not in indices]:
         raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")
@@ -256,7 +259,7 @@ def _constant_section(constants: Sequence[Constant], strings: _Strings, tensors:
                 array = plain_array(value)
                 elements = plain_bytes(array)
                 tag, dtype, extent = "TENSOR", dtype_number(array.dtype), array.shape
-                payload, size_bytes = tensors.place(elements), elements.nbytes
+                payload, size_bytes = tensors.store(elements), elements.nbytes
             case Shape():
                 tag, extent, payload = "SHAPE", value, 0
             case np.dtype():

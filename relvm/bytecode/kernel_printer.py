@@ -26,18 +26,18 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
     RelvmFormatError
         The program refers to a table entry that does not exist.  The verifier would reject it.
     """
-    with _printing(name):
+    with _translate_errors(name):
         return "".join(f"{line}\n" for line in _lines(program, name))
 
 
 def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
     """Return the text of each instruction, as in `kernel_listing`, with the same errors."""
-    with _printing(name):
+    with _translate_errors(name):
         return tuple(_instruction_text(program, step) for step in program.code)
 
 
 @contextmanager
-def _printing(name: str) -> Iterator[None]:
+def _translate_errors(name: str) -> Iterator[None]:
     """A context manager for code that prints the kernel program `name`.
 
     If the program refers to a table entry that does not exist, the code in its block raises IndexError.  The context
@@ -52,19 +52,19 @@ def _printing(name: str) -> Iterator[None]:
 
 
 def enclosing_loops(program: KernelProgram) -> tuple[tuple[int, ...], ...]:
-    """Return, for each instruction, a tuple of the loops that enclose it, outermost first.
+    """Return, for each instruction, the loops that enclose it, outermost first.
 
-    A loop is represented by the index of its first instruction.  A tuple contains at most the _LOOPS outermost loops.
+    A loop is represented by the index of its first instruction.  At most the _LOOPS outermost loops are returned.
     """
     found: list[tuple[int, ...]] = []
     open_loops: list[tuple[int, int]] = []  # (first instruction, instruction after the loop)
-    for place, step in enumerate(program.code):
-        while open_loops and open_loops[-1][1] <= place:
+    for index, step in enumerate(program.code):
+        while open_loops and open_loops[-1][1] <= index:
             open_loops.pop()
         found.append(tuple(loop for loop, _ in open_loops[:_LOOPS]))
         row = KERNEL_OPCODES[step[0]]
         if row.name in ("loop", "strips", "blocks", "parallel"):
-            open_loops.append((place, step[1 + row.operands.index("j")]))
+            open_loops.append((index, step[1 + row.operands.index("j")]))
     return tuple(found)
 
 
@@ -81,8 +81,8 @@ def _lines(program: KernelProgram, name: str) -> Iterator[str]:
         yield f"  b{number}: array of {size} bytes at {offset}"
     for number, bits in enumerate(program.constants, start=program.sizes):
         yield f"  s{number} = {_constant_text(bits)}"
-    for place, step in enumerate(program.code):
-        yield f"  {place}: {_instruction_text(program, step)}"
+    for index, step in enumerate(program.code):
+        yield f"  {index}: {_instruction_text(program, step)}"
 
 
 def _constant_text(bits: int) -> str:
@@ -95,7 +95,7 @@ def _constant_text(bits: int) -> str:
 def _instruction_text(program: KernelProgram, step: tuple[int, ...]) -> str:
     row = KERNEL_OPCODES[step[0]]
     if row.name == "invoke":
-        return f"invoke {_invoked(program, *step[1:4])}"
+        return f"invoke {_invoke_text(program, *step[1:4])}"
     if row.name == "fail":
         values = ", ".join(f"s{register}" for register in program.arguments[step[3] : step[3] + step[4]])
         return f"fail {STATUS[step[1]].name} {program.messages[step[2]][:_MESSAGE]!r} ({values})"
@@ -103,7 +103,7 @@ def _instruction_text(program: KernelProgram, step: tuple[int, ...]) -> str:
     return f"{row.name} {', '.join(filter(None, operands))}".rstrip()
 
 
-def _invoked(program: KernelProgram, kernel: int, first: int, count: int) -> str:
+def _invoke_text(program: KernelProgram, kernel: int, first: int, count: int) -> str:
     row, words = MICRO_KERNELS[kernel], list(program.arguments[first : first + count])
     texts = []
     for letter in row.arguments:

@@ -87,15 +87,15 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         )
     _, words, inputs, tensors, sizes, constants, *rest, _ = _HEADER.unpack_from(content)
     scalars, strips, views, arrays, steps, arguments, count, message_bytes, scratch = rest
-    place = _HEADER.size
+    offset = _HEADER.size
 
     def take(dtype: str, items: int) -> np.ndarray:
-        nonlocal place
+        nonlocal offset
         size = np.dtype(dtype).itemsize * items
-        if size > max(0, len(content) - place):
+        if size > max(0, len(content) - offset):
             raise RelvmFormatError(f"a kernel program of {len(content)} bytes is shorter than its header states")
-        found = np.frombuffer(content, dtype, items, place)
-        place += -(-size // 8) * 8
+        found = np.frombuffer(content, dtype, items, offset)
+        offset += -(-size // 8) * 8
         return found
 
     program = KernelProgram(
@@ -111,7 +111,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
         messages=_messages(take("u1", message_bytes).tobytes(), count),
         scratch_bytes=scratch,
     )
-    if place != len(content) or inputs > tensors:
+    if offset != len(content) or inputs > tensors:
         raise RelvmFormatError(
             f"a kernel program of {len(content)} bytes does not have the size that its header states"
         )

@@ -109,10 +109,10 @@ def tail_call(callee: int, *arguments: Argument) -> Instruction:
 
 
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
-    """Return a `prim` instruction, which stores the result of scalar arithmetic on `arguments` in register
-    `destination`.
+    """Return a `prim` instruction, which computes with scalars.
 
-    row: the index of the operation in csrc/tables/scalar_operators.def.
+    destination: the register for the result.   row: the index of the operation in csrc/tables/scalar_operators.def.
+    arguments: its operands.
     """
     return Instruction("prim", (destination, row, arguments))
 
@@ -257,14 +257,14 @@ class Program(Displayed):
         function: the name of the function.   instruction: the index of the instruction in the function.
         """
         match self.debug.get(function):
-            case {"origins": list(places)} if instruction < len(places):
-                match places[instruction]:
-                    case [str(place), *_]:
-                        return place
+            case {"origins": list(locations)} if instruction < len(locations):
+                match locations[instruction]:
+                    case [str(location), *_]:
+                        return location
         return ""
 
 
-def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
+def signature_entry(signature: Mapping[str, Any], function: str) -> dict[str, Any] | None:
     """Return the entry of `function` in the `signature` of a program, or None if there is none.
 
     In an executable that was built from a module, the entry is an object with three items: ``params``, a list of
@@ -277,31 +277,30 @@ def stated_signature(signature: Mapping[str, Any], function: str) -> dict[str, A
         The entry has another form.  This is possible in a file from another source, because execution does not depend
         on the signature.
     """
-    stated = signature.get(function)
-    match stated:
+    entry = signature.get(function)
+    match entry:
         case None:
             return None
         case {"params": [*params], "result": str(), "attributes": dict() as attributes} if all(map(_is_param, params)):
             inputs = attributes.get("input_names", [each["name"] for each in params])
-            if _are_texts(inputs) and len(inputs) == len(params) and _are_texts(attributes.get("output_names", ())):
-                return stated
-    raise RelvmFormatError(f"{function}: the executable has a malformed signature for this function: {stated!r:.200}")
+            if _are_strings(inputs) and len(inputs) == len(params) and _are_strings(attributes.get("output_names", ())):
+                return entry
+    raise RelvmFormatError(f"{function}: the executable has a malformed signature for this function: {entry!r:.200}")
 
 
-def input_names(stated: Mapping[str, Any]) -> list[str]:
-    """Return the names of the inputs of a function: the input names of the model if there are any, otherwise the
-    parameter names.
+def input_names(entry: Mapping[str, Any]) -> list[str]:
+    """Return the input names of a model, or the parameter names of a function that has no input names.
 
-    stated: an entry of a signature, as `stated_signature` returns it.
+    entry: the entry of the function in a signature, as `signature_entry` returns it.
     """
-    return list(stated["attributes"].get("input_names", [each["name"] for each in stated["params"]]))
+    return list(entry["attributes"].get("input_names", [each["name"] for each in entry["params"]]))
 
 
-def _is_param(stated: Any) -> bool:
-    return isinstance(stated, dict) and _are_texts([stated.get("name"), stated.get("type")])
+def _is_param(entry: Any) -> bool:
+    return isinstance(entry, dict) and _are_strings([entry.get("name"), entry.get("type")])
 
 
-def _are_texts(value: Any) -> bool:
+def _are_strings(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 

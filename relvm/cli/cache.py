@@ -5,20 +5,24 @@ from __future__ import annotations
 import argparse
 
 from relvm.cli.output import put, put_json
-from relvm.compiler.disk_cache import kept_files, limit_bytes, shrink
+from relvm.compiler.disk_cache import cached_files, limit_bytes, remove_least_recently_used
 from relvm.runtime.trust import cache_directory
 
 
 def show_cache(options: argparse.Namespace) -> int:
     """Print the folder and the size of the build cache.  With --clear, also remove the cached files."""
-    files = kept_files()
+    files = cached_files()
     if options.json:
         found = {"folder": str(cache_directory()), "files": len(files), "size_bytes": _bytes(files)}
-        put_json(found | {"limit_bytes": limit_bytes()} | ({"removed_bytes": shrink(0)} if options.clear else {}))
+        put_json(
+            found
+            | {"limit_bytes": limit_bytes()}
+            | ({"removed_bytes": remove_least_recently_used(0)} if options.clear else {})
+        )
         return 0
     put(f"{cache_directory()}: {len(files):,} files, {_bytes(files):,} of at most {limit_bytes():,} bytes")
     if options.clear:
-        put(f"removed {shrink(0):,} bytes")
+        put(f"removed {remove_least_recently_used(0):,} bytes")
     return 0
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import signature_entry
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
 from relvm.cli.models import model_path_and_dims
@@ -155,7 +155,7 @@ def _executable_contents(path: Path) -> dict[str, Any]:
     executable = Executable.check(path, check_data=False)
     stats, functions = executable.stats(), {}
     for name in executable.signature:
-        declared = stated_signature(executable.signature, name)
+        declared = signature_entry(executable.signature, name)
         if declared is None:
             raise RelvmFormatError(f"{path}: the signature of function {name} is missing")
         parameters = ", ".join(f"{each['name']}: {each['type']}" for each in declared["params"])

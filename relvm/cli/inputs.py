@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import input_names, scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.cli.output import note
 from relvm.errors import (
     RelvmArgumentError,
@@ -26,7 +26,7 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import as_var, evaluate_with, known_size
 from relvm.ir.types import TensorType, type_vars
-from relvm.runtime.array_files import from_file, reading_arrays
+from relvm.runtime.array_files import restore_dtype, translate_numpy_errors
 from relvm.runtime.file_io import open_file
 from relvm.vm import Executable
 
@@ -48,7 +48,7 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     RelvmFormatError
         The signature is malformed.
     """
-    declared = stated_signature(executable.signature, function)
+    declared = signature_entry(executable.signature, function)
     if declared is None:
         raise RelvmUnsupportedError(f"{function}: the executable does not describe its inputs; call it from Python")
     return declared
@@ -191,9 +191,11 @@ def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> d
         if kind:
             given_values[name] = _scalar(setting, kind, file)
         elif type_text.endswith("[]") and (number := _number(file)) is not None:
-            given_values[name] = from_file(_number_as_array(setting, number, type_text.removesuffix("[]")), type_text)
+            given_values[name] = restore_dtype(
+                _number_as_array(setting, number, type_text.removesuffix("[]")), type_text
+            )
         else:
-            given_values[name] = from_file(_array(file), type_text)
+            given_values[name] = restore_dtype(_array(file), type_text)
     return given_values
 
 
@@ -222,7 +224,7 @@ def _number_as_array(setting: str, number: bool | int | float, type_text: str) -
 
 
 def _array(file: str) -> np.ndarray:
-    with open_file(file) as opened, reading_arrays(f"{file} is not a .npy file"):
+    with open_file(file) as opened, translate_numpy_errors(f"{file} is not a .npy file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:

@@ -63,18 +63,18 @@ def debug_section(
         if name in compiled:
             section[name]["code"] = [instruction_text(each, table) for each in bytecode.code[name]]
     for function in source.functions:
-        section.setdefault(function.name, {})["values"] = _values(function)
+        section.setdefault(function.name, {})["values"] = _binding_locations(function)
     return section
 
 
-def _values(function: Function) -> dict[str, list[str]]:
+def _binding_locations(function: Function) -> dict[str, list[str]]:
     """Return a mapping from each name in `function` to the source locations at which it is bound.
 
     Names that are bound inside ifs and local functions are included.
     """
     bound = [item.var for item in walk(function.body) if isinstance(item, Binding | MatchCast)]
-    places: dict[str, dict[str, None]] = {}
+    locations: dict[str, dict[str, None]] = {}
     for var in bound:
         if var.origin:
-            places.setdefault(var.name, {})[var.origin] = None
-    return {name: list(each) for name, each in places.items()}
+            locations.setdefault(var.name, {})[var.origin] = None
+    return {name: list(each) for name, each in locations.items()}

@@ -28,7 +28,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
-    ends_in_calls,
+    always_tail_calls,
 )
 from relvm.tables import PRIM_OPERATORS, numbers
 
@@ -38,22 +38,23 @@ _IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 @value_record
 class Bytecode:
-    """The bytecode of routines, as returned by print_bytecode.  All fields but `constants` are dicts with the name of
-    the routine as the key.
+    """The bytecode of routines, as returned by print_bytecode.
+
+    All fields but `constants` are dicts with the name of the routine as the key.
 
     code: the instructions.   comments: for each instruction, the name of the IR value that it computes.   origins: for
-    each instruction, its source locations.   places: the indices of the instructions that correspond to the statements
-    of the routine's C code, in the order of these statements.  For an `if`, these are the conditional jump, the first
-    branch, the jump at the end of the first branch, and the second branch.  The last item is the return instruction.
-    registers: the number of registers.  If an `if` has a constant condition, this includes a spare register, because
-    the instruction can test only a register.   constants: the constants of the module, then constants that only
-    instructions need.
+    each instruction, its source locations.   statement_positions: the indices of the instructions that correspond to
+    the statements of the routine's C code, in the order of these statements.  For an `if`, these are the conditional
+    jump, the first branch, the jump at the end of the first branch, and the second branch.  The last item is the return
+    instruction.   registers: the number of registers.  If an `if` has a constant condition, this includes a spare
+    register, because the instruction can test only a register.   constants: the constants of the module, then constants
+    that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]
     comments: dict[str, list[str]]
     origins: dict[str, list[tuple[str, ...]]]
-    places: dict[str, list[int]]
+    statement_positions: dict[str, list[int]]
     registers: dict[str, int]
     constants: tuple[Any, ...]
 
@@ -64,20 +65,20 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None,
     debug: whether the code is for a debugger.  If not, jumps to a return are replaced by returns.
     """
     constants = list(constant_values(module))
-    added: dict[Any, int] = {}
-    code, comments, origins, places, registers = {}, {}, {}, {}, {}
+    extra_constants: dict[Any, int] = {}
+    code, comments, origins, statement_positions, registers = {}, {}, {}, {}, {}
     functions = {name: i for i, name in enumerate(module.functions)}
     for routine in module.routines if routines is None else routines:
-        printer = _Printer(functions, constants, added, routine)
+        printer = _Printer(functions, constants, extra_constants, routine)
         printer.block(routine.body)
-        if not ends_in_calls(routine.body):
-            printer.places.append(printer.emit(program.ret(len(routine.params))))
+        if not always_tail_calls(routine.body):
+            printer.statement_positions.append(printer.emit(program.ret(len(routine.params))))
         if not debug:
             printer.shorten_jumps()
         code[routine.name] = tuple(printer.instructions)
         comments[routine.name], origins[routine.name] = printer.comments, printer.origins
-        places[routine.name], registers[routine.name] = printer.places, printer.registers
-    return Bytecode(code, comments, origins, places, registers, tuple(constants))
+        statement_positions[routine.name], registers[routine.name] = printer.statement_positions, printer.registers
+    return Bytecode(code, comments, origins, statement_positions, registers, tuple(constants))
 
 
 def constant_values(module: LirModule) -> tuple[Any, ...]:
@@ -95,16 +96,18 @@ def constant_values(module: LirModule) -> tuple[Any, ...]:
 
 
 class _Printer:
-    def __init__(self, functions: dict[str, int], constants: list, added: dict[Any, int], routine: Routine) -> None:
+    def __init__(
+        self, functions: dict[str, int], constants: list, extra_constants: dict[Any, int], routine: Routine
+    ) -> None:
         self.functions = functions
         self.constants = constants
-        self.added = added
+        self.extra_constants = extra_constants
         self.spare = routine.registers
         self.registers = routine.registers
         self.instructions: list[Instruction] = []
         self.comments: list[str] = []
         self.origins: list[tuple[str, ...]] = []
-        self.places: list[int] = []
+        self.statement_positions: list[int] = []
 
     def emit(self, instruction: Instruction, comment: str = "", origins: tuple[str, ...] = ()) -> int:
         self.instructions.append(instruction)
@@ -115,7 +118,7 @@ class _Printer:
     def block(self, body: tuple[Statement, ...]) -> None:
         for statement in body:
             if not isinstance(statement, IfStatement):
-                self.places.append(len(self.instructions))
+                self.statement_positions.append(len(self.instructions))
             match statement:
                 case CallStatement(name, args, destination, _, comment):
                     target = -1 if destination is None else destination
@@ -134,37 +137,37 @@ class _Printer:
                 case ResetStatement(register):
                     self.emit(program.reset(register), origins=statement.origins)
                 case IfStatement():
-                    self.conditional(statement)
+                    self.emit_if(statement)
 
-    def conditional(self, statement: IfStatement) -> None:
+    def emit_if(self, statement: IfStatement) -> None:
         """Emit an `if`.
 
         A conditional jump skips the first branch if the condition is false.  At the end of the first branch, a jump
         skips the second branch.
         """
-        condition = self.condition(statement.cond)
-        test = self.emit(program.unless(condition, 0), origins=statement.origins)
-        self.places.append(test)
+        condition_register = self.condition_register(statement.cond)
+        test = self.emit(program.unless(condition_register, 0), origins=statement.origins)
+        self.statement_positions.append(test)
         self.block(statement.then)
-        leave = None
-        if not ends_in_calls(statement.then):
-            leave = self.emit(program.goto(0))
-            self.places.append(leave)
-        self.instructions[test] = program.unless(condition, len(self.instructions))
+        leave_index = None
+        if not always_tail_calls(statement.then):
+            leave_index = self.emit(program.goto(0))
+            self.statement_positions.append(leave_index)
+        self.instructions[test] = program.unless(condition_register, len(self.instructions))
         self.block(statement.orelse)
-        if leave is not None:
-            self.instructions[leave] = program.goto(len(self.instructions))
+        if leave_index is not None:
+            self.instructions[leave_index] = program.goto(len(self.instructions))
 
     def shorten_jumps(self) -> None:
         """Replace each jump to a return instruction by a return instruction."""
-        for place, instruction in enumerate(self.instructions):
+        for index, instruction in enumerate(self.instructions):
             if instruction.op == "goto" and self.instructions[instruction.operands[0]].op == "ret":
-                self.instructions[place] = self.instructions[instruction.operands[0]]
+                self.instructions[index] = self.instructions[instruction.operands[0]]
 
-    def condition(self, cond: Operand) -> int:
+    def condition_register(self, cond: Operand) -> int:
         """Return the register that contains the condition `cond`.
 
-        If `cond` is constant, emit a copy of it to a spare register first.
+        If `cond` is constant, emit a copy of it to a spare register first, because jumps can test only registers.
         """
         if isinstance(cond, Register):
             return cond.index
@@ -194,10 +197,12 @@ class _Printer:
         raise AssertionError(f"cannot encode the argument {operand!r}")
 
     def constant(self, value: int | float) -> int:
-        """Return the index of `value` in the constant table, which holds numbers that do not fit in an argument
-        word."""
+        """Return the index of `value` in the constant table, after adding it if necessary.
+
+        value: a number that does not fit in the argument word of an instruction.
+        """
         key = (type(value), value.hex() if isinstance(value, float) else value)
-        if key not in self.added:
-            self.added[key] = len(self.constants)
+        if key not in self.extra_constants:
+            self.extra_constants[key] = len(self.constants)
             self.constants.append(value)
-        return self.added[key]
+        return self.extra_constants[key]

@@ -29,10 +29,10 @@ from relvm.codegen.kernel_registers import (
     Reg,
     StripValue,
     conversions,
-    extreme_of,
     flat_position,
     function_number,
     intrinsic,
+    min_or_max,
     number_registers,
     size_numbers,
     variable_of,
@@ -83,8 +83,7 @@ def print_kernel_bytecode(kernel: Kernel) -> KernelProgram:
 
 
 def print_with_sources(kernel: Kernel) -> tuple[KernelProgram, tuple[Statement | None, ...]]:
-    """Return the kernel bytecode, as in `print_kernel_bytecode`, and for each instruction the statement that it comes
-    from."""
+    """Return the kernel bytecode of a kernel, and for each instruction the statement from which it was generated."""
     printer = _Printer(kernel)
     program = printer.program()
     return program, tuple(item.source for item in printer.block.code if isinstance(item, Instruction))
@@ -115,7 +114,7 @@ class _Printer:
         self.arguments: list[Reg | int] = []
         self.messages: dict[str, int] = {}
         self.env: dict[str, StripValue] = {}
-        self.facts: dict[Scalar, tuple[frozenset[str], bool]] = {}  # results of `locals_in` and `has_load`
+        self.reads: dict[Scalar, tuple[frozenset[str], bool]] = {}  # results of `locals_in` and `has_load`
         self.block = Block(0, None)
         self.current: Statement | None = None  # the statement that is being printed
         self.assigned = {s.local.name for s in statements_in(kernel.body) if isinstance(s, Assign)}
@@ -178,11 +177,11 @@ class _Printer:
             self.integers[value] = reg
         return reg
 
-    def pure(self, op: str, *operands: Reg | int) -> Reg:
+    def reuse_or_emit(self, op: str, *operands: Reg | int) -> Reg:
         """Return the register with the result of an instruction without side effects.
 
-        The instruction is emitted in the outermost block in which its operands are defined.  If an equal instruction is
-        already there, its result is reused.
+        Emit the instruction in the outermost block in which all operands are defined, which moves it out of loops.  If
+        that block already contains an equal instruction, reuse its result instead.
         """
         depth = 0
         for operand in operands:
@@ -192,20 +191,22 @@ class _Printer:
                     self.emit(op, result, *operands)
                     return result
                 depth = max(depth, operand.depth)
-        home = self.block
-        while home.depth > depth and home.parent is not None:
-            home = home.parent
+        target_block = self.block
+        while target_block.depth > depth and target_block.parent is not None:
+            target_block = target_block.parent
         key = (op, *operands)
-        known = home.known.get(key)
-        if known is None:
-            known = home.known[key] = Reg("scalar", home.depth)
-            home.code.append(Instruction(op, (known, *operands), self.current))
-        return known
+        reusable = target_block.reusable.get(key)
+        if reusable is None:
+            reusable = target_block.reusable[key] = Reg("scalar", target_block.depth)
+            target_block.code.append(Instruction(op, (reusable, *operands), self.current))
+        return reusable
 
     @contextmanager
-    def inside(self) -> Iterator[Block]:
-        """A context manager that opens a block, to which code is then emitted.  The caller must append the block's code
-        to the enclosing block afterwards."""
+    def open_block(self) -> Iterator[Block]:
+        """A context manager that opens a nested block of code, and yields it.  Code is emitted to the innermost block.
+
+        Afterwards, the caller must append the block's code to the enclosing block.
+        """
         block = self.block = Block(self.block.depth + 1, self.block)
         yield block
         assert block.parent is not None
@@ -223,14 +224,14 @@ class _Printer:
             case Loop() if statement.simd or suits_strips(statement):
                 StripPrinter(self, statement).write()
             case Loop() if suits_blocks(statement):
-                self.blocks(statement)
+                self.print_row_blocks(statement)
             case Loop():
                 self.loop(statement)
             case Parallel():
                 self.parallel(statement)
             case Store(buffer, indices, value):
-                place = self.position(buffer, indices)
-                self.emit("store", self.buffers[buffer.name], place, self.scalar(value), buffer.dtype.size_bytes)
+                position = self.position(buffer, indices)
+                self.emit("store", self.buffers[buffer.name], position, self.scalar(value), buffer.dtype.size_bytes)
             case Let(local, value) if local.name in self.assigned:
                 self.env[local.name] = reg = self.new(is_mutable=True)
                 self.emit("copy", reg, self.scalar(value))
@@ -266,20 +267,19 @@ class _Printer:
         if changes:  # as in C, the end of the loop is evaluated in each iteration
             first, stop = stop, self.new(is_mutable=True)
             self.emit("copy", stop, first)
-        with self.inside() as body:
+        with self.open_block() as body:
             self.env[loop.counter.name] = counter = self.new()
             self.statements(loop.body)
             if changes:
                 self.emit("copy", stop, self.scalar(loop.stop))
         self.close_loop(body, counter, start, stop, top, end)
 
-    def blocks(self, loop: Loop) -> None:
-        """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows
-        (relvm/codegen/strip_axis.py).
+    def print_row_blocks(self, loop: Loop) -> None:
+        """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows.
 
-        A row consists of all iterations of the SIMD loop for one iteration of `loop`.  If the length of a row is
-        unknown, also print the two loops unchanged, and a test at run time that selects them for rows longer than
-        MAX_WIDTH.
+        A row consists of all iterations of the SIMD loop for one iteration of `loop` (relvm/codegen/strip_axis.py).  If
+        the length of a row is unknown, also print the two loops unchanged, and a test at run time that selects them for
+        rows longer than MAX_WIDTH.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
@@ -289,9 +289,9 @@ class _Printer:
             return
         past, end = Label(), Label()
         outer = dict(self.env)
-        with self.inside() as short:
+        with self.open_block() as short:
             StripPrinter(self, loop).write_blocks()
-        with self.inside() as long:
+        with self.open_block() as long:
             self.loop(loop)
         self.env = outer
         self.emit("unless", self.binary("<=", I64, width, self.constant(MAX_WIDTH)), past)
@@ -312,7 +312,7 @@ class _Printer:
     def parallel(self, loop: Parallel) -> None:
         count, grain, end = self.scalar(loop.count), self.scalar(loop.grain), Label()
         arrays = len(self.arrays)
-        with self.inside() as body:
+        with self.open_block() as body:
             self.env[loop.first.name], self.env[loop.last.name] = first, last = self.new(), self.new()
             self.statements(loop.body)
             self.emit("end")
@@ -322,10 +322,10 @@ class _Printer:
     def branch(self, cond: Reg, then: tuple[Statement, ...], orelse: tuple[Statement, ...]) -> None:
         past, end = Label(), Label()
         outer = dict(self.env)
-        with self.inside() as first:
+        with self.open_block() as first:
             self.statements(then)
         self.env = dict(outer)
-        with self.inside() as second:
+        with self.open_block() as second:
             self.statements(orelse)
         self.env = outer
         self.emit("unless", cond, past)
@@ -353,24 +353,24 @@ class _Printer:
     # ---- scalars ----
 
     def locals_in(self, scalar: Scalar) -> frozenset[str]:
-        """Return the names of the variables that an expression reads."""
-        return self.facts_of(scalar)[0]
+        """Return the names of the variables that the expression `scalar` reads."""
+        return self.analyze_reads(scalar)[0]
 
     def has_load(self, scalar: Scalar) -> bool:
-        """Return whether an expression reads an element of a buffer."""
-        return self.facts_of(scalar)[1]
+        """Return whether the expression `scalar` reads an element of a buffer."""
+        return self.analyze_reads(scalar)[1]
 
-    def facts_of(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
-        """Return the results of `locals_in` and `has_load`.  They are computed once for each expression."""
-        facts = self.facts.get(scalar)
-        if facts is None:
+    def analyze_reads(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
+        """Return the results of `locals_in` and `has_load` for the expression `scalar`, as a pair that is cached."""
+        reads = self.reads.get(scalar)
+        if reads is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
             is_load = isinstance(scalar, Load)
             for operand in operands_of(scalar):
-                inner, loads = self.facts_of(operand)
+                inner, loads = self.analyze_reads(operand)
                 names, is_load = names | inner, is_load or loads
-            facts = self.facts[scalar] = names, is_load
-        return facts
+            reads = self.reads[scalar] = names, is_load
+        return reads
 
     def scalar(self, scalar: Scalar) -> Reg:
         match scalar:
@@ -384,8 +384,8 @@ class _Printer:
                 return self.size(dim)
             case Load(buffer, indices):
                 result = self.new()
-                place = self.position(buffer, indices)
-                self.emit("load", result, self.buffers[buffer.name], place, buffer.dtype.size_bytes)
+                position = self.position(buffer, indices)
+                self.emit("load", result, self.buffers[buffer.name], position, buffer.dtype.size_bytes)
                 return result
             case Binary("&&" | "||" as function, left, right) if self.has_load(right):
                 return self.short_circuit(function, left, right)
@@ -394,18 +394,18 @@ class _Printer:
             case Unary(function, operand):
                 return self.unary(function, operand.dtype, self.scalar(operand))
             case Select(cond, then, orelse) if self.has_load(then) or self.has_load(orelse):
-                return self.chosen(cond, then, orelse)
+                return self.lazy_select(cond, then, orelse)
             case Select(cond, then, orelse):
-                if extreme := extreme_of(scalar):
+                if extreme := min_or_max(scalar):
                     return self.apply(extreme, then.dtype, self.scalar(then), self.scalar(orelse))
-                return self.pure("select", self.scalar(cond), self.scalar(then), self.scalar(orelse))
+                return self.reuse_or_emit("select", self.scalar(cond), self.scalar(then), self.scalar(orelse))
             case Convert():
                 converted = self.scalar(scalar.operand)
                 for function in conversions(scalar.operand.dtype, scalar.dtype):
-                    converted = self.pure("apply", converted, converted, function_number(function))
+                    converted = self.reuse_or_emit("apply", converted, converted, function_number(function))
                 return converted
-            case Intrinsic("fma", (left, right, added)):
-                factors, total = (self.scalar(left), self.scalar(right)), self.scalar(added)
+            case Intrinsic("fma", (left, right, addend)):
+                factors, total = (self.scalar(left), self.scalar(right)), self.scalar(addend)
                 result = self.new(is_mutable=True)
                 self.emit("copy", result, total)
                 self.emit("apply", result, *factors, function_number("fma_f32"))
@@ -413,23 +413,25 @@ class _Printer:
                 return result
             case Intrinsic(name, args, dtype):
                 values = [self.scalar(arg) for arg in args]
-                return self.pure("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))
+                return self.reuse_or_emit("apply", values[0], values[-1], function_number(intrinsic(name, dtype)))
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def binary(self, function: str, dtype: DType, left: Reg, right: Reg) -> Reg:
         if function in SWAPPED:
             function, left, right = SWAPPED[function], right, left
-        if dtype == I64 and (folded := self.folded(function, left, right)) is not None:
-            return folded
+        if dtype == I64 and (fold := self.fold(function, left, right)) is not None:
+            return fold
         if function in ("&&", "||"):
-            return self.pure("apply", left, right, function_number("logical_and" if function == "&&" else "logical_or"))
+            return self.reuse_or_emit(
+                "apply", left, right, function_number("logical_and" if function == "&&" else "logical_or")
+            )
         return self.apply(NAMES[function], dtype, left, right)
 
-    def folded(self, function: str, left: Reg, right: Reg) -> Reg | None:
-        """Return the register with the result of an i64 operation if no instruction is needed to compute it, otherwise
-        None.
+    def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
+        """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
-        This is constant folding, and simplification of operations with 0 or 1.
+        function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
+        the result, or None if an instruction is needed to compute it.
         """
         a, b = left.value, right.value
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
@@ -442,27 +444,30 @@ class _Printer:
 
     def apply(self, name: str, dtype: DType, left: Reg, right: Reg) -> Reg:
         if dtype == I64 and name in SCALAR_OPS:
-            return self.pure(name, left, right)
-        return self.pure("apply", left, right, function_number(f"{name}_{dtype}"))
+            return self.reuse_or_emit(name, left, right)
+        return self.reuse_or_emit("apply", left, right, function_number(f"{name}_{dtype}"))
 
     def unary(self, function: str, dtype: DType, operand: Reg) -> Reg:
         if function == "!":
-            return self.pure("apply", operand, operand, function_number("logical_not"))
+            return self.reuse_or_emit("apply", operand, operand, function_number("logical_not"))
         if dtype == I64:
             return self.binary("-", I64, self.constant(0), operand)
-        return self.pure("apply", operand, operand, function_number(f"neg_{dtype}"))
+        return self.reuse_or_emit("apply", operand, operand, function_number(f"neg_{dtype}"))
 
     def short_circuit(self, function: str, left: Scalar, right: Scalar) -> Reg:
         literal = Literal(function == "||", BOOL)
-        return self.chosen(left, literal, right) if function == "||" else self.chosen(left, right, literal)
+        return self.lazy_select(left, literal, right) if function == "||" else self.lazy_select(left, right, literal)
 
-    def chosen(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
-        """Print a conditional expression that computes only the selected operand."""
+    def lazy_select(self, cond: Scalar, then: Scalar, orelse: Scalar) -> Reg:
+        """Print the expression `cond ? then : orelse` with jumps, so that only the selected operand is computed.
+
+        The other operand could load an element outside its buffer.
+        """
         result, past, end = self.new(is_mutable=True), Label(), Label()
         test = self.scalar(cond)
-        with self.inside() as first:
+        with self.open_block() as first:
             self.emit("copy", result, self.scalar(then))
-        with self.inside() as second:
+        with self.open_block() as second:
             self.emit("copy", result, self.scalar(orelse))
         self.emit("unless", test, past)
         self.block.code += first.code

@@ -52,12 +52,15 @@ class Reg:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A jump target: a position in the code."""
+    """A jump target, which is the position of the label in the code."""
 
 
 @dataclass(eq=False, slots=True)  # not frozen, because creating a frozen object takes three times as long
 class Instruction:
-    """An instruction.   source: the statement for which it was first emitted, or None."""
+    """An instruction of kernel bytecode, with virtual registers as operands.
+
+    op: the name of the opcode.   source: the statement for which the instruction was first emitted, or None.
+    """
 
     op: str
     operands: tuple[Reg | Label | int, ...]
@@ -68,22 +71,22 @@ class Instruction:
 class Block:
     """A block of code under construction.
 
-    known: the results that later instructions can reuse: a dict from the opcode and operands of an instruction without
-    side effects to the register with its result.
+    depth: the number of enclosing blocks.   reusable: the results that later instructions can reuse, as a dict.  The
+    key consists of the opcode and operands of an instruction without side effects, and the value is the register with
+    its result.
     """
 
     depth: int
     parent: Block | None
     code: list[Instruction | Label] = field(default_factory=list)
-    known: dict[tuple, Reg] = field(default_factory=dict)
+    reusable: dict[tuple, Reg] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
 class Affine:
-    """A strip of the i64 numbers `first`, `first + step`, `first + 2 * step`...
+    """A strip of the i64 numbers `first`, `first + step`, `first + 2 * step` and so on, which is not stored.
 
-    row_step: the difference between the first numbers of consecutive rows, if the strip consists of several rows.  Each
-    row then has the step `step`.
+    row_step: if the strip consists of several rows, the difference between the first numbers of consecutive rows.
     """
 
     first: Reg
@@ -109,7 +112,7 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
 
 
 def conversions(source: DType, target: DType) -> Iterator[str]:
-    """Yield the names of the functions that convert an element from one dtype to another, in order.
+    """Yield the names of the functions that convert an element from `source` to `target`, in order of application.
 
     Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only once.
     Conversions to and from integers of less than a byte go through i8.
@@ -146,8 +149,8 @@ def function_number(name: str) -> int:
     return FUNCTION_NUMBERS[name]
 
 
-def extreme_of(scalar: Scalar) -> str | None:
-    """Return "larger" or "smaller" if the expression is the maximum or minimum of two numbers, otherwise None."""
+def min_or_max(scalar: Scalar) -> str | None:
+    """Return "larger" or "smaller" if `scalar` is the maximum or minimum of two numbers, otherwise None."""
     match scalar:
         case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
             return "larger" if function == ">" else "smaller"
@@ -155,16 +158,16 @@ def extreme_of(scalar: Scalar) -> str | None:
 
 
 def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
-    """Match `value` as the update of a reduction: a function of the variable `total` and an element.
+    """Return the function and the element by which a reduction updates the variable `total`.
 
-    Return the name of the function, and the element.
+    value: the new value of `total`, such as total + x.  The result for it is ("add", x).
     """
     match value:
         case Binary("+" | "*" as function, left, right) if is_local(left, total):
             return NAMES[function], right
         case Binary("+" | "*" as function, left, right) if is_local(right, total):
             return NAMES[function], left
-        case Select(_, then, orelse) if (name := extreme_of(value)) and is_local(orelse, total):
+        case Select(_, then, orelse) if (name := min_or_max(value)) and is_local(orelse, total):
             return name, then
     raise AssertionError(f"not a reduction into {total.name}")
 
@@ -185,9 +188,10 @@ def is_local(scalar: Scalar, local: Local) -> bool:
 
 @dataclass(eq=False, slots=True)
 class LiveRange:
-    """The positions of the first and the last instruction that use a strip or a view.
+    """The live range of a strip or view register.
 
-    size: for a view, the size of an element in bytes, otherwise None.
+    first, last: the positions of the first and the last instruction that use the register.   size: for a view, the size
+    of an element in bytes, otherwise None.
     """
 
     first: int
@@ -196,19 +200,19 @@ class LiveRange:
 
 
 def number_registers(
-    code: list[Instruction | Label], fixed: Iterable[Reg]
+    code: list[Instruction | Label], first_scalars: Iterable[Reg]
 ) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
-    """Assign numbers to registers, and positions to labels.
+    """Assign numbers to registers and instruction indices to labels.
 
-    Return two items: a dict from each register or label to its number or position, and a tuple of how many scalar,
-    strip and view registers there are.  A position is the index of an instruction.
+    Return two items: a dict from each register or label to its number or index, and the tuple (number of scalar
+    registers, number of strip registers, number of view registers).
 
-    Scalar registers are numbered first: those of `fixed`, then the others.  Strips follow, then views.
+    Scalar registers are numbered first: those of `first_scalars`, then the others.  Strips follow, then views.
 
     Strips with disjoint live ranges can share a number, and so can views.  If a loop uses a register that is defined
     before the loop, its live range extends to the end of the loop.
     """
-    numbers: dict[Reg | Label | int, int] = {reg: i for i, reg in enumerate(fixed)}
+    numbers: dict[Reg | Label | int, int] = {reg: i for i, reg in enumerate(first_scalars)}
     scalars = len(numbers)
     positions: dict[Reg | Label | int, int] = {}
     ranges: dict[str, dict[Reg, LiveRange]] = {"strip": {}, "view": {}}

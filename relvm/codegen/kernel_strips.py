@@ -17,10 +17,10 @@ from relvm.codegen.kernel_registers import (
     StripValue,
     combination,
     conversions,
-    extreme_of,
     flat_position,
     function_number,
     intrinsic,
+    min_or_max,
 )
 from relvm.ir.dtypes import BOOL, F32, I64, DType
 from relvm.kernels.loop_ir import (
@@ -83,7 +83,7 @@ class StripPrinter:
             )
             p.env[local.name] = lanes
             self.varying.add(local.name)
-        with p.inside() as body:
+        with p.open_block() as body:
             counter = p.new()
             self.counters = {loop.counter.name: Affine(counter, p.constant(1), p.constant(0))}
             for i, statement in enumerate(loop.body):
@@ -111,7 +111,7 @@ class StripPrinter:
         self.varying.add(inner.counter.name)
         outer = dict(p.env)
         zero, one = p.constant(0), p.constant(1)
-        with p.inside() as body:
+        with p.open_block() as body:
             counter = p.new()
             self.counters = {
                 loop.counter.name: Affine(counter, zero, one),
@@ -141,7 +141,7 @@ class StripPrinter:
                 self.varying.add(local.name)
                 result = self.value(value, None)
                 if isinstance(result, Reg) and result.is_mutable:
-                    result = self.emitted("move", result, local.dtype.size_bytes)
+                    result = self.reuse_or_emit_strip("move", result, local.dtype.size_bytes)
                 p.env[local.name] = result
             case Assign(local, value):
                 self.assign(local, value)
@@ -157,7 +157,7 @@ class StripPrinter:
         """Print a loop inside the loop over strips.  Each of its iterations processes the whole strip."""
         p, known = self.p, dict(self.known)
         start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
-        with p.inside() as body:
+        with p.open_block() as body:
             p.env[loop.counter.name] = counter = p.new()
             for statement in loop.body:
                 self.statement(statement, is_last=False)
@@ -171,7 +171,7 @@ class StripPrinter:
             function, element = combination(value, local)
             strip = self.strip_of(self.value(element, None), local.dtype)
             if strip.kind == "scalar":
-                strip = self.emitted("move", strip, local.dtype.size_bytes)
+                strip = self.reuse_or_emit_strip("move", strip, local.dtype.size_bytes)
             p.emit("accumulate", lanes, strip, function_number(f"{function}_{local.dtype}"))
             return
         result = self.strip_of(self.value(value, None), local.dtype)
@@ -204,11 +204,11 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """Try to change the last instruction so that it writes its result, `value`, directly to `buffer`.  Return
-        whether the instruction was changed.
+        """Try to replace a store by a change of the last instruction, which then writes its result to `buffer` itself.
 
-        first: the register with the position in the buffer at which to write.  The instruction is not changed if it
-        does not compute `value`.
+        Return whether this was possible.  It is not if the last instruction does not compute `value`.
+
+        value: the register that would be stored.   first: the register with the position in the buffer.
         """
         p, size = self.p, buffer.dtype.size_bytes
         if not self.is_last_result(value):
@@ -220,13 +220,15 @@ class StripPrinter:
         p.emit(last.op, view, *last.operands[1:])
         self.views[view] = (buffer.name, size)
         self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS and reg is not value}
-        p.env.update({name: view for name, held in p.env.items() if held is value})
+        p.env.update({name: view for name, reg in p.env.items() if reg is value})
         return True
 
     def redirect(self, value: Reg, target: Reg) -> bool:
-        """Try to change the last instruction so that it writes its result, `value`, to `target`.  Return whether the
-        instruction was changed."""
-        if not self.is_last_result(value) or any(held is value for held in self.p.env.values()):
+        """Try to change the last instruction so that it writes its result to `target` instead of `value`.
+
+        This saves a copy.  Return whether the instruction was changed.
+        """
+        if not self.is_last_result(value) or any(reg is value for reg in self.p.env.values()):
             return False
         last = self.p.block.code.pop()
         assert isinstance(last, Instruction)
@@ -243,26 +245,24 @@ class StripPrinter:
         return not adds and value.kind == "strip" and not value.is_mutable
 
     def copy_views(self, stored: Buffer) -> None:
-        """Emit copies of the variables that are views of buffer `stored`, because a store to the buffer would change
-        them.
+        """Emit copies of the variables that are views of buffer `stored`, because the next store would change them.
 
-        If an output of the kernel can be in the memory of an input, copy all views, because the store can change all of
-        them.
+        If an output of the kernel can share memory with an input, copy the views of all buffers.
         """
         p = self.p
         for name, value in p.env.items():
             if isinstance(value, Reg) and value in self.views:
                 buffer, size = self.views[value]
                 if buffer == stored.name or p.kernel.in_place:
-                    p.env[name] = self.emitted("move", value, size)
+                    p.env[name] = self.reuse_or_emit_strip("move", value, size)
 
     # ---- values ----
 
     def varies(self, scalar: Scalar) -> bool:
         return not self.varying.isdisjoint(self.p.locals_in(scalar))
 
-    def emitted(self, op: str, *operands: Reg | int) -> Reg:
-        """Return the strip with the result of an instruction without side effects.
+    def reuse_or_emit_strip(self, op: str, *operands: Reg | int) -> Reg:
+        """Return the strip or view with the result of an instruction that has no side effects.
 
         If an equal instruction was emitted before, reuse its result.  Otherwise emit the instruction.
         """
@@ -277,11 +277,14 @@ class StripPrinter:
         return result
 
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
-        """Return a value as a register: a strip register, or a scalar register if all elements are equal."""
+        """Return the register that contains `value`, after emitting an instruction for a strip that is not stored.
+
+        It is a strip or view register, or a scalar register if all elements are equal.
+        """
         if isinstance(value, Affine) and self.width is not None:
-            return self.emitted("iota_rows", value.first, value.row_step, value.step, self.width)
+            return self.reuse_or_emit_strip("iota_rows", value.first, value.row_step, value.step, self.width)
         if isinstance(value, Affine):
-            return self.emitted("iota", value.first, value.step)
+            return self.reuse_or_emit_strip("iota", value.first, value.step)
         return value
 
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
@@ -293,17 +296,17 @@ class StripPrinter:
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
         if inverted and mask.kind == "scalar":
-            mask = p.pure("apply", mask, mask, function_number("logical_not"))
+            mask = p.reuse_or_emit("apply", mask, mask, function_number("logical_not"))
         elif inverted:
-            mask = self.emitted("apply", mask, mask, function_number("logical_not"))
+            mask = self.reuse_or_emit_strip("apply", mask, mask, function_number("logical_not"))
         if mask.kind == "scalar":
-            mask = self.emitted("move", mask, 1)
+            mask = self.reuse_or_emit_strip("move", mask, 1)
         if outer is not None:
-            mask = self.emitted("apply", mask, outer, function_number("logical_and"))
+            mask = self.reuse_or_emit_strip("apply", mask, outer, function_number("logical_and"))
         return mask
 
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
-        """Return the value of an expression.  Where `mask` is false, loads return 0."""
+        """Return the value of the expression `scalar`.  Where `mask` is false, loads return 0."""
         p = self.p
         if not self.varies(scalar) and (mask is None or not p.has_load(scalar)):
             return p.scalar(scalar)
@@ -316,70 +319,71 @@ class StripPrinter:
                 first = self.strip_of(self.value(left, mask), BOOL)
                 inner = self.mask_of(left, mask, inverted=function == "||")
                 second = self.strip_of(self.value(right, inner), BOOL)
-                return self.applied("logical_and" if function == "&&" else "logical_or", first, second)
+                return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
             case Binary(function, left, right):
                 return self.binary(function, left.dtype, self.value(left, mask), self.value(right, mask))
             case Unary("!", operand):
                 value = self.strip_of(self.value(operand, mask), BOOL)
-                return self.applied("logical_not", value, value)
+                return self.apply("logical_not", value, value)
             case Unary("-", operand):
                 if operand.dtype == I64:
                     return self.binary("-", I64, p.constant(0), self.value(operand, mask))
                 value = self.strip_of(self.value(operand, mask), operand.dtype)
-                return self.applied(f"neg_{operand.dtype}", value, value)
+                return self.apply(f"neg_{operand.dtype}", value, value)
             case Select(cond, then, orelse):
                 return self.select(scalar, cond, then, orelse, mask)
             case Convert(operand, dtype):
                 value = self.strip_of(self.value(operand, mask), operand.dtype)
                 for name in conversions(operand.dtype, dtype):
-                    value = self.applied(name, value, value)
+                    value = self.apply(name, value, value)
                 return value
-            case Intrinsic("fma", (left, right, added)):
-                return self.multiply_add(left, right, added, mask)
+            case Intrinsic("fma", (left, right, addend)):
+                return self.multiply_add(left, right, addend, mask)
             case Intrinsic(name, args, dtype):
                 values = [self.strip_of(self.value(arg, mask), arg.dtype) for arg in args]
-                return self.applied(intrinsic(name, dtype), values[0], values[-1])
+                return self.apply(intrinsic(name, dtype), values[0], values[-1])
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
-    def multiply_add(self, left: Scalar, right: Scalar, added: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + added.
+    def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
+        """Return the strip with left * right + addend.   mask: as in `value`.
 
-        The multiply-add instruction adds the product to its destination strip, which must contain `added`.  Therefore
-        `added` is first copied to a new strip, unless it is in a strip that nothing else reads.
+        The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
+        `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.
         """
-        total = self.strip_of(self.value(added, mask), F32)
+        total = self.strip_of(self.value(addend, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
         if all(factor.kind == "scalar" for factor in factors):
-            factors[0] = self.emitted("move", factors[0], F32.size_bytes)
-        is_own = isinstance(added, Intrinsic) and added.name == "fma" and total.kind == "strip"  # no other reader
-        if not is_own:
+            factors[0] = self.reuse_or_emit_strip("move", factors[0], F32.size_bytes)
+        is_unshared = (
+            isinstance(addend, Intrinsic) and addend.name == "fma" and total.kind == "strip"
+        )  # no other reader
+        if not is_unshared:
             result = Reg("strip", self.p.block.depth)
             self.p.emit("move", result, total, F32.size_bytes)
             total = result
         self.p.emit("apply", total, *factors, FMA)
         return total
 
-    def applied(self, name: str, left: Reg, right: Reg) -> Reg:
+    def apply(self, name: str, left: Reg, right: Reg) -> Reg:
         if left.kind == right.kind == "scalar":
-            return self.p.pure("apply", left, right, function_number(name))
-        return self.emitted("apply", left, right, function_number(name))
+            return self.p.reuse_or_emit("apply", left, right, function_number(name))
+        return self.reuse_or_emit_strip("apply", left, right, function_number(name))
 
     def binary(self, function: str, dtype: DType, left: StripValue, right: StripValue) -> StripValue:
         p = self.p
-        if dtype == I64 and function in "+-*" and (made := self.affine(function, left, right)) is not None:
-            return made
+        if dtype == I64 and function in "+-*" and (result := self.affine(function, left, right)) is not None:
+            return result
         if function in SWAPPED:
             function, left, right = SWAPPED[function], right, left
         first, second = self.strip_of(left, dtype), self.strip_of(right, dtype)
         if function in ("&&", "||"):
-            return self.applied("logical_and" if function == "&&" else "logical_or", first, second)
+            return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
         if first.kind == second.kind == "scalar":
             return p.binary(function, dtype, first, second)
-        return self.applied(f"{NAMES[function]}_{dtype}", first, second)
+        return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return the sum, difference or product of two values if the result is affine in the loop counters, otherwise
-        None.
+        """Return `left function right` if it is affine in the loop counters, otherwise None.
 
         function: +, - or *.
         """
@@ -404,14 +408,14 @@ class StripPrinter:
 
     def select(self, scalar: Scalar, cond: Scalar, then: Scalar, orelse: Scalar, mask: Reg | None) -> StripValue:
         loads = self.p.has_load(then) or self.p.has_load(orelse)
-        if not loads and (name := extreme_of(scalar)):
+        if not loads and (name := min_or_max(scalar)):
             values = [self.strip_of(self.value(part, mask), part.dtype) for part in (then, orelse)]
-            return self.applied(f"{name}_{then.dtype}", *values)
+            return self.apply(f"{name}_{then.dtype}", *values)
         test = self.strip_of(self.value(cond, mask), BOOL)
         masks = (self.mask_of(cond, mask), self.mask_of(cond, mask, inverted=True)) if loads else (mask, mask)
         first = self.strip_of(self.value(then, masks[0]), then.dtype)
         second = self.strip_of(self.value(orelse, masks[1]), orelse.dtype)
-        return self.emitted("choose", test, first, second, then.dtype.size_bytes)
+        return self.reuse_or_emit_strip("choose", test, first, second, then.dtype.size_bytes)
 
     def load(self, buffer: Buffer, indices: tuple[Scalar, ...], mask: Reg | None) -> Reg:
         p, size = self.p, buffer.dtype.size_bytes
@@ -421,7 +425,9 @@ class StripPrinter:
             where = Affine(where, p.constant(0), p.constant(0))
         if isinstance(where, Affine) and self.width is not None:
             if mask is None:
-                return self.emitted("load_rows", number, where.first, where.row_step, where.step, self.width, size)
+                return self.reuse_or_emit_strip(
+                    "load_rows", number, where.first, where.row_step, where.step, self.width, size
+                )
             where = self.strip_of(where, I64)
         plain: tuple
         masked: tuple
@@ -433,8 +439,8 @@ class StripPrinter:
             plain = ("view", number, where.first, size) if is_view else ("strided", *at, NO_REGISTER)
             masked = ("strided", *at, mask)
         if mask is not None and plain not in self.known:
-            return self.emitted(*masked)
-        result = self.emitted(*plain)
+            return self.reuse_or_emit_strip(*masked)
+        result = self.reuse_or_emit_strip(*plain)
         if result.kind == "view":
             self.views[result] = (buffer.name, size)
         return result

@@ -115,9 +115,9 @@ class _Tables:
         return self.functions.setdefault(name, len(self.functions))
 
     def constant(self, value: Any) -> ConstantItem:
-        """Return the entry of the constant table for a value: an np.ndarray, a tuple of int, a str or a DType.
+        """Return the operand for the constant `value`, which is added to the constant table if it is not there.
 
-        Equal constants share an entry.
+        value: an np.ndarray, a tuple of int, a str or a DType.  Equal constants share an entry.
         """
         key: Hashable = (type(value), value)
         if isinstance(value, np.ndarray):
@@ -151,15 +151,15 @@ class _Generator:
     def block(self, block: Expr, result: Register, name: str) -> tuple[Statement, ...]:
         """Return the statements of a block.  The last one copies the result of the block to register `result`.
 
-        name: the name of the result, for the comment.
+        name: the name of the variable that the result is bound to, for the comment of the copy.
         """
         if not isinstance(block, Block):
             raise RelvmVerifyError(f"{self.function.name}: the body must be a block; run the pass to_anf first")
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
-        place, origins = self.operand(block.result), (block.origin,) if block.origin else ()
-        copy = CallStatement(BUILTIN_PREFIX + "copy", (place,), result.index, comment=name, origins=origins)
+        source, origins = self.operand(block.result), (block.origin,) if block.origin else ()
+        copy = CallStatement(BUILTIN_PREFIX + "copy", (source,), result.index, comment=name, origins=origins)
         self.tables.function(copy.function)
         return (*statements, copy)
 
@@ -201,18 +201,18 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the call that computes `value`, as a tuple of four items.
+        """Return the call that computes `value`, as a tuple (name, arguments, is a kernel, returns nothing).
 
-        The items are the name of the called function, the arguments, whether the function is a kernel, and whether it
-        returns nothing.
+        The tuple contains the name of the called function, its arguments, whether the function is a kernel, and whether
+        it has no result.
         """
         match value:
             case PackedCall(name, args):
                 return name, args, False, value.type == VOID
             case KernelRun(kernel, args):
-                made = self.tables.kernels[kernel]
-                if isinstance(made, ReferenceKernel):
-                    return REFERENCE_PREFIX + made.op, (String(made.attributes), *args), False, True
+                implementation = self.tables.kernels[kernel]
+                if isinstance(implementation, ReferenceKernel):
+                    return REFERENCE_PREFIX + implementation.op, (String(implementation.attributes), *args), False, True
                 return kernel, args, True, True
             case BuiltinCall(name, args):
                 return BUILTIN_PREFIX + name, args, False, name in _VOID_BUILTINS
@@ -226,12 +226,12 @@ class _Generator:
                 return BUILTIN_PREFIX + "null_value", (), False, False
             case Function():
                 raise RelvmVerifyError(
-                    f"{self._here(value)}: a local function is not lowered; run the pass lambda_lifting first"
+                    f"{self._where(value)}: a local function is not lowered; run the pass lambda_lifting first"
                 )
         if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
             return BUILTIN_PREFIX + "copy", (value,), False, False
         raise RelvmVerifyError(
-            f"{self._here(value)}: {type(value).__name__} is not lowered; run lower_to_kernels and plan_memory first"
+            f"{self._where(value)}: {type(value).__name__} is not lowered; run lower_to_kernels and plan_memory first"
         )
 
     def operand(self, expr: Expr) -> Operand:
@@ -251,14 +251,14 @@ class _Generator:
             case Shape(dims=dims):
                 if not all(isinstance(dim, int) for dim in dims):
                     raise RelvmVerifyError(
-                        f"{self._here(expr)}: a symbolic shape is not lowered; run the pass lower_shapes first"
+                        f"{self._where(expr)}: a symbolic shape is not lowered; run the pass lower_shapes first"
                     )
                 return self.tables.constant(dims)
             case FunctionRef(name) | PackedRef(name):
                 return FunctionItem(self.tables.function(name))
             case Null():
                 return NullHandle()
-        raise RelvmVerifyError(f"{self._here(expr)}: {type(expr).__name__} is not an atom; run the pass to_anf first")
+        raise RelvmVerifyError(f"{self._where(expr)}: {type(expr).__name__} is not an atom; run the pass to_anf first")
 
-    def _here(self, expr: Expr) -> str:
+    def _where(self, expr: Expr) -> str:
         return f"{self.function.name}: {getattr(expr, 'name', type(expr).__name__)}"

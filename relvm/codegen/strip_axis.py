@@ -32,7 +32,7 @@ _SHORT = SUM_LANES
 
 
 def suits_strips(loop: Loop) -> bool:
-    """Return whether strips should consist of iterations of this loop instead of the loops inside it.
+    """Return whether to vectorize `loop` instead of the loops inside it.
 
     All loops inside it must be short, and its iterations must be independent.  Its statements must all be loops,
     definitions, assignments or stores.
@@ -40,17 +40,17 @@ def suits_strips(loop: Loop) -> bool:
     count = trip_count(loop)
     if (count is not None and count < _SHORT) or not any(isinstance(item, Loop) for item in loop.body):
         return False
-    if not all(map(_is_plain, loop.body)):
+    if not all(map(_can_vectorize, loop.body)):
         return False
     statements = list(_statements(loop.body))
     return _are_independent(statements) and _assigns_own_locals(statements)
 
 
 def suits_blocks(loop: Loop) -> bool:
-    """Return whether strips can be blocks of rows of `loop`, an outer loop.
+    """Return whether a strip can consist of several iterations of `loop`, each with all iterations of its SIMD loop.
 
-    A row consists of all iterations of the SIMD loop inside `loop`, for one iteration of `loop`.  All rows must have
-    the same length, which must be at most MAX_WIDTH or unknown.
+    The iterations of the SIMD loop for one iteration of `loop` are a row.  All rows must have the same length, which
+    must be at most MAX_WIDTH or unknown.
     """
     *before, inner = loop.body
     if not isinstance(inner, Loop) or not inner.simd or inner.reduce or trip_count(loop) == 1:
@@ -61,17 +61,17 @@ def suits_blocks(loop: Loop) -> bool:
     statements = [*before, *inner.body]
     if not all(isinstance(item, Let) for item in before) or not all(isinstance(i, Let | Store) for i in inner.body):
         return False
-    own = {loop.counter.name, *(item.local.name for item in before if isinstance(item, Let))}
+    inner_names = {loop.counter.name, *(item.local.name for item in before if isinstance(item, Let))}
     bounds = [part for bound in (inner.start, inner.stop) for part in parts_of(bound)]
-    if any(isinstance(part, Load) or (isinstance(part, Local) and part.name in own) for part in bounds):
+    if any(isinstance(part, Load) or (isinstance(part, Local) and part.name in inner_names) for part in bounds):
         return False
     return _are_independent(statements)
 
 
-def _is_plain(statement: Statement) -> bool:
+def _can_vectorize(statement: Statement) -> bool:
     if isinstance(statement, Loop):
         count = trip_count(statement)
-        return count is not None and count < _SHORT and all(map(_is_plain, statement.body))
+        return count is not None and count < _SHORT and all(map(_can_vectorize, statement.body))
     return isinstance(statement, Let | Assign | Store)
 
 
@@ -96,5 +96,5 @@ def _are_independent(statements: list[Statement]) -> bool:
 
 
 def _assigns_own_locals(statements: list[Statement]) -> bool:
-    own = {item.local.name for item in statements if isinstance(item, Let)}
-    return all(item.local.name in own for item in statements if isinstance(item, Assign))
+    inner_names = {item.local.name for item in statements if isinstance(item, Let)}
+    return all(item.local.name in inner_names for item in statements if isinstance(item, Assign))

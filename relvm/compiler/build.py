@@ -141,10 +141,14 @@ def build(
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto" cannot be combined with debug=True; use "bytecode" or "compiled"')
     with resources("build"):
-        place = None if has_observer else build_cache.place_of(module, exec_mode, chosen, fused, debug, portable)
-    if place and (executable := build_cache.cached_executable(place)):
+        cache_file = (
+            None if has_observer else build_cache.build_cache_path(module, exec_mode, chosen, fused, debug, portable)
+        )
+    if cache_file and (executable := build_cache.cached_executable(cache_file)):
         if exec_mode == "auto" and build_cache.has_bytecode(executable):
-            compile_in_background(executable, lambda publish: build(module, "compiled", target, fused=fused), place)
+            compile_in_background(
+                executable, lambda publish: build(module, "compiled", target, fused=fused), cache_file
+            )
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with no_garbage_collection(), resources("build"):
@@ -163,13 +167,15 @@ def build(
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
         executable.record_built()
-    if place and exec_mode != "auto":
-        build_cache.keep(place, executable)
+    if cache_file and exec_mode != "auto":
+        build_cache.write_executable(cache_file, executable)
     if exec_mode == "auto":
-        writer = threading.Thread(target=build_cache.keep, args=(place, executable), name="relvm cache")
-        if place:
+        writer = threading.Thread(
+            target=build_cache.write_executable, args=(cache_file, executable), name="relvm cache"
+        )
+        if cache_file:
             writer.start()  # the caller does not wait for the disk
-        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), place, writer)
+        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), cache_file, writer)
     return executable
 
 
@@ -199,9 +205,9 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
-    """Compile a module for target "bytecode", and return the program."""
+    """Return the portable program of a module, which is compiled for target "bytecode"."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
-    return assemble(lir, frozenset(), target=Target("bytecode"), debugged=module if debug else None)
+    return assemble(lir, frozenset(), target=Target("bytecode"), debug_source=module if debug else None)
 
 
 def lower(module: Module) -> LirModule:
@@ -220,25 +226,27 @@ def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> froz
     for name in modes:
         if name != "*" and name not in routines:
             raise RelvmNameError(f"exec_mode: no function {name}{known_names(name, routines)}")
-    given = {name: modes[name] for name in routines if name in modes}
+    assigned = {name: modes[name] for name in routines if name in modes}
     for routine in lir.routines:
         if not routine.private:
-            mode = given.setdefault(routine.name, modes.get("*", "bytecode"))
-            _spread(mode, routine, routines, lir.functions, given)
-    return frozenset(name for name, mode in given.items() if mode == "compiled")
+            mode = assigned.setdefault(routine.name, modes.get("*", "bytecode"))
+            _assign_mode(mode, routine, routines, lir.functions, assigned)
+    return frozenset(name for name, mode in assigned.items() if mode == "compiled")
 
 
-def _spread(mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], given: dict) -> None:
+def _assign_mode(
+    mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], assigned: dict
+) -> None:
     """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
-    routines: all routines of the module, by name.   functions: the names in the function table.   given: the mode of
+    routines: all routines of the module, by name.   functions: the names in the function table.   assigned: the mode of
     each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
         for name in used_functions(waiting.pop(), functions):
-            if name in routines and routines[name].private and name not in given:
-                given[name] = mode
+            if name in routines and routines[name].private and name not in assigned:
+                assigned[name] = mode
                 waiting.append(routines[name])
 
 
@@ -247,33 +255,35 @@ def assemble(
     compiled: Collection[str],
     report: Progress = lambda step: None,
     target: Target = HERE,
-    debugged: Module | None = None,
+    debug_source: Module | None = None,
     each_unit: Callable[[int, NativeCode], None] | None = None,
 ) -> Program:
     """Generate bytecode and native code for a lowered module, and return the program.
 
     compiled: the names of the functions that become native code.  The others become bytecode.   report: a function that
-    is called with the name of each build step.   debugged: the source module if the program is built for a debugger,
-    otherwise None.   each_unit: as for `compile_native`.
+    is called with the name of each build step.   debug_source: the source module if the program is built for a
+    debugger, otherwise None.   each_unit: as for `compile_native`.
     """
     native, source = None, ""
-    printed = [routine for routine in lir.routines if debugged or routine.name not in compiled]
-    bytecode = print_bytecode(lir, printed, debug=debugged is not None)
-    kernels, in_c = {}, lir
+    printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]
+    bytecode = print_bytecode(lir, printed, debug=debug_source is not None)
+    kernels, c_module = {}, lir
     if lir.kernels and target.kind != "c":
         report("kernel bytecode")
-        kernels, in_c = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
-    if in_c.kernels or compiled:
-        text = print_c(in_c, routines=compiled, places=bytecode.places if debugged else None)
+        kernels, c_module = {kernel.name: print_kernel_bytecode(kernel) for kernel in lir.kernels}, without_kernels(lir)
+    if c_module.kernels or compiled:
+        text = print_c(
+            c_module, routines=compiled, statement_positions=bytecode.statement_positions if debug_source else None
+        )
         report("C compilation")
         native, source = compile_native(text, target, each_unit), source_text(text)
-    functions = tuple(map(_Entries(lir, bytecode, compiled), lir.functions))
-    debug = debug_section(lir, bytecode, compiled, debugged)
+    functions = tuple(map(_EntryMaker(lir, bytecode, compiled), lir.functions))
+    debug = debug_section(lir, bytecode, compiled, debug_source)
     return Program(functions, bytecode.constants, native, source, lir.signature, debug, kernels=kernels)
 
 
-class _Entries:
-    """A callable that maps the name of a function to its entry of the function table.
+class _EntryMaker:
+    """A callable that returns the entry of the function table for the name of a function.
 
     A name that is neither a kernel nor a routine of the module is that of a packed function.
 

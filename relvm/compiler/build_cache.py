@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relvm.compiler.disk_cache import cache_place, touch, write
+from relvm.compiler.disk_cache import cache_file_path, record_use, write
 from relvm.errors import RelvmError
 from relvm.runtime.executable import Executable
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from relvm.ir.expr import Module
 
 
-def place_of(
+def build_cache_path(
     module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
 ) -> Path | None:
     """Return the path of the cache file for a build, or None if the build is not cached.
@@ -43,17 +43,17 @@ def place_of(
     if origin is None or target.kind == "numpy":
         return None
     if exec_mode == "auto":
-        return auto_place(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
+        return auto_cache_path(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
     native = ""
     if target.kind == "c" or exec_mode != "bytecode":
         from relvm.compiler.toolchain import native_settings  # a start from the cache does not need it
 
         native = native_settings(target)
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    return _place(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
+    return _cache_path(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
 
 
-def auto_place(
+def auto_cache_path(
     origin: str,
     attributes: tuple,
     target_kind: str,
@@ -67,55 +67,56 @@ def auto_place(
     origin, attributes: the origin and the attributes of the module.   target_kind, target_options: the fields `kind`
     and `options` of the Target.   fused, portable: as for `build`.
     """
-    return _place(origin, attributes, "auto", target_kind, target_options, fused, portable)
+    return _cache_path(origin, attributes, "auto", target_kind, target_options, fused, portable)
 
 
-def _place(*settings: object) -> Path:
-    text = repr((settings, np.__version__, _own_sources()))
-    return cache_place("builds", hashlib.sha256(text.encode()).hexdigest())
+def _cache_path(*settings: object) -> Path:
+    text = repr((settings, np.__version__, _sources_digest()))
+    return cache_file_path("builds", hashlib.sha256(text.encode()).hexdigest())
 
 
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", this is the case for the executable that is first written to a cache file.  Later, an
-    executable with native code replaces it.
+    With exec_mode="auto", a cache file first contains an executable with bytecode, which an executable with native code
+    replaces later.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
 
-def cached_executable(place: Path) -> Executable | None:
-    """Return the executable in the cache file `place`, or None if the file does not exist or cannot be used."""
+def cached_executable(cache_file: Path) -> Executable | None:
+    """Return the executable in the cache file `cache_file`, or None if the file does not exist or cannot be used."""
     try:
-        executable = Executable.open(place)
+        executable = Executable.open(cache_file)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
-    touch(place)
+    record_use(cache_file)
     return executable
 
 
 @contextlib.contextmanager
-def claim(place: Path) -> Iterator[None]:
-    """A context manager that locks the cache file `place`, so that only one process builds its executable.
+def lock_cache_file(cache_file: Path) -> Iterator[None]:
+    """A context manager that locks a cache file while its executable is built.
 
-    If another process has the lock, wait for it.  If the cache is not writable, do not lock, and do not wait.
+    If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
+    is not writable, the file is not locked.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = cache_place("claims", place.name)
+            file = cache_file_path("claims", cache_file.name)
             file.parent.mkdir(parents=True, exist_ok=True)
             opened = stack.enter_context(open(file, "wb"))
             fcntl.flock(opened, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
         yield
 
 
-def keep(place: Path, executable: Executable) -> None:
-    """Write an executable to the cache file `place`, which is replaced if it exists."""
-    write(place, executable.to_buffer())
+def write_executable(cache_file: Path, executable: Executable) -> None:
+    """Write an executable to the cache file `cache_file`, which is replaced if it exists."""
+    write(cache_file, executable.to_buffer())
 
 
 @functools.cache
-def _own_sources() -> str:
+def _sources_digest() -> str:
     """Return a digest of the Python sources of this installation of relvm.
 
     The digest depends only on the names and contents of the files, and not on how relvm was installed.
@@ -138,9 +139,10 @@ def _python_files(package: str) -> Iterator[tuple[str, float]]:
 
 
 def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
-    """Return the rows of RECORD for Python files of a package, computed from the contents of the files.
+    """Return a row `path,sha256=digest,bytes` for each Python file of a package, in sorted order.
 
-    A row is `path,sha256=digest,bytes`.   Source: Python Packaging User Guide, Recording installed projects.
+    The file RECORD of an installed package has the same rows.   files: a dict whose keys are the paths of the files.
+    Source: Python Packaging User Guide, Recording installed projects.
     """
     rows, start = [], len(os.path.dirname(package)) + 1  # os.path.relpath would be slow
     for path in files:
@@ -152,10 +154,10 @@ def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
 
 
 def _recorded_rows(package: str, files: Mapping[str, float]) -> list[bytes] | None:
-    """Return the same rows as `_rows`, read from RECORD, which the installer of a wheel writes.
+    """Return the same rows as `_rows`, read from the file RECORD, which the installer of a wheel writes.
 
-    Return None if there is no RECORD that lists exactly these files, or if a file was changed after the installation.
-    files: the time of the last modification of each file.
+    Reading RECORD is faster than reading all sources.  Return None if there is no RECORD that lists exactly the files
+    `files`, or if a file was changed after the installation.   files: the time of the last modification of each file.
     """
     folder, name = os.path.split(package)
     names = {path[len(folder) + 1 :].encode() for path in files}

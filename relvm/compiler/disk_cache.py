@@ -24,22 +24,27 @@ from relvm.runtime.file_io import complete_file
 from relvm.runtime.trust import cache_directory
 
 _DEFAULT_BYTES = 2_000_000_000
-_KEPT_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
+_REMAINING_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
 _KINDS = ("compiled", "builds", "claims", "peaks")
 _LARGE_BYTES = 1_000_000
 
 
 @value_record
 class CacheFile:
-    """A file of the cache.   used: the time of its last use, in seconds since the epoch."""
+    """A file of the cache.
+
+    used: the time of its last use, in seconds since the epoch.
+    """
 
     path: str
     size_bytes: int
     used: float
 
 
-def cache_place(kind: str, digest: str) -> Path:
-    """Return the path of the cache file for a digest.
+def cache_file_path(kind: str, digest: str) -> Path:
+    """Return the path of a cache file.
+
+    digest: the name of the file, which is a digest of everything that determines its contents.
 
     kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
     "peaks" for the peak rates of machines.
@@ -47,14 +52,14 @@ def cache_place(kind: str, digest: str) -> Path:
     return cache_directory() / kind / digest
 
 
-def touch(path: Path) -> None:
-    """Set the time of last use of a file to now."""
+def record_use(path: Path) -> None:
+    """Set the time of the last use of the cache file `path` to now, so that it is removed later than others."""
     with contextlib.suppress(OSError):
         os.utime(path)
 
 
 def write(path: Path, content: bytes | memoryview) -> None:
-    """Write a file of the cache atomically, unless it is larger than the limit on the total size.
+    """Write the cache file `path` atomically, unless `content` is larger than the limit on the total size.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
     """
@@ -67,7 +72,7 @@ def write(path: Path, content: bytes | memoryview) -> None:
             partial.write_bytes(content)
     # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
     if len(content) >= _LARGE_BYTES or path.name.startswith("0"):
-        shrink(limit)
+        remove_least_recently_used(limit)
 
 
 def limit_bytes() -> int:
@@ -78,8 +83,8 @@ def limit_bytes() -> int:
     return int(text)
 
 
-def kept_files() -> list[CacheFile]:
-    """Return all files in the cache."""
+def cached_files() -> list[CacheFile]:
+    """Return all files that are in the cache, of all kinds."""
     return [file for kind in _KINDS for file in _files(cache_directory() / kind)]
 
 
@@ -93,14 +98,16 @@ def _files(folder: Path) -> list[CacheFile]:
     return found
 
 
-def shrink(limit: int) -> int:
-    """Remove the least recently used files if the total size exceeds `limit` bytes.  Return the number of bytes
-    removed."""
-    files = kept_files()
+def remove_least_recently_used(limit: int) -> int:
+    """Remove the least recently used files of the cache if its total size exceeds `limit` bytes.
+
+    Return the number of bytes removed.
+    """
+    files = cached_files()
     total = sum(file.size_bytes for file in files)
     if total <= limit:
         return 0
-    excess, removed = total - limit * _KEPT_SHARE, 0
+    excess, removed = total - limit * _REMAINING_SHARE, 0
     for file in sorted(files, key=lambda file: file.used):
         if removed >= excess:
             break

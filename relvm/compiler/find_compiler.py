@@ -17,7 +17,10 @@ from relvm.errors import RelvmToolchainError
 
 @value_record
 class Compiler:
-    """A C compiler.   command: the words of its command line.   version: the first line that `--version` prints."""
+    """A C compiler.
+
+    command: the words of the command that runs it.   version: the first line that `--version` prints.
+    """
 
     command: tuple[str, ...]
     version: str

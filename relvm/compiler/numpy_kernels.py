@@ -36,7 +36,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
         for name in keywords:
             if name not in declared:  # NumPy's parameters, such as `where`, would leave memory unwritten
                 raise RelvmArgumentError(f"{operator.name}: unknown attribute {name}{near_matches(name, declared)}")
-        values = [_plain(arg) for arg in args]
+        values = [_as_array(arg) for arg in args]
         count = _input_count(operator.parameters, len(values))
         for out in args[count:]:
             if not isinstance(out, Tensor) or not is_own(out):
@@ -71,7 +71,7 @@ def _attributes(text: str) -> dict[str, Any]:
 
 
 def _input_count(parameters: tuple, count: int) -> int:
-    """Return how many of the `count` tensors passed to an operator are inputs.  The rest are output tensors.
+    """Return how many of the `count` tensors that are passed to an operator are inputs.  The others are outputs.
 
     parameters: the parameters of the operator that are tensors.  If one of them is variadic, the operator has exactly
     one output, so all tensors except the last are inputs.
@@ -80,5 +80,5 @@ def _input_count(parameters: tuple, count: int) -> int:
     return count - 1 if variadic else len(parameters)
 
 
-def _plain(value: Any) -> Any:
+def _as_array(value: Any) -> Any:
     return value.numpy() if isinstance(value, Tensor) else value

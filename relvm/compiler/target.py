@@ -70,7 +70,7 @@ def _expect_option(text: str, option: str) -> None:
         raise RelvmArgumentError(f"target={text!r}: {option!r}: {expected}{near_matches(feature, features)}")
 
 
-def own_options() -> tuple[str, ...]:
+def host_options() -> tuple[str, ...]:
     """Return the compiler options for this processor, or for the x86-64 level in RELVM_CPU.
 
     Raises
@@ -78,11 +78,11 @@ def own_options() -> tuple[str, ...]:
     RelvmToolchainError
         RELVM_CPU is not an x86-64 level.
     """
-    asked = os.environ.get("RELVM_CPU")
-    if asked and asked not in LEVELS:
-        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(LEVELS)}, got {asked!r}")
-    if asked:
-        return (f"-march={asked}",)
+    requested = os.environ.get("RELVM_CPU")
+    if requested and requested not in LEVELS:
+        raise RelvmToolchainError(f"RELVM_CPU: expected one of {', '.join(LEVELS)}, got {requested!r}")
+    if requested:
+        return (f"-march={requested}",)
     present = lib.rvm_cpu_features()
     options = {row.option for row in CPU_FEATURES if present >> row.index & 1}
     level = level_of(options)
@@ -92,12 +92,12 @@ def own_options() -> tuple[str, ...]:
 
 def level_of(options: set[str]) -> str:
     """Return the highest x86-64 level whose features are all in `options`."""
-    reached = [n for n in (2, 3, 4) if all(row.option in options for row in CPU_FEATURES if 0 < row.level <= n)]
-    return LEVELS[max(reached, default=1) - 1]
+    complete = [n for n in (2, 3, 4) if all(row.option in options for row in CPU_FEATURES if 0 < row.level <= n)]
+    return LEVELS[max(complete, default=1) - 1]
 
 
-def described(macros: Container[str]) -> str:
-    """Return the processor features that compiled code requires, in the text form of the native section.
+def required_features(macros: Container[str]) -> str:
+    """Return the processor features that compiled code requires, as text such as "x86-64-v3 avxvnni".
 
     The text is the highest x86-64 level whose features are all required, followed by the required features that are not
     part of this level.  The lowest level is omitted.
@@ -106,6 +106,6 @@ def described(macros: Container[str]) -> str:
     """
     options = [row.option for row in CPU_FEATURES if row.macro in macros]
     level = level_of(set(options))
-    inside = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}
+    implied = {row.option for row in CPU_FEATURES if 0 < row.level <= LEVELS.index(level) + 1}
     names = () if level == LEVELS[0] else (level,)
-    return " ".join((*names, *(option for option in options if option not in inside)))
+    return " ".join((*names, *(option for option in options if option not in implied)))

@@ -25,9 +25,9 @@ from typing import Any
 
 from relvm.bytecode.program import NativeCode
 from relvm.codegen.c.module import CSource, headers_digest, opening_unit
-from relvm.compiler.disk_cache import cache_place, limit_bytes, touch, write
+from relvm.compiler.disk_cache import cache_file_path, limit_bytes, record_use, write
 from relvm.compiler.find_compiler import Compiler, expect_compiler
-from relvm.compiler.target import HERE, Target, described, own_options
+from relvm.compiler.target import HERE, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
 from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import include_flags, runtime_sources
@@ -74,7 +74,7 @@ def compile_native(
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
     macros = _macros(compiler, options)
-    triple, cpu = _triple(compiler, macros), described(macros)
+    triple, cpu = _triple(compiler, macros), required_features(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     limit_bytes()  # to raise errors of settings before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
@@ -83,11 +83,11 @@ def compile_native(
 
     def publish(index: int, content: bytes) -> None:
         if each_unit and len(source.kernels) > 1 and index < len(source.kernels):
-            opening = _compiled_unit(compiler, cpu, (opening_unit(), units[0][1])) if index else b""
+            opening = _unit_object(compiler, cpu, (opening_unit(), units[0][1])) if index else b""
             library = _link(compiler, [part for part in (opening, content) if part])
             each_unit(index, NativeCode(library=library, triple=triple, cpu=cpu))
 
-    return NativeCode(library=_cached(compiler, cpu, units, publish), triple=triple, cpu=cpu)
+    return NativeCode(library=_library(compiler, cpu, units, publish), triple=triple, cpu=cpu)
 
 
 def native_cpu(target: Target = HERE) -> str:
@@ -96,7 +96,7 @@ def native_cpu(target: Target = HERE) -> str:
     Raise the errors that `compile_native` raises before it compiles.
     """
     compiler = expect_compiler()
-    return described(_macros(compiler, _options(compiler, target)))
+    return required_features(_macros(compiler, _options(compiler, target)))
 
 
 def native_settings(target: Target) -> str:
@@ -107,13 +107,13 @@ def native_settings(target: Target) -> str:
     """
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)
-    return _digest(compiler, (options, described(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
+    return _digest(compiler, (options, required_features(_macros(compiler, options)), _COMMON, _KERNELS, _ROUTINES))
 
 
 def _options(compiler: Compiler, target: Target) -> tuple[str, ...]:
     options = target.options
     if options is None:
-        options = own_options() if "__x86_64__" in _macros(compiler, ()) else ()
+        options = host_options() if "__x86_64__" in _macros(compiler, ()) else ()
     return tuple(map(_zig_option, options)) if compiler.is_zig else options
 
 
@@ -132,7 +132,7 @@ def _macros(compiler: Compiler, options: tuple[str, ...]) -> frozenset[str]:
 
 
 def _triple(compiler: Compiler, macros: frozenset[str]) -> str:
-    """Return the target triple of the compiler, such as `x86_64-linux-gnu`."""
+    """Return the target triple of the compiler, such as `x86_64-linux-gnu`.   macros: the result of `_macros`."""
     architecture = next((name for macro, name in _ARCHITECTURES.items() if macro in macros), None)
     if architecture is None or "__linux__" not in macros:
         command = shlex.join(compiler.command)
@@ -154,7 +154,7 @@ def compile_runtime(compiler: Compiler, flags: Sequence[str]) -> dict[str, bytes
 
     def compiled(source: Path) -> bytes:
         digest = hashlib.sha256(f"{runtime} {source.name}".encode()).hexdigest()
-        return _kept(digest, lambda: _compile_file(compiler, source, flags))
+        return _get_or_make(digest, lambda: _compile_file(compiler, source, flags))
 
     with ThreadPool(os.cpu_count()) as pool:
         return dict(zip((f"{source.stem}.o" for source in sources), pool.map(compiled, sources), strict=True))
@@ -183,8 +183,8 @@ def _lower_priority() -> None:
 _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
 
 
-def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
-    """Compile and link translation units to a shared library, or take the library from the cache.
+def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
+    """Return the shared library of translation units, from the cache if possible, otherwise compiled and linked.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
     meanings on different machines.   publish: a function that is called with the index and the object file of each
@@ -192,7 +192,7 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
     """
 
     def compiled(index: int) -> bytes:
-        content = _compiled_unit(compiler, cpu, units[index])
+        content = _unit_object(compiler, cpu, units[index])
         publish(index, content)
         return content
 
@@ -202,39 +202,46 @@ def _cached(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[
             objects = pool.map(compiled, range(len(units)), chunksize=1)
         return _link(compiler, objects)
 
-    return _kept(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
+    return _get_or_make(_digest(compiler, (cpu, units, LINKED_SAFELY)), link)
 
 
-def _compiled_unit(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
-    """Return the object file of a unit, from the cache if possible."""
-    return _kept(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit))
+def _unit_object(compiler: Compiler, cpu: str, unit: _Unit) -> bytes:
+    """Return the object file of the translation unit `unit`, from the cache if possible.
+
+    cpu: the processor features that the flags select, as part of the cache key.
+    """
+    return _get_or_make(_digest(compiler, (cpu, unit)), lambda: _compile(compiler, *unit))
 
 
 def _digest(compiler: Compiler, what: Any) -> str:
     return hashlib.sha256(repr((compiler, what, platform.libc_ver(), headers_digest())).encode()).hexdigest()
 
 
-def _kept(digest: str, make: Callable[[], bytes]) -> bytes:
-    """Return the content of the cache file for `digest`.  If the file is missing or not valid, call `make`, store its
-    result in the file, and return the result."""
-    place = cache_place("compiled", digest)
+def _get_or_make(digest: str, make: Callable[[], bytes]) -> bytes:
+    """Return the content of the cache file for `digest`.
+
+    If the file is missing or not valid, call `make`, store its result in the file, and return the result.
+    """
+    cache_file = cache_file_path("compiled", digest)
     try:
-        kept = place.read_bytes()
+        content = cache_file.read_bytes()
     except OSError:
-        kept = b""
+        content = b""
     name = digest.encode()
-    if kept and is_built_here(name, kept):  # ignore files that were truncated or changed, or that are for other code
-        touch(place)
-        return kept
-    made = make()
-    write(place, made)
+    if content and is_built_here(
+        name, content
+    ):  # ignore files that were truncated or changed, or that are for other code
+        record_use(cache_file)
+        return content
+    new_content = make()
+    write(cache_file, new_content)
     with contextlib.suppress(OSError):
-        record_built(name, made)
-    return made
+        record_built(name, new_content)
+    return new_content
 
 
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
-    """Compile C code to an object file, and return its content."""
+    """Compile the C code `text` to an object file, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
         Path(folder, "unit.c").write_text(text)
         return _object(compiler, "unit.c", flags, Path(folder))
@@ -263,7 +270,7 @@ def _link(compiler: Compiler, objects: list[bytes]) -> bytes:
 
 
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> str:
-    """Run the compiler in a directory and return its output.
+    """Run the compiler in the directory `folder`, and return its output.
 
     Raises
     ------

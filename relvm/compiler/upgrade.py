@@ -16,15 +16,15 @@ from relvm.runtime.executable import Executable
 def compile_in_background(
     executable: Executable,
     compile: Callable[[Publish[Executable]], Executable],
-    place: Path | None,
+    cache_file: Path | None,
     writer: Thread | None = None,
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
     compile: a function that returns the executable with all its native code.  Its argument is a callback.  Whenever
-    some of the kernels are compiled, it calls the callback with an executable that contains these kernels.   place: the
-    cache file for the result, or None.   writer: the thread that writes `executable` to `place`.  The result is written
-    after this thread has ended.
+    some of the kernels are compiled, it calls the callback with an executable that contains these kernels.
+    cache_file: the cache file for the result, or None.   writer: the thread that writes `executable` to `cache_file`.
+    The result is written after this thread has ended.
     """
 
     def build(publish: Publish[Executable]) -> Executable:
@@ -37,17 +37,17 @@ def compile_in_background(
         return compiled
 
     def run(publish: Publish[Executable]) -> Executable:
-        if place is None:
+        if cache_file is None:
             return build(publish)
         if writer:
             writer.join()
-        with build_cache.claim(place):
-            kept = build_cache.cached_executable(place)
-            if kept and not build_cache.has_bytecode(kept):
-                return kept  # another process, started at the same time, has compiled it
+        with build_cache.lock_cache_file(cache_file):
+            cached = build_cache.cached_executable(cache_file)
+            if cached and not build_cache.has_bytecode(cached):
+                return cached  # another process, started at the same time, has compiled it
             compiled = build(publish)
             compiled.record_built()
-            build_cache.keep(place, compiled)
+            build_cache.write_executable(cache_file, compiled)
         return compiled
 
     try:

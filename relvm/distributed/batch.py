@@ -12,7 +12,7 @@ import numpy as np
 
 from relvm.distributed.inputs import FunctionSignature
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmShapeError, RelvmTypeError, expect_type
-from relvm.runtime.array_files import reading_arrays, unpacked
+from relvm.runtime.array_files import read_members, translate_numpy_errors
 from relvm.runtime.file_io import open_file
 from relvm.runtime.tensor import Tensor
 
@@ -210,11 +210,11 @@ def load_arguments(
 
 
 def _read_arguments(path: Path, signature: FunctionSignature) -> tuple[tuple, dict]:
-    with open_file(path) as opened, reading_arrays(f"{path} is not a {path.suffix} file"):
+    with open_file(path) as opened, translate_numpy_errors(f"{path} is not a {path.suffix} file"):
         found = np.load(opened, allow_pickle=False)
         if not isinstance(found, np.ndarray):
             with found:
-                found = unpacked(found, path)
+                found = read_members(found, path)
     if isinstance(found, np.ndarray):
         return (signature.first_argument(found),), {}
     for name, array in found.items():

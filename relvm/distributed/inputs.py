@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.program import input_names, scalar_kind, stated_signature
+from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.errors import RelvmArgumentError, near_matches
-from relvm.runtime.array_files import from_file
+from relvm.runtime.array_files import restore_dtype
 from relvm.vm import Executable
 
 
@@ -31,7 +31,7 @@ class FunctionSignature:
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
         """Return the signature of `function` in `executable`.  Raise RelvmFormatError if it is malformed."""
-        found = stated_signature(executable.signature, function) or {"params": (), "attributes": {}}
+        found = signature_entry(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}
         names = [each["name"] for each in found["params"]]
@@ -65,7 +65,7 @@ class FunctionSignature:
         type_text = self.types.get(parameter, "")
         kind = scalar_kind(type_text)
         if not kind:
-            return from_file(array, type_text)
+            return restore_dtype(array, type_text)
         if array.size != 1:
             raise RelvmArgumentError(
                 f"input {parameter} has type {kind}: expected an array of 1 element, got {array.size}"

@@ -1,5 +1,7 @@
-"""Epilogues: operators that are fused into a contraction (a matrix product or convolution).  They are applied to each
-element of its result before the element is stored."""
+"""Epilogues: operators that are fused into a contraction, which is a matrix product or a convolution.
+
+They are applied to each element of its result before the element is stored.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from itertools import pairwise
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.ir.symbolic import AnyDim
-from relvm.kernels.fused_expr import BufferLoad, FusedExpr, KernelOutput, NotFusable, post_order
+from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, NotFusable, post_order
 from relvm.kernels.loop_ir import KernelBuilder, Scalar
 from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
@@ -18,46 +20,50 @@ from relvm.kernels.lowering_rules import LoopAxis
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: the dtype and shape of the contraction's result.   core: the node that stands for an element of this
-    result in the trees of `outputs`.   walk: the loops over the axes of this result.   outputs: for each output,
+    dtype, shape: the dtype and shape of the contraction's result.   element: the node that stands for an element of
+    this result in the trees of `outputs`.   loops: the loops over the axes of this result.   outputs: for each output,
     the element that is stored, and the tree that computes its value.
     """
 
     dtype: DType
     shape: tuple[AnyDim, ...]
-    core: KernelOutput
-    walk: tuple[CollapsedLoop, ...]
+    element: ContractionElement
+    loops: tuple[CollapsedLoop, ...]
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate code that computes one element of each output from one element of the contraction, and stores it.
+        """Generate code that computes and stores one element of each output.
 
-        counters: the indices of the contraction's element, one for each loop of the contraction (Contraction.axes).
-        value: the contraction's element.
+        value: the element of the contraction from which they are computed.   counters: the indices of this element, one
+        for each loop of the contraction (Contraction.axes).
         """
         scope = Scope(k)
-        scope.counters = list(zip(self.walk, counters, strict=True))
-        scope.values[self.core] = value
+        scope.counters = list(zip(self.loops, counters, strict=True))
+        scope.values[self.element] = value
         for leaf, tree in self.outputs:
             scope.store(leaf, scope.value(tree))
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The element of the first output in which the partial sum of an element of the contraction can be stored, or
-        None if the dtype of the output differs from that of the contraction."""
+        """The element of the first output, if it can store the partial sum of an element of the contraction.
+
+        It is None if the dtype of the output differs from that of the contraction.
+        """
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
 
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
-        """Return the flat position in `partial.buffer` at which the partial sum of the contraction's element at indices
-        `counters` is stored."""
+        """Return the flat position in `partial.buffer` for the partial sum of one element of the contraction.
+
+        counters: the indices of this element, as in `store`.
+        """
         scope = Scope(KernelBuilder())
-        scope.counters = list(zip(self.walk, counters, strict=True))
+        scope.counters = list(zip(self.loops, counters, strict=True))
         return scope.flat(self.outputs[0][0])
 
 
 def make_epilogue(
-    core: KernelOutput,
+    element: ContractionElement,
     dtype: DType,
     shape: tuple[AnyDim, ...],
     groups: tuple[tuple[int, ...], ...],
@@ -66,7 +72,7 @@ def make_epilogue(
 ) -> Epilogue:
     """Return the epilogue of a contraction.
 
-    core, dtype, shape, outputs: the fields of the epilogue.   groups: the loops of the contraction, as returned by
+    element, dtype, shape, outputs: the fields of the epilogue.   groups: the loops of the contraction, as returned by
     Contraction.axes.   root: the loops over the outputs.
 
     Raises
@@ -76,26 +82,26 @@ def make_epilogue(
         of the contraction merges axes that cannot be merged in a buffer that the epilogue accesses.
     """
     own: list[LoopAxis] = []
-    for place, dim in zip(core.at, shape, strict=True):
+    for index_expr, dim in zip(element.at, shape, strict=True):
         if dim == 1:
             own.append(LoopAxis(1))
             continue
-        if len(place.steps) != 1 or place.steps[0][1] != 1 or place.start != 0:
+        if len(index_expr.steps) != 1 or index_expr.steps[0][1] != 1 or index_expr.start != 0:
             raise NotFusable
-        ((axis, _),) = place.steps
+        ((axis, _),) = index_expr.steps
         if axis.extent != dim:
             raise NotFusable
         own.append(axis)
-    walked = {axis for axis in own if axis.extent != 1}
-    if walked != {axis for axis in root if axis.extent != 1} or len(walked) != sum(dim != 1 for dim in shape):
+    loop_axes = {axis for axis in own if axis.extent != 1}
+    if loop_axes != {axis for axis in root if axis.extent != 1} or len(loop_axes) != sum(dim != 1 for dim in shape):
         raise NotFusable
     leaves = [leaf for leaf, _ in outputs]
     leaves += [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, BufferLoad)]
-    walk = []
+    loops = []
     for group in groups:
         axes = tuple(own[position] for position in group if own[position].extent != 1)
         for outer, inner in pairwise(axes):
             if any(leaf.strides.get(outer, 0) != leaf.strides.get(inner, 0) * inner.extent for leaf in leaves):
                 raise NotFusable
-        walk.append(CollapsedLoop(axes or (LoopAxis(1),), 1))
-    return Epilogue(dtype, shape, core, tuple(walk), tuple(outputs))
+        loops.append(CollapsedLoop(axes or (LoopAxis(1),), 1))
+    return Epilogue(dtype, shape, element, tuple(loops), tuple(outputs))

@@ -13,14 +13,18 @@ Shape = tuple[AnyDim, ...]
 
 
 def matrix_operations(*shapes: Shape, transpose_a: bool = False, **attributes) -> AnyDim:
-    """Return the number of operations of a matrix product.  The first shape is (..., m, k), or (..., k, m) if
-    `transpose_a`."""
+    """Return the number of operations of a matrix product.
+
+    The first argument has shape (..., m, k), or (..., k, m) if `transpose_a`.
+    """
     return 2 * product(shapes[-1]) * shapes[0][-2 if transpose_a else -1]
 
 
 def window_operations(*shapes: Shape, **attributes) -> AnyDim:
-    """Return the number of operations of a convolution, including products with padding.  The second shape is that of
-    the weights: (filters, channels per group, window...)."""
+    """Return the number of operations of a convolution, including products with padding.
+
+    The second argument contains the weights, of shape (filters, channels per group, window...).
+    """
     return 2 * product(shapes[-1]) * product(shapes[1][1:])
 
 
@@ -29,7 +33,6 @@ def pooling_operations(*shapes: Shape, kernel: tuple[int, ...], **attributes) ->
     return product(shapes[-1]) * product(kernel)
 
 
-def one_for_each(*shapes: Shape, **attributes) -> AnyDim:
-    """Return the operation count of an operator with one operation per element: the number of elements of the first
-    argument."""
+def one_per_element(*shapes: Shape, **attributes) -> AnyDim:
+    """Return the number of operations of an operator with one operation for each element of its first argument."""
     return product(shapes[0])

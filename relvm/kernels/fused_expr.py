@@ -50,7 +50,7 @@ class FusedExpr:
 class BufferLoad(FusedExpr):
     """The element `buffer.flat[start + sum of counter * stride]`.
 
-    strides: a loop -> the distance, in elements, by which the position moves in one iteration.
+    strides: a dict from a loop to the number of elements by which the position moves in one iteration.
     """
 
     buffer: Buffer
@@ -63,10 +63,10 @@ class BufferLoad(FusedExpr):
 
 @dataclass(eq=False)
 class GatherLoad(BufferLoad):
-    """An element whose position depends on data: `index * step` is added to the position `start + sum of counter *
-    stride`.
+    """The element `buffer.flat[start + sum of counter * stride + index * step]`, whose position depends on data.
 
-    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
+    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.   step:
+    the distance, in elements, between adjacent indices of this axis.
     """
 
     index: FusedExpr
@@ -79,8 +79,6 @@ class GatherLoad(BufferLoad):
 
 @dataclass(eq=False)
 class ConstantExpr(FusedExpr):
-    """A constant."""
-
     value: Literal
 
     def __post_init__(self) -> None:
@@ -89,11 +87,13 @@ class ConstantExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ApplyExpr(FusedExpr):
-    """The result of `function(args...)`.
+    """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
-    into `args`.  For example, `args` can read elements of a transposed tensor from the original tensor.   key: the IR
-    value and the indices of the element.  Trees with equal keys compute the same element and can share the result.
+    of: the IR variables for whose elements this node is evaluated.  The first is the result of the operator.  The
+    others are results of data movements that are merged into `args`, so that `args` read, for example, the original
+    tensor instead of the transposed one.   key: the IR value and the indices of the element.  Trees with equal keys
+    compute the same element and can share the result.   is_costly: whether `function` costs much more than a few
+    additions.
     """
 
     of: tuple[Var, ...]
@@ -109,11 +109,10 @@ class ApplyExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ReduceExpr(FusedExpr):
-    """The result of `finish(total, count)`.  `total` is the reduction of `arg` over the loops `over`, and `count` the
-    number of reduced elements.
+    """The result of a reduction: `finish(total, count)`.
 
-    of: the IR variable of which this tree computes an element, then the results of the data movements that are merged
-    into `arg`.  For example, `arg` can read elements of a transposed tensor from the original tensor.
+    `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.   of: as in
+    ApplyExpr.
     """
 
     of: tuple[Var, ...]
@@ -132,16 +131,16 @@ class ReduceExpr(FusedExpr):
 
 
 @dataclass(eq=False)
-class KernelOutput(FusedExpr):
-    """The element at indices `at` of a contraction's result."""
+class ContractionElement(FusedExpr):
+    """A leaf that stands for the element of the group's contraction at indices `at`, which the contraction computes."""
 
     at: IndexExprs
 
     def __post_init__(self) -> None:
-        self.axes = frozenset(axis for place in self.at for axis, _ in place.steps)
+        self.axes = frozenset(axis for index_expr in self.at for axis, _ in index_expr.steps)
 
 
-def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
+def subtrees(tree: FusedExpr) -> tuple[FusedExpr, ...]:
     """Return the direct subtrees of a tree."""
     match tree:
         case ApplyExpr(args=args):
@@ -153,16 +152,19 @@ def parts(tree: FusedExpr) -> tuple[FusedExpr, ...]:
     return ()
 
 
-def post_order(trees: tuple[FusedExpr, ...], *, into_totals: bool = True) -> Iterator[FusedExpr]:
-    """Yield every subtree once, after its own subtrees.   into_totals: whether to visit the operands of reductions."""
+def post_order(trees: tuple[FusedExpr, ...], *, into_reductions: bool = True) -> Iterator[FusedExpr]:
+    """Yield every subtree of `trees` once, after its own subtrees.
+
+    into_reductions: whether to visit the operands of reductions.
+    """
     seen: set[FusedExpr] = set()
 
     def visit(tree: FusedExpr) -> Iterator[FusedExpr]:
         if tree in seen:
             return
         seen.add(tree)
-        if into_totals or not isinstance(tree, ReduceExpr):
-            for part in parts(tree):
+        if into_reductions or not isinstance(tree, ReduceExpr):
+            for part in subtrees(tree):
                 yield from visit(part)
         yield tree
 
@@ -190,8 +192,8 @@ class FusedExprBuilder:
         self.members = members
         self.type_of = type_of
         self.buffers = buffers
-        self.grown: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
-        self.core: KernelOutput | None = None  # the node for the element of the group's contraction
+        self.built: dict[tuple[Expr, IndexExprs], FusedExpr] = {}
+        self.core: ContractionElement | None = None  # the node for the element of the group's contraction
         self.moves: dict[
             FusedExpr, tuple[Var, ...]
         ] = {}  # tree -> the variables of data movements and gathers that have this tree as an element
@@ -206,11 +208,11 @@ class FusedExprBuilder:
             expressed as a tree.
         """
         key = (expr, at)
-        if key not in self.grown:
-            self.grown[key] = self._grow(expr, at)
-        return self.grown[key]
+        if key not in self.built:
+            self.built[key] = self._build(expr, at)
+        return self.built[key]
 
-    def _grow(self, expr: Expr, at: IndexExprs) -> FusedExpr:
+    def _build(self, expr: Expr, at: IndexExprs) -> FusedExpr:
         if not isinstance(expr, Var) or (call := self.members.get(expr)) is None:
             return self.leaf(expr, at, self.type_of(expr).known_shape)
         attributes = dict(call.attributes)
@@ -224,28 +226,28 @@ class FusedExprBuilder:
                 dtype = self.type_of(expr).known_dtype
                 of = (expr, *(var for tree in trees for var in self.moves.get(tree, ())))
                 return ApplyExpr(of, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
-            case DataMovement(places):
+            case DataMovement(source_indices):
                 x_shape = self.type_of(args[0]).known_shape
-                return self._moved(expr, self.tree(args[0], places(at, x_shape, shape, **attributes)))
+                return self._record_move(expr, self.tree(args[0], source_indices(at, x_shape, shape, **attributes)))
             case Reinterpret():
                 if args[0] not in self.members:
-                    return self._moved(expr, self.leaf(args[0], at, shape))
-                places_in = _through_view(at, shape, self.type_of(args[0]).known_shape)
-                return self._moved(expr, self.tree(args[0], places_in))
+                    return self._record_move(expr, self.leaf(args[0], at, shape))
+                places_in = _undo_view(at, shape, self.type_of(args[0]).known_shape)
+                return self._record_move(expr, self.tree(args[0], places_in))
             case GatherKernel():
                 x, indices = args
-                return self._moved(expr, self._lookup(x, indices, at, **attributes))
+                return self._record_move(expr, self._gather(x, indices, at, **attributes))
             case Contraction():
                 if self.core is not None:
                     raise NotFusable
-                self.core = KernelOutput(at)
+                self.core = ContractionElement(at)
                 return self.core
             case Reduce(reduction, finish):
-                return self._total(expr, args[0], at, reduction, finish, **attributes)
+                return self._reduction(expr, args[0], at, reduction, finish, **attributes)
         raise NotFusable
 
-    def _moved(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Record that `tree` also computes an element of `var`, and return `tree`.
+    def _record_move(self, var: Var, tree: FusedExpr) -> FusedExpr:
+        """Record that `tree` also computes an element of `var`, for the provenance.  Return `tree`.
 
         var: the result of an operator that only moves elements.
         """
@@ -260,41 +262,40 @@ class FusedExprBuilder:
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
-        return self.at(self.buffers[expr], at, shape)
+        return self.load(self.buffers[expr], at, shape)
 
-    def at(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
-        """Return the load of an element of a buffer.
+    def load(self, buffer: Buffer, at: IndexExprs, shape: tuple[AnyDim, ...]) -> BufferLoad:
+        """Return the load of the element of `buffer` at indices `at`.
 
-        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
-        be a view of the buffer.
+        shape: the shape of the tensor to which the indices belong.  This tensor can be a view of the buffer.
         """
         position = IndexExpr()
-        for place, stride in zip(at, strides_of(shape), strict=True):
-            position = position + place * stride
+        for index_expr, stride in zip(at, strides_of(shape), strict=True):
+            position = position + index_expr * stride
         return BufferLoad(buffer, {axis: step for axis, step in position.steps if step != 0}, position.start)
 
-    def _lookup(self, x: Expr, indices: Expr, at: IndexExprs, axis: int) -> GatherLoad:
+    def _gather(self, x: Expr, indices: Expr, at: IndexExprs, axis: int) -> GatherLoad:
         if x not in self.buffers or indices not in self.buffers:
             raise NotFusable
         shape, rank = self.type_of(x).known_shape, self.type_of(indices).known_rank
         axis %= len(shape)
         index = self.leaf(indices, at[axis : axis + rank], self.type_of(indices).known_shape)
-        leaf = self.at(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
+        leaf = self.load(self.buffers[x], (*at[:axis], IndexExpr(), *at[axis + rank :]), shape)
         return GatherLoad(leaf.buffer, leaf.strides, leaf.start, index, shape[axis], strides_of(shape)[axis])
 
-    def _total(
+    def _reduction(
         self, expr: Var, x: Expr, at: IndexExprs, reduction: Reduction, finish: Callable, axes: Any, keepdims: bool
     ) -> ReduceExpr:
         shape = self.type_of(x).known_shape
-        gone = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
-        over = {axis: LoopAxis(shape[axis]) for axis in gone}
-        kept = iter(at)
-        places = []
+        reduced = range(len(shape)) if axes is None else {axis % len(shape) for axis in axes}
+        over = {axis: LoopAxis(shape[axis]) for axis in reduced}
+        result_indices = iter(at)
+        source_indices = []
         for axis in range(len(shape)):
             if axis not in over or keepdims:
-                place = next(kept)
-            places.append(IndexExpr(((over[axis], 1),)) if axis in over else place)
-        arg = self.tree(x, tuple(places))
+                index_expr = next(result_indices)
+            source_indices.append(IndexExpr(((over[axis], 1),)) if axis in over else index_expr)
+        arg = self.tree(x, tuple(source_indices))
         order = tuple(over[axis] for axis in sorted(over))
         of = (expr, *self.moves.get(arg, ()))
         return ReduceExpr(of, reduction, finish, arg, order, self.type_of(x).known_dtype)
@@ -303,7 +304,7 @@ class FusedExprBuilder:
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
-    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.
+    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.   attributes: its attributes.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
@@ -317,35 +318,35 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Convert the indices of an element of a result to the indices of the argument's element that is broadcast to it.
+    """Return the indices of the element of an argument that NumPy broadcasting reads for one element of the result.
 
-    at: the indices in the result.   shape: the shape of the argument.
+    at: the indices of the result's element.   shape: the shape of the argument.
     """
     own = at[len(at) - len(shape) :]
-    return tuple(IndexExpr() if dim == 1 else place for place, dim in zip(own, shape, strict=True))
+    return tuple(IndexExpr() if dim == 1 else index_expr for index_expr, dim in zip(own, shape, strict=True))
 
 
-def _through_view(at: IndexExprs, shape: tuple[AnyDim, ...], under: tuple[AnyDim, ...]) -> IndexExprs:
+def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Convert indices into a view to indices into the original tensor.
 
-    shape: the shape of the view.   under: the shape of the original tensor.  The view may split axes of the tensor, and
-    add or remove axes of size 1.  Raise NotFusable if the view merges axes.
+    at: the indices into the view.   shape: the shape of the view.   original_shape: the shape of the original tensor.
+    The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
     """
-    places: list[IndexExpr] = []
-    left = [(place, dim) for place, dim in zip(at, shape, strict=True) if dim != 1]
-    for dim in under:
+    source_indices: list[IndexExpr] = []
+    remaining = [(index_expr, dim) for index_expr, dim in zip(at, shape, strict=True) if dim != 1]
+    for dim in original_shape:
         if dim == 1:
-            places.append(IndexExpr())
+            source_indices.append(IndexExpr())
             continue
         run: list[tuple[IndexExpr, AnyDim]] = []
-        while left and product(extent for _, extent in run) != dim:
-            run.append(left.pop(0))
+        while remaining and product(extent for _, extent in run) != dim:
+            run.append(remaining.pop(0))
         if product(extent for _, extent in run) != dim:
             raise NotFusable
-        place = IndexExpr()
+        index_expr = IndexExpr()
         for (own, _), stride in zip(run, strides_of(tuple(extent for _, extent in run)), strict=True):
-            place = place + own * stride
-        places.append(place)
-    if left:
+            index_expr = index_expr + own * stride
+        source_indices.append(index_expr)
+    if remaining:
         raise NotFusable
-    return tuple(places)
+    return tuple(source_indices)

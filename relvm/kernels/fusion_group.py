@@ -21,7 +21,7 @@ from relvm.kernels.fused_expr import (
     post_order,
 )
 from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder, Provenance
-from relvm.kernels.loop_nest import overwrites_early, recomputes, write_nest
+from relvm.kernels.loop_nest import overwrites_before_reading, recomputes_costly_value, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier
 
@@ -30,9 +30,9 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group.
 
-    members: a variable that the group computes -> the operator call that computes it, in program order.   results: the
-    variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it is empty, the
-    names of the operators are used.
+    members: a dict from each variable that the group computes to the operator call that computes it, in program order.
+    results: the variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it
+    is empty, the names of the operators are used.
 
     At most one member is a contraction.  The lowering rules of all other members can be expression trees
     (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
@@ -44,8 +44,10 @@ class Group:
 
     @cached_property
     def args(self) -> tuple[Expr, ...]:
-        """The tensors that the kernel reads, in order of first use.  Scalar constants are omitted, because the code of
-        the kernel contains them."""
+        """The tensors that the kernel reads, in order of first use.
+
+        Scalar constants are omitted, because the code of the kernel contains them.
+        """
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
             return tuple(tensors_used)
@@ -56,7 +58,7 @@ class Group:
 
     @property
     def origins(self) -> tuple[tuple[str, ...], ...]:
-        """The source locations of each member."""
+        """The source locations of each operator of the group."""
         return tuple(tuple(dict.fromkeys((*var.origins, *call.origins))) for var, call in self.members.items())
 
     @cached_property
@@ -107,34 +109,35 @@ class Group:
     def type(self, expr: Expr) -> TensorType:
         """Return the type of a value of the group, in terms of the kernel's variables."""
         if expr not in self._types:
-            self._types[expr] = self.plain(expr.tensor_type)
+            self._types[expr] = self.kernel_type(expr.tensor_type)
         return self._types[expr]
 
     @cached_property
     def _types(self) -> dict[Expr, TensorType]:
         return {}
 
-    def plain(self, type_: TensorType) -> TensorType:
+    def kernel_type(self, type_: TensorType) -> TensorType:
         if type_.shape is None or type_.dtype is None:
             raise NotFusable
         return TensorType(type_.dtype, tuple(map(self.dim, type_.shape)))
 
     @cached_property
-    def spec(self) -> Hashable:
+    def kernel_key(self) -> Hashable:
         """A key of the kernel.  Groups with equal keys have the same kernel."""
         number = {dim: i for i, dim in enumerate(self.sizes)}
-        place: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
+        position: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
         for var, call in self.members.items():
-            operands = tuple(_operand(arg, place, self) for arg in call.args)
-            rows.append((call.op.name, repr(call.attributes), operands, _numbered(var.type, self, number)))
-            place[var] = len(place)
-        types = tuple(_numbered(arg.type, self, number) for arg in self.args)
-        return types, tuple(rows), tuple(place[var] for var in self.results)
+            operands = tuple(_operand_key(arg, position, self) for arg in call.args)
+            rows.append((call.op.name, repr(call.attributes), operands, _type_key(var.type, self, number)))
+            position[var] = len(position)
+        types = tuple(_type_key(arg.type, self, number) for arg in self.args)
+        return types, tuple(rows), tuple(position[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
-        """Return the kernel of the group.   is_compact: whether the kernel should use little memory (see
-        KernelBuilder).
+        """Return the kernel of the group.
+
+        is_compact: whether the kernel should use little memory (see KernelBuilder).
 
         Raises
         ------
@@ -142,18 +145,18 @@ class Group:
             The operators cannot share a kernel.
         """
         inputs, outputs = self._buffers()
-        taken = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
-        builder = KernelBuilder(names=taken, is_compact=is_compact)
+        used_names = dict.fromkeys((buffer.name for buffer in (*inputs, *outputs)), 1)
+        builder = KernelBuilder(names=used_names, is_compact=is_compact)
         in_place: tuple[int, ...] = ()
         if self.is_opaque:
             (call,) = self.members.values()
             call.op.lower.function(builder, inputs, outputs, **dict(call.attributes))
         else:
             buffers = dict(zip(self.args, inputs, strict=True))
-            grower = FusedExprBuilder(self.members, self.type, buffers)
-            root, trees, result = self._trees(grower, outputs)
+            tree_builder = FusedExprBuilder(self.members, self.type, buffers)
+            root, trees, result = self._trees(tree_builder, outputs)
             builder.values |= {
-                out.name: grower.moves.get(tree, ()) for out, (_, tree) in zip(outputs, trees, strict=True)
+                out.name: tree_builder.moves.get(tree, ()) for out, (_, tree) in zip(outputs, trees, strict=True)
             }
             self._check_indices(builder, buffers)
             core = self.product
@@ -163,8 +166,8 @@ class Group:
                 body, provenance = builder.finish(), self._provenance(builder)
                 return Kernel(name, inputs, outputs, body, self.comment, provenance=provenance)
             write_nest(builder, root, trees)
-            if len(trees) == 1 and not overwrites_early(root, trees):
-                in_place = _in_place(inputs, root, *trees[0])
+            if len(trees) == 1 and not overwrites_before_reading(root, trees):
+                in_place = _overwritable_inputs(inputs, root, *trees[0])
         body, provenance = builder.finish(), self._provenance(builder)
         return Kernel(name, inputs, outputs, body, self.comment, in_place, provenance=provenance)
 
@@ -182,12 +185,12 @@ class Group:
                 axis = dict(call.attributes)["axis"] % len(x.shape)
                 call.op.lower.check(k, indices, x.shape[axis], axis)
 
-    def check(self) -> None:
-        """Raise NotFusable if the operators cannot share a kernel."""
-        buffers = {arg: Buffer("x", *_parts(self.type(arg))) for arg in self.args}
-        outputs = tuple(Buffer("out", *_parts(self.type(var))) for var in self.results)
+    def check_fusable(self) -> None:
+        """Check that the operators can share a kernel.  Raise NotFusable otherwise."""
+        buffers = {arg: Buffer("x", *_dtype_and_shape(self.type(arg))) for arg in self.args}
+        outputs = tuple(Buffer("out", *_dtype_and_shape(self.type(var))) for var in self.results)
         root, trees, result = self._trees(FusedExprBuilder(self.members, self.type, buffers), outputs)
-        if result is None and recomputes(root, trees):
+        if result is None and recomputes_costly_value(root, trees):
             raise NotFusable
         core = self.product
         # A product that is computed in parts needs a place for partial sums.
@@ -196,7 +199,7 @@ class Group:
             core.op.lower.function(KernelBuilder(), own, result, **dict(core.attributes))
 
     def _trees(
-        self, grower: FusedExprBuilder, outputs: tuple[Buffer, ...]
+        self, tree_builder: FusedExprBuilder, outputs: tuple[Buffer, ...]
     ) -> tuple[tuple[LoopAxis, ...], list[tuple[BufferLoad, FusedExpr]], Epilogue | None]:
         shape = outputs[0].shape
         root = tuple(LoopAxis(dim) for dim in shape)
@@ -205,42 +208,46 @@ class Group:
         for var, out in zip(self.results, outputs, strict=True):
             if out.shape != shape:
                 raise NotFusable
-            pairs.append((grower.at(out, at, shape), grower.tree(var, at)))
-        return root, pairs, self._result(root, pairs, grower)
+            pairs.append((tree_builder.load(out, at, shape), tree_builder.tree(var, at)))
+        return root, pairs, self._epilogue(root, pairs, tree_builder)
 
-    def _result(
-        self, root: tuple[LoopAxis, ...], pairs: list[tuple[BufferLoad, FusedExpr]], grower: FusedExprBuilder
+    def _epilogue(
+        self, root: tuple[LoopAxis, ...], pairs: list[tuple[BufferLoad, FusedExpr]], tree_builder: FusedExprBuilder
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the element that is stored, and the tree that
-        computes its value.   grower: the builder of the trees.
+        root: the loops over the outputs.   pairs: for each output, the element that is stored and the tree that
+        computes its value.   tree_builder: the builder that made the trees.
         """
         if self.product is None:
             return None
-        if any(arg in self.members for arg in self.product.args) or grower.core is None:
+        if any(arg in self.members for arg in self.product.args) or tree_builder.core is None:
             raise NotFusable
         if any(isinstance(tree, ReduceExpr) for tree in post_order(tuple(tree for _, tree in pairs))):
             raise NotFusable
-        type_ = self.plain(self.product.tensor_type)
-        shapes = (self.plain(arg.tensor_type).known_shape for arg in self.product.args)
+        type_ = self.kernel_type(self.product.tensor_type)
+        shapes = (self.kernel_type(arg.tensor_type).known_shape for arg in self.product.args)
         axes = self.product.op.lower.axes(*shapes, type_.known_shape, **dict(self.product.attributes))
-        return make_epilogue(grower.core, type_.known_dtype, type_.known_shape, axes, root, pairs)
+        return make_epilogue(tree_builder.core, type_.known_dtype, type_.known_shape, axes, root, pairs)
 
     def _buffers(self) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
         names: dict[str, int] = {}
         inputs = tuple(
-            Buffer(_unique(names, name), *_parts(self.type(arg)))
+            Buffer(_unique_name(names, name), *_dtype_and_shape(self.type(arg)))
             for arg, name in zip(self.args, self._input_names(), strict=True)
         )
-        types = [self.plain(type_) for var in self.results for type_ in tensors(var.type)]
+        types = [self.kernel_type(type_) for var in self.results for type_ in tensors(var.type)]
         single = len(types) == 1
-        outputs = tuple(Buffer("out_" if single else f"out{i}_", *_parts(type_)) for i, type_ in enumerate(types))
+        outputs = tuple(
+            Buffer("out_" if single else f"out{i}_", *_dtype_and_shape(type_)) for i, type_ in enumerate(types)
+        )
         return inputs, outputs
 
     def _input_names(self) -> list[str]:
-        """Return the names of the kernel's inputs: the parameter names if the group is a single operator, otherwise the
-        names of the variables."""
+        """Return the names of the kernel's inputs in the C code.
+
+        They are the parameter names if the group is a single operator, otherwise the names of the variables.
+        """
         if len(self.members) > 1:
             return [c_identifier(getattr(arg, "name", "constant")) for arg in self.args]
         (call,) = self.members.values()
@@ -285,7 +292,7 @@ def tensors(type_: Type) -> list[TensorType]:
     return []
 
 
-def _in_place(
+def _overwritable_inputs(
     inputs: tuple[Buffer, ...], root: tuple[LoopAxis, ...], out: BufferLoad, tree: FusedExpr
 ) -> tuple[int, ...]:
     """Return the inputs that the output may overwrite, as indices into `inputs`.
@@ -314,15 +321,15 @@ def _in_place(
         if not starts_at_zero or any(out.strides.get(axis) != stride for axis, stride in strides.items()):
             return ()  # another view of the same memory might be read after it is written
         same[leaf.buffer] = same.get(leaf.buffer, True) and strides == out.strides
-    like = (out.buffer.dtype, out.buffer.shape)
-    return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == like)
+    required = (out.buffer.dtype, out.buffer.shape)
+    return tuple(i for i, b in enumerate(inputs) if same.get(b) and (b.dtype, b.shape) == required)
 
 
 def _is_number(arg: Expr) -> bool:
     return isinstance(arg, Constant) and arg.value.size == 1
 
 
-def _parts(type_: TensorType) -> tuple:
+def _dtype_and_shape(type_: TensorType) -> tuple:
     return type_.dtype, type_.shape
 
 
@@ -330,22 +337,21 @@ def _has_operators(dim: Dim) -> bool:
     return any(isinstance(atom, DimOp) for monomial, _ in dim.terms for atom in monomial)
 
 
-def _operand(arg: Expr, place: Mapping[Expr, int], group: Group) -> Hashable:
-    if arg in place:
-        return place[arg]
+def _operand_key(arg: Expr, position: Mapping[Expr, int], group: Group) -> Hashable:
+    if arg in position:
+        return position[arg]
     if isinstance(arg, Constant):
         return (str(arg.value.dtype), arg.value.tobytes(), arg.value.shape)
     return "shape" if isinstance(arg, Shape) else type(arg).__name__
 
 
-def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_` in which numbers stand for the kernel variables.
+def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
+    """Return a key of `type_` that does not contain the names of kernel variables.
 
-    The names of the variables therefore do not matter: corresponding values of two groups with the same kernel have
-    equal keys.
+    Corresponding values of two groups with the same kernel therefore have equal keys.
 
-    type_: the type of a value of the group.   number: a dimension of the tensors that the kernel reads and writes ->
-    the number of its kernel variable.
+    type_: the type of a value of the group.   number: a dict from each symbolic dimension of the tensors that the
+    kernel reads and writes to the number that replaces its variable in the key.
     """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
@@ -353,11 +359,11 @@ def _numbered(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashab
     for tensor in tensors(type_):
         dims: list[Hashable] = []
         for dim in tensor.shape or ():
-            plain = group.dim(dim)
-            if isinstance(plain, int):
-                dims.append(plain)
+            kernel_type = group.dim(dim)
+            if isinstance(kernel_type, int):
+                dims.append(kernel_type)
             else:
-                dims.append(tuple((tuple(order[var] for var in monomial), n) for monomial, n in plain.terms))
+                dims.append(tuple((tuple(order[var] for var in monomial), n) for monomial, n in kernel_type.terms))
         found.append((tensor.dtype, tuple(dims)))
     return tuple(found)
 
@@ -367,9 +373,9 @@ def _size_name(dim: AnyDim) -> str:
     return text if text.isidentifier() else "size"
 
 
-def _unique(taken: dict[str, int], name: str) -> str:
-    count = taken.get(name, 0)
-    taken[name] = count + 1
+def _unique_name(used_names: dict[str, int], name: str) -> str:
+    count = used_names.get(name, 0)
+    used_names[name] = count + 1
     return f"{name}{count}_" if count else f"{name}_"
 
 

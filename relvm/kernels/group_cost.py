@@ -18,8 +18,8 @@ from relvm.kernels.loop_ir import Binary, Intrinsic, Local, Scalar, Select, Unar
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement, GatherKernel, Pointwise, Reduce
 
 
-def work_of(group: Group) -> Work:
-    """Return the work of one call of the group's kernel."""
+def group_work(group: Group) -> Work:
+    """Return the operation count and the elements read of one call of the group's kernel."""
     counts = [_operations(group, call) for call in group.members.values()]
     known = [count for count in counts if count is not None]
     total = sum(known, 0) if len(known) == len(counts) else None
@@ -27,15 +27,15 @@ def work_of(group: Group) -> Work:
 
 
 def _operations(group: Group, call: OpCall) -> AnyDim | None:
-    """Return the number of operations of one operator, or None if it is unknown.
+    """Return the number of operations of `call`, an operator of the group, or None if it is unknown.
 
     It is unknown if the operator declares no operation count, or if the count depends on a size that the kernel does
     not receive.
     """
     attributes = dict(call.attributes)
     try:
-        types = [group.plain(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
-        results = [group.plain(type_) for type_ in tensors(call.type)]
+        types = [group.kernel_type(arg.type) for arg in call.args if isinstance(arg.type, TensorType)]
+        results = [group.kernel_type(type_) for type_ in tensors(call.type)]
     except NotFusable:
         return None
     result = results[0].shape
@@ -54,9 +54,11 @@ def _operations(group: Group, call: OpCall) -> AnyDim | None:
 
 
 def scalar_operations(result: Scalar) -> int:
-    """Return the number of operations that compute the scalar `result` from variables and elements.  Arithmetic,
-    comparisons, selections and functions such as exp count as one each.  Conversions and the conditions of selections
-    do not count."""
+    """Return the number of operations in the expression `result`.
+
+    Arithmetic, comparisons, selections and functions such as exp count as one each.  Conversions and the conditions of
+    selections do not count.
+    """
     waiting, seen, count = [result], set(), 0
     while waiting:
         scalar = waiting.pop()
@@ -74,27 +76,27 @@ def scalar_operations(result: Scalar) -> int:
 
 
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
-    """Return the maximum number of elements that the kernel reads of an argument.
+    """Return the maximum number of elements that the group's kernel reads of argument `arg`, or None for all elements.
 
-    Return None, which means all elements, if an operator that uses the argument does more than select elements of it.
+    The kernel reads all elements if an operator does more than select elements of the argument.
     """
     total: AnyDim = 0
     for call in group.members.values():
-        used = [place for place, each in enumerate(call.args) if each is arg]
-        if used and (used != [0] or not _takes_some(call)):
+        used = [index for index, argument in enumerate(call.args) if argument is arg]
+        if used and (used != [0] or not _only_selects(call)):
             return None
         if used:
             try:
-                total = total + product(group.plain(call.tensor_type).shape)
+                total = total + product(group.kernel_type(call.tensor_type).shape)
             except NotFusable:
                 return None
     return total
 
 
-def _takes_some(call: OpCall) -> bool:
-    """Return whether the operator only selects elements of its first argument.
+def _only_selects(call: OpCall) -> bool:
+    """Return whether `call` only selects elements of its first argument.
 
-    Each element of its result must be copied from the first argument, or be independent of all arguments, like padding.
+    Each element of the result must be copied from this argument, or be independent of all arguments, like padding.
     """
     lower = call.op.lower
     return isinstance(lower, DataMovement | GatherKernel) or (isinstance(lower, CustomKernel) and call.op.moves)

@@ -22,13 +22,13 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
         The loop changes an outer variable other than by a reduction, or it uses the value of a reduction variable
         elsewhere.
     """
-    own = _defined_in(loop)
+    inner_variables = _find_definitions(loop)
     found: dict[kd.Variable, str] = {}
     for statement in kd.statements_in(loop.body):
-        if isinstance(statement, kd.Assign) and statement.variable not in own:
+        if isinstance(statement, kd.Assign) and statement.variable not in inner_variables:
             function = _reduction(statement) if statement in loop.body else None
             if function is None or found.get(statement.variable, function) != function:
-                raise _not_a_reduction(statement)
+                raise _reduction_error(statement)
             found[statement.variable] = function
     for statement in kd.statements_in(loop.body):
         parts = [part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)]
@@ -50,7 +50,7 @@ def _reduction(statement: kd.Assign) -> str | None:
     return None
 
 
-def _not_a_reduction(statement: kd.Assign) -> Exception:
+def _reduction_error(statement: kd.Assign) -> Exception:
     name = statement.variable.name
     reason = (
         f"a simd loop may change {name}, which is defined outside of it, only by one reduction: {name} += x,"
@@ -59,7 +59,7 @@ def _not_a_reduction(statement: kd.Assign) -> Exception:
     return located(RelvmTypeError(reason), statement.origin)
 
 
-def _defined_in(loop: kd.For) -> set[kd.Variable]:
+def _find_definitions(loop: kd.For) -> set[kd.Variable]:
     found: set[kd.Variable] = set()
     for statement in kd.statements_in(loop.body):
         match statement:
@@ -85,14 +85,14 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
         The iterations are not proven to be independent, or the loop contains a forbidden statement.  The error contains
         the source location.
     """
-    own = _defined_in(loop)
-    invariant = _invariant_atoms(bounds, own, counter)
+    inner_variables = _find_definitions(loop)
+    invariant = _invariant_atoms(bounds, inner_variables, counter)
     for statement in kd.statements_in(loop.body):
-        _check_form(loop, statement, own)
+        _check_statement(loop, statement, inner_variables)
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]] = {}
     _find_accesses(loop.body, counter, bounds, accesses)
     for statement in kd.statements_in(loop.body):
-        if isinstance(statement, kd.Put) and not _is_split(accesses[statement.buffer], invariant):
+        if isinstance(statement, kd.Put) and not _are_disjoint(accesses[statement.buffer], invariant):
             name, i = statement.buffer.name, loop.counter.name
             reason = (
                 f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
@@ -104,14 +104,14 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
 
 @value_record
 class _Index:
-    """An index of the form factor * counter + rest, where `counter` is the counter of the loop that is checked.
+    """An index of the form factor * counter + offset, where `counter` is the counter of the loop that is checked.
 
-    is_short: whether `rest` is proven to be in [0, |factor|).
+    is_offset_small: whether `offset` is proven to be in [0, |factor|).
     """
 
     factor: int
-    rest: AnyDim
-    is_short: bool
+    offset: AnyDim
+    is_offset_small: bool
 
 
 def _find_accesses(
@@ -120,11 +120,13 @@ def _find_accesses(
     bounds: IndexBounds,
     accesses: dict[kd.KernelBuffer, list[tuple[_Index, ...]]],
 ) -> None:
-    """Add to `accesses` the indices of all accesses to outputs in the body of a loop.   counter: as in
-    `check_independent`."""
+    """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop.
+
+    counter, bounds: as in `check_independent`.
+    """
     for statement in body:
-        for buffer, indices in _accesses(statement):
-            split = tuple(_index_of(bounds.dim(index), counter, bounds) for index in indices)
+        for buffer, indices in _output_accesses(statement):
+            split = tuple(_split_index(bounds.dim(index), counter, bounds) for index in indices)
             accesses.setdefault(buffer, []).append(split)
         match statement:
             case kd.Let(variable, value):
@@ -138,25 +140,26 @@ def _find_accesses(
                         _find_accesses(part, counter, bounds, accesses)
 
 
-def _index_of(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
+def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
     factor = 0 if isinstance(index, int) else dict(index.terms).get((counter,), 0)
-    rest = dim_op("sub", index, dim_op("mul", factor, var_dim(counter)))
-    is_free = counter not in dim_vars(rest)
-    return _Index(factor, rest, is_free and bounds.is_inside(rest, abs(factor)))
+    offset = dim_op("sub", index, dim_op("mul", factor, var_dim(counter)))
+    is_free = counter not in dim_vars(offset)
+    return _Index(factor, offset, is_free and bounds.is_inside(offset, abs(factor)))
 
 
-def _invariant_atoms(bounds: IndexBounds, own: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the polynomial variables whose values do not change in a loop.
+def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], counter: DimVar) -> set[DimVar]:
+    """Return the variables of polynomials whose values do not change in a loop.
 
     These are the variables in the polynomials of values that are defined before the loop.
 
-    own: the variables that the loop defines.   counter: the variable that represents the loop's counter in polynomials.
+    bounds: the prover, which stores these polynomials.   inner_variables: the variables that the loop defines.
+    counter: the variable that represents the loop's counter in polynomials.
     """
-    outer = (value for variable, value in bounds.values.items() if variable not in own)
+    outer = (value for variable, value in bounds.values.items() if variable not in inner_variables)
     return {var for value in outer for var in dim_vars(value)} - {counter}
 
 
-def _check_form(loop: kd.For, statement: kd.Statement, own: set[kd.Variable]) -> None:
+def _check_statement(loop: kd.For, statement: kd.Statement, inner_variables: set[kd.Variable]) -> None:
     def error(reason: str) -> Exception:
         return located(RelvmTypeError(reason), getattr(statement, "origin", "") or loop.origin)
 
@@ -169,23 +172,26 @@ def _check_form(loop: kd.For, statement: kd.Statement, own: set[kd.Variable]) ->
             raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
         case kd.For(_, start, stop) if loop.kind == "simd":
             parts = [part for bound in (start, stop) for part in kd.subexpressions(bound)]
-            if any(_may_vary(part, own) or part is loop.counter for part in parts):
+            if any(_may_vary(part, inner_variables) or part is loop.counter for part in parts):
                 raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
-        case kd.Assign(variable) if loop.kind == "parallel" and variable not in own:
+        case kd.Assign(variable) if loop.kind == "parallel" and variable not in inner_variables:
             raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
 
 
-def _may_vary(part: kd.Scalar, own: set[kd.Variable]) -> bool:
-    """Return whether `part`, an operand in a bound of an inner loop, can have different values in different iterations
-    of the outer `simd` loop.
+def _may_vary(part: kd.Scalar, inner_variables: set[kd.Variable]) -> bool:
+    """Return whether an operand of a loop bound can have different values in different iterations of a `simd` loop.
 
-    own: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary, because the
-    bounds of these loops must also be the same in each iteration.
+    part: an operand in a bound of a loop inside the `simd` loop.
+
+    inner_variables: the variables defined in the `simd` loop.  The counters of inner loops are not considered to vary,
+    because the bounds of these loops must also be the same in each iteration.
     """
-    return isinstance(part, kd.Element) or (isinstance(part, kd.Variable) and part in own and not part.is_counter)
+    return isinstance(part, kd.Element) or (
+        isinstance(part, kd.Variable) and part in inner_variables and not part.is_counter
+    )
 
 
-def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
+def _output_accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[kd.Scalar, ...]]]:
     """Yield the elements of outputs that a statement itself reads or writes.  Nested statements are not visited."""
     for scalar in kd.scalars_in(statement):
         for part in kd.subexpressions(scalar):
@@ -195,7 +201,7 @@ def _accesses(statement: kd.Statement) -> Iterator[tuple[kd.KernelBuffer, tuple[
         yield statement.buffer, statement.indices
 
 
-def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
+def _are_disjoint(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> bool:
     """Return whether any two iterations of a loop certainly access different elements of an output.
 
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
@@ -207,9 +213,9 @@ def _is_split(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) -> boo
         first = indices[0]
         if first.factor == 0 or any(index.factor != first.factor for index in indices):
             continue
-        is_same = all(index.rest == first.rest for index in indices)
-        if is_same and all(not var.signed or var in invariant for var in dim_vars(first.rest)):
+        is_same = all(index.offset == first.offset for index in indices)
+        if is_same and all(not var.signed or var in invariant for var in dim_vars(first.offset)):
             return True
-        if all(index.is_short for index in indices):
+        if all(index.is_offset_small for index in indices):
             return True
     return False

@@ -30,9 +30,9 @@ from relvm.ir.value_ranges import Range, range_of
 LARGEST_SIZE = 1 << 40
 _LARGEST_MAGNITUDE = 2.0**62
 _LARGEST_BOUND = 100  # limit on the variables and operators in the bounds of a loop
-_FREE_STEPS = 20  # steps of each proof that do not count toward _MOST_STEPS
-_MOST_STEPS = 2_000  # limit on the other steps of all proofs of a kernel (less than a second); after it, proofs fail
-_MOST_SPLITS = 3  # maximum number of times that a proof replaces a min or max by an operand, or removes divisions
+_FREE_STEPS = 20  # steps of each proof that do not count toward _MAX_STEPS
+_MAX_STEPS = 2_000  # limit on the other steps of all proofs of a kernel (less than a second); after it, proofs fail
+_MAX_SPLITS = 3  # maximum number of times that a proof replaces a min or max by an operand, or removes divisions
 _ON_DIMS = ("add", "sub", "mul", "floordiv", "mod", "min", "max")
 _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
@@ -54,7 +54,7 @@ class IndexBounds:
         self.counters: list[tuple[DimVar, AnyDim, AnyDim]] = []
         self.facts: list[AnyDim] = []
         self.relies_on_sizes = False
-        self.steps = _MOST_STEPS
+        self.steps = _MAX_STEPS
         self.free = 0  # steps of the current proof that are left before steps begin to count
         self.values: dict[kd.Variable, AnyDim] = {}
         self.atoms: dict[Hashable, Dim] = {}
@@ -63,8 +63,11 @@ class IndexBounds:
     # ---- polynomials ----
 
     def dim(self, scalar: kd.Scalar) -> AnyDim:
-        """Return an i64 expression as a polynomial.  An expression that is not a polynomial becomes an atom.  Equal
-        expressions become the same atom, unless their value can change."""
+        """Return the i64 expression `scalar` as a polynomial.
+
+        An expression that is not a polynomial becomes an atom.  Equal expressions become the same atom, unless their
+        value can change.
+        """
         assert scalar.dtype == I64
         try:
             found = self._polynomial(scalar)
@@ -98,8 +101,10 @@ class IndexBounds:
         return None
 
     def key(self, scalar: kd.Scalar) -> Hashable | None:
-        """Return a key of an expression.  Expressions with equal keys have equal values.  Return None if the value of
-        the expression can change."""
+        """Return a key of the expression `scalar`, or None if its value can change.
+
+        Expressions with equal keys have equal values.
+        """
         match scalar:
             case kd.Literal(value, dtype):
                 return (repr(value), dtype)  # -0.0 is not 0.0
@@ -114,13 +119,15 @@ class IndexBounds:
                 inner = tuple(map(self.key, parts))
                 return None if None in inner else (function, inner, dtype)
 
-    def is_small(self, dim: AnyDim) -> bool:
-        """Return whether the computation of the polynomial cannot overflow if no size exceeds LARGEST_SIZE."""
+    def cannot_overflow(self, dim: AnyDim) -> bool:
+        """Return whether the computation of the polynomial `dim` cannot overflow if no size exceeds LARGEST_SIZE."""
         return self.magnitude(dim) < _LARGEST_MAGNITUDE
 
     def magnitude(self, dim: AnyDim) -> float:
-        """Return an upper bound on the sum of the absolute values of the terms of `dim`.  The bound is valid if no size
-        exceeds LARGEST_SIZE."""
+        """Return an upper bound on the sum of the absolute values of the terms of `dim`.
+
+        The bound is valid if no size exceeds LARGEST_SIZE.
+        """
         if isinstance(dim, int):
             return abs(dim)
         total = 0.0
@@ -143,15 +150,17 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """Enter a loop: a context manager that records the bounds of the loop counter until the end of the `with`
-        statement, and yields the variable that represents the counter in polynomials."""
+        """A context manager in whose block the bounds of the counter of `loop` are known facts.
+
+        It yields the variable that represents the counter in polynomials.
+        """
         counter = DimVar(loop.counter.name, signed=True)
         first, stop = self.dim(loop.start), self.dim(loop.stop)
         self.values[loop.counter] = var_dim(counter)
         if not (self.is_exact(first) and self.is_exact(stop)) or node_count(first) + node_count(stop) > _LARGEST_BOUND:
             yield counter
             return
-        if self.is_small(first) and self.is_small(stop):
+        if self.cannot_overflow(first) and self.cannot_overflow(stop):
             self.small[counter] = max(self.magnitude(first), self.magnitude(stop))
         outer = len(self.facts)
         last = dim_op("sub", stop, 1)
@@ -167,8 +176,10 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """A context manager that records that a condition holds, or with `holds=False` that it does not hold, until the
-        end of the `with` statement."""
+        """A context manager in whose block it is a known fact that the condition `cond` holds.
+
+        holds: if False, the fact is that the condition does not hold.
+        """
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large
             self.facts += list(self.facts_of(cond, holds=holds))
@@ -199,12 +210,15 @@ class IndexBounds:
                     yield dim_op("sub", first, second)
 
     def is_exact(self, dim: AnyDim) -> bool:
-        """Return whether the kernel computes the exact value of the polynomial, without overflow."""
+        """Return whether the kernel computes the exact value of the polynomial `dim`, without overflow.
+
+        If this is so only because sizes are limited, set `relies_on_sizes`.
+        """
         if isinstance(dim, int):
             return -(1 << 63) <= dim < 1 << 63
         if len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1:
             return True
-        if not self.is_small(dim):
+        if not self.cannot_overflow(dim):
             return False
         self.relies_on_sizes = True
         return True
@@ -214,27 +228,29 @@ class IndexBounds:
     def is_inside(self, index: AnyDim, size: AnyDim) -> bool:
         """Return whether it is proven that 0 <= index < size always holds."""
         try:
-            return self.is_natural(index) and self.is_natural(dim_op("sub", dim_op("sub", size, 1), index))
+            return self.is_nonnegative(index) and self.is_nonnegative(dim_op("sub", dim_op("sub", size, 1), index))
         except RelvmUnsupportedError:  # a polynomial is too large
             return False
 
-    def is_natural(self, dim: AnyDim) -> bool:
-        """Return whether a polynomial is proven to be at least 0."""
+    def is_nonnegative(self, dim: AnyDim) -> bool:
+        """Return whether the polynomial `dim` is proven to be at least 0."""
         self.free = _FREE_STEPS
-        if self._follows(dim, _MOST_SPLITS):
+        if self._is_proven(dim, _MAX_SPLITS):
             return True
         pairs = combinations_with_replacement(self.facts[-8:], 2)
-        return any(self._is_natural(dim_op("sub", dim_op("sub", dim, a), b), _MOST_SPLITS) for a, b in pairs)
+        return any(self._is_proven_directly(dim_op("sub", dim_op("sub", dim, a), b), _MAX_SPLITS) for a, b in pairs)
 
-    def _follows(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0, by subtracting at most one fact from it.   splits: as
-        in `_is_natural`."""
-        if self._is_natural(dim, splits):
+    def _is_proven(self, dim: AnyDim, splits: int) -> bool:
+        """Return whether the polynomial `dim` is proven to be at least 0, by subtracting at most one fact from it.
+
+        splits: as in `_is_proven_directly`.
+        """
+        if self._is_proven_directly(dim, splits):
             return True
-        return any(self._is_natural(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
+        return any(self._is_proven_directly(dim_op("sub", dim, fact), splits) for fact in self.facts[-8:])
 
-    def _is_natural(self, dim: AnyDim, splits: int) -> bool:
-        """Return whether a polynomial is proven to be at least 0 without subtracting a fact first.
+    def _is_proven_directly(self, dim: AnyDim, splits: int) -> bool:
+        """Return whether the polynomial `dim` is proven to be at least 0 without subtracting a fact first.
 
         A min or max in the polynomial is replaced by each of its operands, and a proof is tried for each result.  For a
         max with a positive factor, or a min with a negative factor, one of these proofs must succeed.  Otherwise, all
@@ -247,32 +263,34 @@ class IndexBounds:
         else:
             return False
         for counter, first, last in reversed(self.counters):
-            dim = _least(dim, counter, first, last, self.ranges)
+            dim = _lower_bound(dim, counter, first, last, self.ranges)
         if range_of(dim, self.ranges).low >= 0:
             return True
         simpler = _without_quotients(dim)
-        if simpler != dim and splits and self._follows(simpler, splits - 1):
+        if simpler != dim and splits and self._is_proven(simpler, splits - 1):
             return True
-        found = _extreme_in(dim) if splits else None
+        found = _find_min_or_max(dim) if splits else None
         if found is None:
             return False
         atom, factor = found
         rest = dim_op("sub", dim, dim_op("mul", factor, atom_dim(atom)))
         cases = (
-            self._follows(dim_op("add", rest, dim_op("mul", factor, side)), splits - 1)
+            self._is_proven(dim_op("add", rest, dim_op("mul", factor, side)), splits - 1)
             for side in (atom.left, atom.right)
         )
         return any(cases) if (atom.function == "max") == (factor > 0) else all(cases)
 
 
 def atom_dim(atom: DimVar | DimOp) -> Dim:
-    """Return the dimension (a polynomial) that consists of a single atom."""
+    """Return the polynomial that consists of the single atom `atom`."""
     return Dim((((atom,), 1),))
 
 
-def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
-    """Find a term `c * min(...)` or `c * max(...)` of the sum `dim`, with an integer c.  Return the pair (min or max,
-    c), or None if there is no such term."""
+def _find_min_or_max(dim: AnyDim) -> tuple[DimOp, int] | None:
+    """Find a term `c * min(...)` or `c * max(...)` of the polynomial `dim`, with an integer c.
+
+    Return the pair (min or max operation, c), or None if there is no such term.
+    """
     if not isinstance(dim, int):
         for monomial, factor in dim.terms:
             match monomial:
@@ -281,7 +299,7 @@ def _extreme_in(dim: AnyDim) -> tuple[DimOp, int] | None:
     return None
 
 
-def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
+def _lower_bound(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
     """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].
 
     Where possible, its terms do not contain `counter`.   ranges: the value ranges of counters.
@@ -291,16 +309,16 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
     total: AnyDim = 0
     for monomial, factor in dim.terms:
         rest = dim_op("mul", factor, _product(atom for atom in monomial if atom != counter))
-        match [atom for atom in monomial if atom == counter or _has(atom, counter)]:
+        match [atom for atom in monomial if atom == counter or _contains(atom, counter)]:
             case [DimVar()]:
                 sign = range_of(rest, ranges)
                 bound = first if sign.low >= 0 else last if sign.high <= 0 else var_dim(counter)
                 total = dim_op("add", total, dim_op("mul", rest, bound))
             case [DimOp("floordiv", left, int(divisor))] if divisor > 0 and len(monomial) == 1:
                 if factor > 0:
-                    left = _least(left, counter, first, last, ranges)
+                    left = _lower_bound(left, counter, first, last, ranges)
                 else:
-                    left = dim_op("sub", 0, _least(dim_op("sub", 0, left), counter, first, last, ranges))
+                    left = dim_op("sub", 0, _lower_bound(dim_op("sub", 0, left), counter, first, last, ranges))
                 total = dim_op("add", total, dim_op("mul", factor, dim_op("floordiv", left, divisor)))
             case _:
                 total = dim_op("add", total, Dim(((monomial, factor),)) if monomial else factor)
@@ -308,10 +326,11 @@ def _least(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: di
 
 
 def _without_quotients(dim: AnyDim) -> AnyDim:
-    """Return a polynomial without quotients `a // d` by a constant.  If it is at least 0, then so is `dim`.
+    """Replace quotients `a // d` by a constant in the polynomial `dim`, to simplify a proof that `dim` is at least 0.
 
-    The result is a lower bound of `dim`, multiplied by a positive number to remove fractions.  Each quotient is
-    replaced by its lower bound (a - d + 1) / d, or by its upper bound a / d if its factor is negative.
+    If the result is at least 0, then so is `dim`.  The result is a lower bound of `dim`, multiplied by a positive
+    number to remove fractions.  Each quotient is replaced by its lower bound (a - d + 1) / d, or by its upper bound
+    a / d if its factor is negative.
     """
     if isinstance(dim, int):
         return dim
@@ -342,5 +361,5 @@ def _product(atoms) -> AnyDim:
     return total
 
 
-def _has(atom: DimVar | DimOp, counter: DimVar) -> bool:
+def _contains(atom: DimVar | DimOp, counter: DimVar) -> bool:
     return isinstance(atom, DimOp) and any(counter in dim_vars(side) for side in (atom.left, atom.right))

@@ -109,7 +109,7 @@ class Literal(Scalar):
 
 @record
 class Local(Scalar):
-    """A loop counter or a variable of the kernel.  The builder makes names unique."""
+    """A loop counter or another variable of the kernel.  `KernelBuilder` makes the names unique."""
 
     name: str
     dtype: DType
@@ -117,7 +117,7 @@ class Local(Scalar):
 
 @record
 class Size(Scalar):
-    """A dimension, as an i64 scalar."""
+    """The value of the dimension `dim`, as an i64 scalar."""
 
     dim: AnyDim
     dtype: DType = I64
@@ -192,7 +192,7 @@ class Intrinsic(Scalar):
 
 @record
 class Buffer:
-    """A contiguous row-major array.  `buffer[i, j]` loads an element."""
+    """A contiguous row-major array in memory.  In Python, `buffer[i, j]` is the load of an element."""
 
     name: str
     dtype: DType
@@ -250,7 +250,10 @@ class Parallel(Statement):
 
 @record
 class Store(Statement):
-    """The assignment `buffer[indices] = value`.  The indices have the same meaning as in Load."""
+    """The assignment `buffer[indices] = value`.
+
+    indices: as in Load, one index for each axis, or a single flat position.
+    """
 
     buffer: Buffer
     indices: tuple[Scalar, ...]
@@ -286,7 +289,7 @@ class Allocate(Statement):
 
 @record
 class Address:
-    """The address of the element of a buffer at a flat position."""
+    """The address of the element at flat position `position` of a buffer, as an argument of an `Invoke`."""
 
     buffer: Buffer
     position: Scalar
@@ -315,18 +318,19 @@ class Fail(Statement):
 
 @value_record
 class Provenance:
-    """The operators that a kernel consists of, and for each of its variables and statements, the operators that it
-    belongs to.
+    """A map from the variables and statements of a kernel to the operators for which they were generated.
 
-    members: for each operator, its source locations.  If several calls share the kernel, these are the locations of all
-    calls.   values: a dict from the name of a variable, array or output to the operators that it belongs to, as indices
-    into `members`.   rest: the operators, as indices, to which the statements that compute none of these values belong.
-    If it is None, each of these statements belongs to the operators that use its result.
+    Operators are given as indices into `members`.
+
+    members: the source locations of each operator of the kernel.  If several operator calls share the kernel, these are
+    the locations of all calls.   values: a dict from the name of a variable, array or output to its operators.
+    default: the operators of statements that compute none of these values.  If it is None, such a statement belongs to
+    the operators that use its result.
     """
 
     members: tuple[tuple[str, ...], ...]
     values: Mapping[str, tuple[int, ...]]
-    rest: tuple[int, ...] | None
+    default: tuple[int, ...] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -359,8 +363,10 @@ class Kernel(Displayed):
 
 @value_record
 class ReferenceKernel:
-    """A kernel of target "numpy": a call of the packed function `reference.<op>`.  The arguments of the function are
-    the attributes as JSON text, the input tensors, and the output tensors."""
+    """A kernel of target "numpy": a call of the packed function `reference.<op>`.
+
+    The arguments of the function are the attributes as JSON text, the input tensors, and the output tensors.
+    """
 
     op: str
     attributes: str
@@ -389,13 +395,13 @@ _OPERANDS: dict[type, Callable[[Any], tuple[Scalar, ...]]] = {
 
 
 def operands_of(scalar: Scalar) -> tuple[Scalar, ...]:
-    """Return the operands of an expression, in order."""
+    """Return the operands of the expression `scalar`, in order."""
     operands = _OPERANDS.get(type(scalar))
     return operands(scalar) if operands else ()
 
 
 def parts_of(scalar: Scalar) -> Iterator[Scalar]:
-    """Yield an expression and all expressions inside it."""
+    """Yield the expression `scalar` and all expressions inside it."""
     waiting: list[Scalar] = [scalar]
     while waiting:
         part = waiting.pop()
@@ -436,7 +442,7 @@ def as_scalar(value, dtype: DType) -> Scalar:
 
 
 def constant_value(scalar: Scalar) -> int | None:
-    """Return the value of an integer expression, or None if the expression is not constant."""
+    """Return the value of the integer expression `scalar`, or None if the expression is not constant."""
     match scalar:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
@@ -485,7 +491,7 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
 
 
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
-    """Return the remainder that belongs to `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
+    """Return the remainder of the division x / y in `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
     if x.dtype.is_signed:
         rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
@@ -496,8 +502,8 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it is slower.   values: the name of a variable or
-    array -> the IR values that it computes.
+    is_compact: whether the kernel should use little memory, even if it is slower.   values: a dict from the name of a
+    variable or array to the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -529,11 +535,10 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A context manager that opens a parallel loop over [0, count), and yields the bounds `first` and `last` of a
-        part (see Parallel).
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds of one thread's part.
 
-        work: the approximate time of one iteration, in eighths of a nanosecond.   least: the minimum number of
-        iterations in a part.
+        The part is the range [first, last) of iterations (see Parallel).   work: the approximate time of one iteration,
+        in eighths of a nanosecond.   least: the minimum number of iterations in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
@@ -557,11 +562,14 @@ class KernelBuilder:
         self.add(IfThen(cond, (Fail(status, message, values),)))
 
     def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
-        """Return the product of dimensions, as a scalar."""
+        """Return the product of the dimensions `dims`, as a scalar."""
         return as_scalar(product(dims), I64)
 
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
-        """Return a new array on the stack.   of: the IR values whose elements it contains."""
+        """Return a new array on the C stack.
+
+        of: the IR values whose elements it contains, for the provenance.
+        """
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
             self.values[buffer.name] = of
@@ -569,7 +577,7 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized with `value`.  of: the IR values that it computes."""
+        """Return a new variable, initialized with `value`.   of: as in `allocate`."""
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

@@ -25,16 +25,16 @@ from relvm.kernels.loop_scope import (
     CollapsedLoop,
     Scope,
     c_name,
-    join,
+    collapse_loops,
+    estimate_time,
     leaves_of,
     loops,
+    parallel_scope,
     prepare,
-    shared_loops,
     store_all,
-    work_of,
 )
-from relvm.kernels.lowering_rules import LoopAxis, part_loops
-from relvm.kernels.transpose_tiling import across_of, write_tiles
+from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
+from relvm.kernels.transpose_tiling import find_transposed_loop, write_tiles
 
 LANES = 64
 
@@ -49,44 +49,45 @@ def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple
     NotFusable
         The reductions do not have the same outer loops, or these are not among the loops of the result.
     """
-    if totals := _totals(outputs):
-        _Rows(k, root, outputs, totals).write()
+    if totals := _find_reductions(outputs):
+        _RowGenerator(k, root, outputs, totals).write()
     else:
-        _write_plain(k, root, outputs)
+        _write_elementwise(k, root, outputs)
 
 
-def overwrites_early(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
+def overwrites_before_reading(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Return whether the kernel that `write_nest` generates writes to an output before it has read all inputs.
 
-    This happens if the first pass over a row stores a value in the memory of the output, for later passes.
+    If it does, an output must not share memory with an input.  The kernel does so if the first pass over a row stores a
+    value in the memory of the output, from which later passes load it.
     """
-    totals = _totals(outputs)
-    return bool(totals) and _Rows(KernelBuilder(), root, outputs, totals).overwrites
+    totals = _find_reductions(outputs)
+    return bool(totals) and _RowGenerator(KernelBuilder(), root, outputs, totals).writes_result_early
 
 
-def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
-    """Return whether the kernel would compute an expensive value more than once.
+def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
+    """Return whether the kernel that `write_nest` generates would compute an expensive value more than once.
 
-    A value that several passes over a row need does not count if the first pass can store it in the memory of the
-    result.  This is possible for one value only.
+    If several passes over a row need a value, the first pass can store it in the memory of the result, and later passes
+    load it.  This is possible for one value only.
 
     Raises
     ------
     NotFusable
         The reductions do not have the same outer loops, or these are not among the loops of the result.
     """
-    totals = _totals(outputs)
+    totals = _find_reductions(outputs)
     rows = row_axes(root, totals) if totals else []
-    walks: list[tuple[tuple[FusedExpr, ...], list[LoopAxis]]] = []
-    walks += [((total.arg,), [*rows, *total.over]) for total in totals]
-    walks.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
-    met: set[tuple] = set()
+    passes: list[tuple[tuple[FusedExpr, ...], list[LoopAxis]]] = []
+    passes += [((total.arg,), [*rows, *total.over]) for total in totals]
+    passes.append((tuple(tree for _, tree in outputs), [*rows, *(axis for axis in root if axis not in rows)]))
+    seen_keys: set[tuple] = set()
     shared: set[tuple] = set()
-    for inside, order in walks:
+    for inside, order in passes:
         over = tuple(order[len(rows) :])
         order = [axis for axis in order if axis.extent != 1]
         seen: set[Expr] = set()
-        for tree in post_order(inside, into_totals=False):
+        for tree in post_order(inside, into_reductions=False):
             if not isinstance(tree, ApplyExpr) or not tree.is_costly or tree.axes <= set(rows):
                 continue
             expr, _ = tree.key
@@ -95,12 +96,12 @@ def recomputes(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, Fused
             if expr in seen or any(order.index(axis) < last for axis in missing):
                 return True
             seen.add(expr)
-            key = _relative(tree, over)
-            if key in met:
+            key = _value_key(tree, over)
+            if key in seen_keys:
                 shared.add(key)
                 if tree.dtype != outputs[0][0].buffer.dtype:
                     return True  # the value cannot be stored in the memory of the result
-            met.add(key)
+            seen_keys.add(key)
     return len(shared) > 1
 
 
@@ -118,35 +119,40 @@ def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopA
     return [axis for axis in root if axis in rows]
 
 
-def _totals(outputs: list[tuple[BufferLoad, FusedExpr]]) -> list[ReduceExpr]:
+def _find_reductions(outputs: list[tuple[BufferLoad, FusedExpr]]) -> list[ReduceExpr]:
     return [tree for tree in post_order(tuple(tree for _, tree in outputs)) if isinstance(tree, ReduceExpr)]
 
 
-def _write_plain(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
+def _write_elementwise(
+    k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]
+) -> None:
     trees = [tree for _, tree in outputs]
     leaves = [leaf for leaf, _ in outputs] + leaves_of(trees)
-    joined = join(root, leaves)
-    if across := across_of(joined, leaves):
-        write_tiles(k, joined, across, outputs)
+    collapsed = collapse_loops(root, leaves)
+    if across := find_transposed_loop(collapsed, leaves):
+        write_tiles(k, collapsed, across, outputs)
         return
-    inside = joined[-1].axes if joined else ()
-    if len(joined) == 1:
+    inside = collapsed[-1].axes if collapsed else ()
+    if len(collapsed) == 1:
         outer = Scope(k)
         prepare(outer, outputs, set(inside))
-        with shared_loops(outer, joined, work_of(trees), simd=True) as inner:
+        with parallel_scope(outer, collapsed, estimate_time(trees), simd=True) as inner:
             store_all(inner, outputs)
         return
-    with shared_loops(Scope(k), joined[:-1], work_of(trees, inside)) as outer:
+    with parallel_scope(Scope(k), collapsed[:-1], estimate_time(trees, inside)) as outer:
         prepare(outer, outputs, set(inside))
-        with loops(outer, joined[-1:], simd=True) as inner:
+        with loops(outer, collapsed[-1:], simd=True) as inner:
             store_all(inner, outputs)
 
 
-class _Rows:
+class _RowGenerator:
     """Generator of the loops of a group with reductions.
 
     A row is an iteration of the outer loops that all reductions share.  A pass is a loop nest inside a row, which
     computes one reduction or the result.
+
+    columns: the loops over the result inside a row.   rows: the outer loops.   shared: the key of an expensive value
+    that several passes use (see `_value_key`), or None.   saved: the stored values, by key.
     """
 
     def __init__(
@@ -162,33 +168,32 @@ class _Rows:
         rows = row_axes(root, totals)
         self.columns = [axis for axis in root if axis not in rows]
         everything = [leaf for leaf, _ in outputs] + leaves_of(tree for _, tree in outputs)
-        self.rows = join(rows, everything)
+        self.rows = collapse_loops(rows, everything)
         self.saved: dict[tuple, BufferLoad] = {}  # values that an earlier pass has stored in the memory of the result
-        self.shared = self._shared()
+        self.shared = self._find_shared_key()
 
     def write(self) -> None:
-        lane = self.rows[-1] if self.rows and self._side_by_side(self.rows[-1]) else None
-        work = work_of((tree for _, tree in self.outputs), self.columns)
+        lane = self.rows[-1] if self.rows and self._has_contiguous_rows(self.rows[-1]) else None
+        work = estimate_time((tree for _, tree in self.outputs), self.columns)
         for total in self.totals:
-            work = work + work_of((total.arg,), total.over)
+            work = work + estimate_time((total.arg,), total.over)
         if lane is None:
-            with shared_loops(Scope(self.k), self.rows, work) as row:
+            with parallel_scope(Scope(self.k), self.rows, work) as row:
                 for total in self.totals:
-                    row.values[total] = self._total(row, total)
-                self._result(row)
+                    row.values[total] = self._write_reduction(row, total)
+                self._write_result(row)
             return
         outer, extent = Scope(self.k), as_scalar(lane.extent, I64)
         extents = [*(one.extent for one in self.rows[:-1]), (extent + (LANES - 1)) / LANES]
         deeper = product(one.extent for one in self.rows[2:-1])
-        with part_loops(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
+        with parallel_loop_nest(self.k, extents, work * LANES * as_scalar(deeper, I64)) as (*counters, block):
             outer.counters = list(zip(self.rows[:-1], counters, strict=True))
             first = self.k.let("at", block * LANES)
             width = self.k.let("width", minimum(extent - first, LANES))
-            _Lanes(self, outer, lane, first, width).write()
+            _LaneGenerator(self, outer, lane, first, width).write()
 
-    def _side_by_side(self, lane: CollapsedLoop) -> bool:
-        """Return whether corresponding elements of adjacent rows are contiguous in memory, while the elements of one
-        row are not.
+    def _has_contiguous_rows(self, lane: CollapsedLoop) -> bool:
+        """Return whether the reductions read contiguous memory across adjacent rows, and not along a row.
 
         lane: the loop over adjacent rows.
         """
@@ -197,20 +202,21 @@ class _Rows:
         along = any(leaf.strides.get(axis) == 1 for leaf in leaves for axis in leaf.axes & over)
         return not along and any(leaf.strides.get(lane.axes[-1]) == 1 for leaf in leaves)
 
-    def walk(
+    def pass_loops(
         self, over: Iterable[LoopAxis], trees: list[FusedExpr], extra: Iterable[BufferLoad] = ()
     ) -> list[CollapsedLoop]:
-        """Return the loops of one pass over a row.
+        """Return the loops of one pass over a row, with adjacent axes collapsed where possible.
 
-        over: the axes of the pass.   trees: the trees that the pass computes.   extra: elements that the pass accesses
-        in addition to those that `trees` read.
+        over: the axes of the pass.   trees: the trees that the pass computes.   extra: the elements that the pass
+        stores.
         """
-        return join(over, [*leaves_of(trees, into_totals=False), *extra])
+        return collapse_loops(over, [*leaves_of(trees, into_reductions=False), *extra])
 
-    def _total(self, row: Scope, total: ReduceExpr) -> Scalar:
-        """Generate the reduction of one row in vector lanes, and return its result.
+    def _write_reduction(self, row: Scope, total: ReduceExpr) -> Scalar:
+        """Generate the reduction `total` of one row in vector lanes, and return its result.
 
-        In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an element was NaN.
+        row: the scope of the row.   In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an
+        element was NaN.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.let(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
@@ -220,10 +226,10 @@ class _Rows:
             flag = I32 if dtype == F32 else I64  # an integer as wide as an element
             unordered = k.let("unordered", Literal(0, flag))
             lanes.append(("|", unordered))
-        kept = self._kept(total.arg, total.over)
-        prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in kept.values())], set(total.over))
-        with loops(row, self.walk(total.over, [total.arg], kept.values()), simd=True, reduce=lanes) as inner:
-            element = self.value(inner, total.arg, total.over, kept)
+        storage = self._shared_storage(total.arg, total.over)
+        prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in storage.values())], set(total.over))
+        with loops(row, self.pass_loops(total.over, [total.arg], storage.values()), simd=True, reduce=lanes) as inner:
+            element = self.value(inner, total.arg, total.over, storage)
             if not isinstance(element, Local):
                 element = k.let("element", element)
             if sees_nan:
@@ -236,45 +242,53 @@ class _Rows:
         value = total.finish(value, total.count)
         return value if value is result else k.let(c_name(total.of[0].name), value, total.of)
 
-    def _result(self, row: Scope) -> None:
+    def _write_result(self, row: Scope) -> None:
         trees = [tree for _, tree in self.outputs]
         over = tuple(self.columns)
-        kept = {key: leaf for tree in trees for key, leaf in self._kept(tree, over).items()}
-        prepare(row, [*self.outputs, *((leaf, trees[0]) for leaf in kept.values())], set(over))
-        with loops(row, self.walk(over, trees, [leaf for leaf, _ in self.outputs]), simd=True) as inner:
+        storage = {key: leaf for tree in trees for key, leaf in self._shared_storage(tree, over).items()}
+        prepare(row, [*self.outputs, *((leaf, trees[0]) for leaf in storage.values())], set(over))
+        with loops(row, self.pass_loops(over, trees, [leaf for leaf, _ in self.outputs]), simd=True) as inner:
             for leaf, tree in self.outputs:
-                inner.store(leaf, self.value(inner, tree, over, kept))
+                inner.store(leaf, self.value(inner, tree, over, storage))
 
-    def value(self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], kept: dict[tuple, BufferLoad]) -> Scalar:
+    def value(
+        self, scope: Scope, tree: FusedExpr, over: tuple[LoopAxis, ...], storage: dict[tuple, BufferLoad]
+    ) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        kept: the place of the shared value, as returned by `_kept`.  The first pass that computes the value stores it
-        in this place, and later passes load it.
+        storage: the result of `_shared_storage`.  The first pass that computes the shared value stores it there, and
+        later passes load it.
         """
-        for part in post_order((tree,), into_totals=False):
-            if not isinstance(part, ApplyExpr) or (key := _relative(part, over)) not in kept or part in scope.values:
+        for part in post_order((tree,), into_reductions=False):
+            if (
+                not isinstance(part, ApplyExpr)
+                or (key := _value_key(part, over)) not in storage
+                or part in scope.values
+            ):
                 continue
             if key in self.saved:
-                scope.values[part] = Load(kept[key].buffer, (scope.flat(kept[key]),))
+                scope.values[part] = Load(storage[key].buffer, (scope.flat(storage[key]),))
             else:
-                scope.store(kept[key], scope.value(part))
-        self.saved |= kept
+                scope.store(storage[key], scope.value(part))
+        self.saved |= storage
         return scope.value(tree)
 
-    def _shared(self) -> tuple | None:
-        """Return the key of an expensive value that several passes need and that can be stored in the memory of the
-        result, or None if there is no such value."""
+    def _find_shared_key(self) -> tuple | None:
+        """Find an expensive value that several passes over a row need and that the memory of the result can store.
+
+        Return its key (see `_value_key`), or None if there is no such value.
+        """
         if len(self.outputs) != 1 or not self.columns:
             return None
         tree, columns = self.outputs[0][1], tuple(self.columns)
-        walks = [(total.arg, total.over) for total in self.totals] + [(tree, columns)]
+        passes = [(total.arg, total.over) for total in self.totals] + [(tree, columns)]
         found: dict[tuple, int] = {}
-        for arg, over in walks:
+        for arg, over in passes:
             if tuple(axis.extent for axis in over) != tuple(axis.extent for axis in columns):
                 continue
             keys = {
-                _relative(part, over)
-                for part in post_order((arg,), into_totals=False)
+                _value_key(part, over)
+                for part in post_order((arg,), into_reductions=False)
                 if isinstance(part, ApplyExpr)
                 and part.is_costly
                 and part.dtype == self.outputs[0][0].buffer.dtype
@@ -284,17 +298,16 @@ class _Rows:
                 found[key] = found.get(key, 0) + 1
         return next((key for key, count in found.items() if count > 1), None)
 
-    def _kept(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
-        """Return the place where the shared value (see `_shared`) is stored, as a dict from the key of the value to the
-        place.
+    def _shared_storage(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
+        """Return a dict from the key of the shared value (see `_find_shared_key`) to the element that stores the value.
 
         The dict is empty if `tree` does not contain the shared value.   over: the loops of the pass, which determine
-        the position in memory.
+        the position of the element.
         """
         if self.shared is None:
             return {}
-        parts = [part for part in post_order((tree,), into_totals=False) if isinstance(part, ApplyExpr)]
-        inside = [part for part in parts if _relative(part, over) == self.shared]
+        parts = [part for part in post_order((tree,), into_reductions=False) if isinstance(part, ApplyExpr)]
+        inside = [part for part in parts if _value_key(part, over) == self.shared]
         out = self.outputs[0][0]
         if not inside:
             return {}
@@ -304,30 +317,36 @@ class _Rows:
         return {self.shared: BufferLoad(out.buffer, strides, out.start)}
 
     @property
-    def overwrites(self) -> bool:
-        """Whether the kernel writes to the memory of the result before it has read all inputs."""
+    def writes_result_early(self) -> bool:
+        """Whether the kernel writes to the memory of the result before it has read all inputs.
+
+        It does if it stores the shared value there.
+        """
         return self.shared is not None
 
 
-def _relative(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """Return a key of the value that `tree` computes in one pass.  If two passes compute the same value, their keys are
-    equal.
+def _value_key(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
+    """Return a key by which values that `tree` and other trees compute in different passes can be compared.
 
-    over: the loops of the pass.  Each pass has its own loops, so the key identifies a loop by its index in `over`.
+    Two trees compute the same value if their keys are equal.   over: the loops of the pass that computes `tree`.  Each
+    pass has its own loops, so the key identifies a loop by its index in `over`.
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
-    at = tuple((tuple((number.get(axis, axis), step) for axis, step in place.steps), place.start) for place in indices)
+    at = tuple((tuple((number.get(axis, axis), step) for axis, step in index.steps), index.start) for index in indices)
     return (expr, at)
 
 
-class _Lanes:
+class _LaneGenerator:
     """Generator of the loops for LANES adjacent rows that are processed together.
 
     Each per-row scalar becomes an array of LANES elements, one for each row.
+
+    rows: the generator of the whole kernel.   outer: the scope around these loops.   lane: the loop over adjacent rows.
+    first, width: the first of the rows that are processed together, and their number.
     """
 
-    def __init__(self, rows: _Rows, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
+    def __init__(self, rows: _RowGenerator, outer: Scope, lane: CollapsedLoop, first: Scalar, width: Scalar) -> None:
         self.rows = rows
         self.k = rows.k
         self.scope = Scope(self.k, outer)
@@ -342,7 +361,10 @@ class _Lanes:
             array = k.allocate(c_name(total.of[0].name), total.dtype, (LANES,), total.of)
             with self.lanes(self.scope) as (_, lane):
                 k.store(array, (lane,), total.reduction.start(total.dtype))
-            with loops(self.scope, rows.walk(total.over, [total.arg])) as inner, self.lanes(inner) as (scope, lane):
+            with (
+                loops(self.scope, rows.pass_loops(total.over, [total.arg])) as inner,
+                self.lanes(inner) as (scope, lane),
+            ):
                 k.store(array, (lane,), total.reduction.combine(array[lane], scope.value(total.arg)))
             finished = total.finish(array[Literal(0, I64)], total.count)
             if not isinstance(finished, Load):
@@ -350,18 +372,20 @@ class _Lanes:
                     k.store(array, (lane,), total.finish(array[lane], total.count))
             self.arrays[total] = array
         trees = [tree for _, tree in rows.outputs]
-        self.settle(trees)
-        walk = rows.walk(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
-        with loops(self.scope, walk) as inner, self.lanes(inner) as (scope, _):
+        self.compute_row_values(trees)
+        pass_loops = rows.pass_loops(rows.columns, trees, [leaf for leaf, _ in rows.outputs])
+        with loops(self.scope, pass_loops) as inner, self.lanes(inner) as (scope, _):
             store_all(scope, rows.outputs)
 
-    def settle(self, trees: list[FusedExpr]) -> None:
-        """Generate code for the operators that depend only on the row, so that they are computed once per row instead
-        of once per element."""
+    def compute_row_values(self, trees: list[FusedExpr]) -> None:
+        """Generate code that computes the subtrees of `trees` that depend only on the row.
+
+        They are then computed once per row instead of once per element.
+        """
         columns = set(self.rows.columns)
         if not columns:
             return
-        for tree in post_order(tuple(trees), into_totals=False):
+        for tree in post_order(tuple(trees), into_reductions=False):
             if isinstance(tree, ApplyExpr) and not tree.axes & columns and tree.axes:
                 array = self.k.allocate(c_name(tree.of[0].name), tree.dtype, (LANES,), tree.of)
                 with self.lanes(self.scope) as (scope, lane):
@@ -369,10 +393,12 @@ class _Lanes:
                 self.arrays[tree] = array
 
     @contextmanager
-    def lanes(self, around: Scope):
-        """A context manager that opens a loop over the rows that are processed together.  It yields the scope of the
-        loop, nested in scope `around`, and the loop counter."""
-        scope = Scope(self.k, around)
+    def lanes(self, outer: Scope):
+        """A context manager that opens a loop over the rows that are processed together.
+
+        It yields the scope of the loop, nested in scope `outer`, and the loop counter.
+        """
+        scope = Scope(self.k, outer)
         with self.k.loop(self.width, name="l", simd=True) as lane:
             scope.counters = [(self.lane, self.first + lane)]
             scope.values |= {tree: array[lane] for tree, array in self.arrays.items()}

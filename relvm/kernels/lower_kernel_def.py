@@ -2,9 +2,9 @@
 
 Lowering adds index checks, gives integer divisions by 0 a defined result, and sets outputs to 0 first if the kernel may
 leave some of their elements unwritten.  An index that is proven to be inside its axis (relvm/kernels/index_bounds.py)
-is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check would end
-the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are independent
-and contain no checks.
+is not checked at run time.  In `simd` and `parallel` loops every index must be proven, because a failed check
+would end the kernel while other iterations run.  An innermost `range` loop becomes a SIMD loop if its iterations are
+independent and contain no checks.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ class _Lowering:
         self.unchecked: kd.For | None = None
         self.k.names["shared_"] = 1  # the C printer uses this name itself
         for buffer in kernel.params:
-            shape = tuple(map(self.axis, buffer.shape))
+            shape = tuple(map(self.buffer_dim, buffer.shape))
             self.buffers[buffer] = ir.Buffer(
                 self.k.local(f"{c_identifier(buffer.name)}_", I64).name, buffer.dtype, shape
             )
 
-    def axis(self, dim: AnyDim) -> AnyDim:
-        """Convert a dimension to a form that is allowed in the shape of a buffer: an integer or a variable."""
+    def buffer_dim(self, dim: AnyDim) -> AnyDim:
+        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable."""
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
             return known
@@ -87,7 +87,7 @@ class _Lowering:
             message = f"kernel {_text(definition.name)}: expected {_text(format_dim(dim))} = %lld, got a size of %lld"
             self.k.fail(actual.ne(expected), "SHAPE_ERROR", message, expected, actual)
         for buffer in definition.outputs:
-            if not is_written_whole(definition, buffer):
+            if not is_fully_written(definition, buffer):
                 self.clear(self.buffers[buffer])
         self.statements(definition.body)
         body = self.k.finish()
@@ -113,7 +113,7 @@ class _Lowering:
         return k.finish()
 
     def clear(self, out: ir.Buffer) -> None:
-        """Emit code that sets all elements of an output to 0."""
+        """Emit code that sets all elements of the output `out` to 0."""
         with self.k.loop(self.k.size(out.shape), name="cleared", simd=True) as i:
             self.k.add(ir.Store(out, (i,), ir.Literal(False if out.dtype.is_bool else 0, out.dtype)))
 
@@ -131,7 +131,7 @@ class _Lowering:
                 self.locals[variable] = k.let(self.name_of(variable), scalar)
                 self.bounds.define(variable, value)
             case kd.Assign(variable, value):
-                k.assign(self.locals[variable], self.assigned(variable, value))
+                k.assign(self.locals[variable], self.assigned_value(variable, value))
             case kd.Put(buffer, indices, value, origin):
                 at = self.indices(buffer, indices, None, origin)
                 scalar = self.scalar(value)
@@ -141,7 +141,7 @@ class _Lowering:
             case kd.For():
                 self.loop(statement)
 
-    def assigned(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
+    def assigned_value(self, variable: kd.Variable, value: kd.Scalar) -> ir.Scalar:
         """Lower `value`, which is assigned to `variable`.
 
         If the assignment is a reduction, return the form that loop IR expects, such as x + -a for x - a.
@@ -152,7 +152,7 @@ class _Lowering:
             case kd.Operation("max" | "min" as function, (first, second)) if second is variable or (
                 first is variable and not variable.dtype.is_float
             ):
-                other = self.named(self.scalar(second if first is variable else first), None)
+                other = self.reusable(self.scalar(second if first is variable else first), None)
                 extreme = ir.maximum if function == "max" else ir.minimum
                 return extreme(other, self.locals[variable])
         return self.scalar(value)
@@ -171,10 +171,10 @@ class _Lowering:
     def loop(self, loop: kd.For) -> None:
         if loop.kind == "parallel":
             self.parallel(loop)
-        elif not (loop.kind == "range" and self.vectorized(loop)):
+        elif not (loop.kind == "range" and self.try_vectorize(loop)):
             self.plain_loop(loop)
 
-    def vectorized(self, loop: kd.For) -> bool:
+    def try_vectorize(self, loop: kd.For) -> bool:
         """Try to lower an innermost `range` loop as a `simd` loop.  Return whether this was possible.
 
         If the `simd` loop is not proven to be equivalent, emit nothing.  A loop that reduces floats is never
@@ -192,16 +192,16 @@ class _Lowering:
             del self.k.blocks[depth:], self.k.blocks[-1][length:]
             self.k.names = names
             return False
-        made = self.k.blocks[-1][-1]
-        if isinstance(made, ir.Loop) and ir.trip_count(made) in range(_SHORTEST_STRIP):
-            self.k.blocks[-1][-1] = replace(made, simd=False, reduce=())
+        lowered = self.k.blocks[-1][-1]
+        if isinstance(lowered, ir.Loop) and ir.trip_count(lowered) in range(_SHORTEST_STRIP):
+            self.k.blocks[-1][-1] = replace(lowered, simd=False, reduce=())
         return True
 
     def plain_loop(self, loop: kd.For) -> None:
         """Lower a `range` or `simd` loop."""
         start, stop = self.bound(loop.start), self.bound(loop.stop)
         reduce = []
-        with self.inside(loop), self.bounds.loop(loop) as counter:
+        with self.loop_body(loop), self.bounds.loop(loop) as counter:
             if loop.kind == "simd":
                 found = reductions_of(loop)
                 check_independent(loop, counter, self.bounds)
@@ -215,10 +215,10 @@ class _Lowering:
         k = self.k
         start, stop = self.bound(loop.start), self.bound(loop.stop)
         work, name = ir.Literal(_work(loop.body), I64), self.name_of(loop.counter)
-        with self.inside(loop), self.bounds.loop(loop) as counter:
+        with self.loop_body(loop), self.bounds.loop(loop) as counter:
             check_independent(loop, counter, self.bounds)
-            start, stop = self.named(start, None), self.named(stop, None)
-            length = self.named(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
+            start, stop = self.reusable(start, None), self.reusable(stop, None)
+            length = self.reusable(ir.Select(start < stop, stop - start, ir.Literal(0, I64)), None)
             count = ir.maximum(length, 0)  # no iterations if the length exceeds 2^63 and has wrapped around
             with k.parallel(count, work) as (first, last), k.loop(last, start=first, name=name) as number:
                 is_first = ir.constant_value(start) == 0
@@ -226,9 +226,8 @@ class _Lowering:
                 self.statements(loop.body)
 
     @contextmanager
-    def inside(self, loop: kd.For) -> Iterator[None]:
-        """A context manager for the body of a loop.  It sets `unchecked` to the loop if this is a `simd` or `parallel`
-        loop."""
+    def loop_body(self, loop: kd.For) -> Iterator[None]:
+        """A context manager for the body of a loop, which sets `unchecked` if this is a `simd` or `parallel` loop."""
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
@@ -238,17 +237,19 @@ class _Lowering:
             self.unchecked = outer
 
     def bound(self, scalar: kd.Scalar) -> ir.Scalar:
-        """Lower a bound of a loop to a scalar.  If its value could change while the loop runs, a new variable contains
-        it."""
+        """Lower a bound of a loop to a scalar whose value does not change while the loop runs.
+
+        If necessary, the scalar is a new variable.
+        """
         value = self.scalar(scalar)
-        return value if _is_fixed(scalar, self.bounds.assigned) else self.k.let("bound_", value)
+        return value if _is_invariant(scalar, self.bounds.assigned) else self.k.let("bound_", value)
 
     def name_of(self, variable: kd.Variable) -> str:
         return f"{c_identifier(variable.name)}_"
 
     # ---- scalars ----
 
-    def named(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
+    def reusable(self, scalar: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
         """Return a scalar that can be used several times: `scalar` itself, or a new variable with its value.
 
         guard: the condition under which elements may be loaded, or None if they always may.  If the scalar loads an
@@ -264,30 +265,33 @@ class _Lowering:
     def indices(
         self, buffer: kd.KernelBuffer, indices: tuple[kd.Scalar, ...], guard: ir.Scalar | None, origin: str
     ) -> tuple[ir.Scalar, ...]:
-        """Lower the indices of an access to `buffer`.  Emit a check for each index that is not proven to be inside its
-        axis.
+        """Lower the indices of an access to `buffer`.
+
+        Emit a check for each index that is not proven to be inside its axis.
 
         guard: the condition under which the access is executed, or None if it always is.   origin: the source location
         of the access.
         """
-        made = []
+        lowered = []
         for axis, index in enumerate(indices):
             scalar = self.scalar(index, guard)
             size = self.buffers[buffer].shape[axis]
             if not self.bounds.is_inside(self.bounds.dim(index), self.size_of(buffer, axis)):
-                scalar = self.checked(buffer, axis, scalar, size, guard, origin)
-            made.append(scalar)
-        return tuple(made)
+                scalar = self.emit_index_check(buffer, axis, scalar, size, guard, origin)
+            lowered.append(scalar)
+        return tuple(lowered)
 
     def size_of(self, buffer: kd.KernelBuffer, axis: int) -> AnyDim:
         return evaluate_with(buffer.shape[axis], self.sizes.get)
 
-    def checked(
+    def emit_index_check(
         self, buffer: kd.KernelBuffer, axis: int, index: ir.Scalar, size: AnyDim, guard: ir.Scalar | None, origin: str
     ) -> ir.Scalar:
-        """Emit the check that `index` is inside an axis of size `size`, and return the index.
+        """Emit a run-time check that `index` is inside axis `axis` of `buffer`, and return the index.
 
-        guard, origin: as in `indices`.
+        Raise RelvmTypeError in a loop in which run-time checks are not possible (`unchecked`).
+
+        size: the size of the axis.   guard, origin: as in `indices`.
         """
         where = f"kernel {self.definition.name}"
         if self.unchecked is not None:
@@ -295,7 +299,7 @@ class _Lowering:
             reason = f"{where}: cannot prove that the index of {buffer.name} along axis {axis} is in [0, {shown})"
             hint = f"an index in a {kind} loop is not checked at run time; access the element only where it is compared"
             raise located(RelvmTypeError(f"{reason}; {hint} (0 <= i and i < {shown}), or use range"), origin)
-        index = self.named(index, guard)
+        index = self.reusable(index, guard)
         outside = (index < 0).logical_or(index >= ir.as_scalar(size, I64))
         message = f"{_text(where)}: index %lld is outside axis {axis} of {_text(buffer.name)}, of size %lld"
         fails = outside if guard is None else guard.logical_and(outside)
@@ -303,7 +307,7 @@ class _Lowering:
         return index
 
     def dim(self, dim: AnyDim) -> ir.Scalar:
-        """Return a dimension as a scalar expression of the sizes of axes."""
+        """Return the dimension `dim` as a scalar expression of the sizes of axes."""
         if isinstance(dim, int):
             return ir.Literal(dim, I64)
         total: ir.Scalar | None = None
@@ -317,7 +321,7 @@ class _Lowering:
         return total
 
     def dim_operation(self, atom) -> ir.Scalar:
-        left, right = (self.named(self.dim(side), None) for side in (atom.left, atom.right))
+        left, right = (self.reusable(self.dim(side), None) for side in (atom.left, atom.right))
         match atom.function:
             case "min":
                 return ir.minimum(left, right)
@@ -350,10 +354,10 @@ class _Lowering:
         first = self.scalar(left, guard)
         is_and = function == "and"
         if _has_element(right):
-            first = self.named(first, guard)
-            inner = _both(guard, first if is_and else ir.Unary("!", first, BOOL))
+            first = self.reusable(first, guard)
+            inner = _and_guard(guard, first if is_and else ir.Unary("!", first, BOOL))
             with self.bounds.condition(left, holds=is_and):
-                second = self.scalar(right, self.named(inner, None))
+                second = self.scalar(right, self.reusable(inner, None))
         else:
             second = self.scalar(right, guard)
         return first.logical_and(second) if is_and else first.logical_or(second)
@@ -362,8 +366,11 @@ class _Lowering:
         test = self.scalar(cond, guard)
         guards = (guard, guard)
         if _has_element(then) or _has_element(orelse):
-            test = self.named(test, guard)
-            guards = (self.named(_both(guard, test), None), self.named(_both(guard, ir.Unary("!", test, BOOL)), None))
+            test = self.reusable(test, guard)
+            guards = (
+                self.reusable(_and_guard(guard, test), None),
+                self.reusable(_and_guard(guard, ir.Unary("!", test, BOOL)), None),
+            )
         parts = []
         for part, inner, holds in ((then, guards[0], True), (orelse, guards[1], False)):
             with self.bounds.condition(cond, holds=holds):
@@ -388,31 +395,31 @@ class _Lowering:
             case "mod":
                 return self.modulo(first, last, guard)
             case "max" | "min":
-                a, b = self.named(first, guard), self.named(last, guard)
+                a, b = self.reusable(first, guard), self.reusable(last, guard)
                 return ir.Select(a > b if function == "max" else a < b, a, b)
             case "abs" if dtype.is_float:
                 return ir.Intrinsic("fabs", values, dtype)
             case "abs":
-                a = self.named(first, guard)
+                a = self.reusable(first, guard)
                 return ir.Select(a < 0, -a, a) if dtype.is_signed else a
             case "fma":
                 return ir.Intrinsic("fma", values, dtype)
         return ir.Intrinsic(kd.MATH[function], values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `named`."""
-        x, y = self.named(x, guard), self.named(y, guard)
+        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `reusable`."""
+        x, y = self.reusable(x, guard), self.reusable(y, guard)
         if not x.dtype.is_signed:
             return _quotient(x, y)
-        rest = self.named(_remainder(x, y), guard)
-        quotient = self.named(_quotient(x, y), guard)
+        rest = self.reusable(_remainder(x, y), guard)
+        quotient = self.reusable(_quotient(x, y), guard)
         rounds = rest.ne(0).logical_and((rest < 0).ne(y < 0))
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `named`."""
-        x, y = self.named(x, guard), self.named(y, guard)
-        rest = self.named(_remainder(x, y), guard)
+        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `reusable`."""
+        x, y = self.reusable(x, guard), self.reusable(y, guard)
+        rest = self.reusable(_remainder(x, y), guard)
         if not x.dtype.is_signed:
             return rest
         return ir.Select(rest.ne(0).logical_and((rest < 0).ne(y < 0)), rest + y, rest)
@@ -426,12 +433,14 @@ def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
     return ir.integer_remainder(x, y) if ir.constant_value(y) in (None, 0, -1) else x % y
 
 
-def is_written_whole(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
-    """Return whether each element of an output is certainly written, and is not read before.
+def is_fully_written(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
+    """Return whether a kernel certainly writes each element of an output before it reads it.
 
-    This requires an assignment to the output inside loops over all of its axes, with the counters of these loops as
-    indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come after
-    that assignment and have the same indices.
+    If not, the output must be set to 0 first.
+
+    The function looks for an assignment to the output inside loops over all of its axes, with the counters of these
+    loops as indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come
+    after that assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:
@@ -474,7 +483,7 @@ def _covers(loop: kd.For, dim: AnyDim) -> bool:
 
 
 def _work(body: tuple[kd.Statement, ...]) -> int:
-    """Return the approximate time of statements, in eighths of a nanosecond."""
+    """Return the approximate time to execute `body`, in eighths of a nanosecond."""
     total = 0
     for statement in body:
         total += _OPERATION_WORK * sum(1 for scalar in kd.scalars_in(statement) for _ in kd.subexpressions(scalar))
@@ -488,9 +497,11 @@ def _work(body: tuple[kd.Statement, ...]) -> int:
     return min(total, 1 << 40)
 
 
-def _is_fixed(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
-    """Return whether a scalar has the same value each time it is evaluated, because it reads no element and no variable
-    that is assigned later."""
+def _is_invariant(scalar: kd.Scalar, assigned: set[kd.Variable]) -> bool:
+    """Return whether `scalar` always has the same value.
+
+    This is so if it reads no element of a buffer and no variable in `assigned`.
+    """
     return all(
         not isinstance(part, kd.Element) and not (isinstance(part, kd.Variable) and part in assigned)
         for part in kd.subexpressions(scalar)
@@ -507,7 +518,7 @@ def _text(name: str) -> str:
     return name.replace("%", "%%")
 
 
-def _both(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
+def _and_guard(guard: ir.Scalar | None, cond: ir.Scalar) -> ir.Scalar:
     return cond if guard is None else guard.logical_and(cond)
 
 

@@ -2,7 +2,7 @@
 
 The rules:
     elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
-    DataMovement(places)   the elements of one argument, at other indices
+    DataMovement(indices)  the elements of one argument, at other indices
     Reduce(...)            a reduction along some axes
     Contraction(function)  a kernel with an epilogue: it passes each element to `result.store`
     GatherKernel(...)      the elements of one argument, at indices that another argument contains
@@ -56,8 +56,10 @@ class GatherKernel(CustomKernel):
 
 @value_record
 class Pointwise:
-    """An elementwise operation: `out[i...] = point(x[i...], y[i...], ..., **attributes)`.  The inputs are broadcast as
-    in NumPy."""
+    """An elementwise operation: `out[i...] = point(x[i...], y[i...], ..., **attributes)`.
+
+    The inputs are broadcast as in NumPy.
+    """
 
     point: Callable[..., Scalar]
 
@@ -117,19 +119,19 @@ IndexExprs = tuple[IndexExpr, ...]
 class DataMovement:
     """A rearrangement of the elements of the argument x.
 
-    places(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the result's
-    element at the indices `at`.
+    source_indices(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the
+    result's element at the indices `at`.
     """
 
-    places: Callable[..., IndexExprs]
+    source_indices: Callable[..., IndexExprs]
 
 
 @value_record
 class Reduction:
-    """The function of a reduction.
+    """The function of two elements with which a reduction combines elements, such as maximum.
 
-    combine(a, b): combines two elements and propagates NaN.   clause: the OpenMP name of the function.   start(dtype):
-    the result for no elements.
+    combine(a, b): returns the expression that combines two scalars and propagates NaN.   clause: the name of the
+    function in OpenMP, such as "+" or "max".   start(dtype): returns the result of reducing no elements.
     """
 
     combine: Callable[[Scalar, Scalar], Scalar]
@@ -139,8 +141,9 @@ class Reduction:
 
 @value_record
 class Reduce:
-    """A reduction along the axes in the attribute `axes`, or along all axes if it is None.  If `keepdims` is true, the
-    reduced axes remain, with size 1.
+    """A reduction along the axes in the attribute `axes`, or along all axes if it is None.
+
+    If the attribute `keepdims` is true, the reduced axes remain, with size 1.
 
     finish(total, count): converts the total of `count` elements to the result.
     """
@@ -151,8 +154,9 @@ class Reduce:
 
 @value_record
 class Contraction:
-    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates, where `result` is an
-    `Epilogue`.
+    """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates.
+
+    result: the Epilogue to which the function passes each element.
 
     axes(*shapes, shape): returns the loops of the kernel, in order, given the shapes of the inputs and of the result.
     Each loop is a tuple of axes of the result that the kernel iterates as one.  The loops of a convolution, for
@@ -186,8 +190,11 @@ class Alias:
 
 @value_record
 class Builtin:
-    """A builtin of the virtual machine (csrc/tables/builtins.def).  It is called with the arguments of the operator,
-    followed by the attributes listed in `attributes`, each of which is a dtype or an integer."""
+    """A builtin of the virtual machine (csrc/tables/builtins.def).
+
+    It is called with the arguments of the operator, followed by the attributes listed in `attributes`, each of which is
+    a dtype or an integer.
+    """
 
     name: str
     attributes: tuple[str, ...] = ()
@@ -197,20 +204,24 @@ VIEW, ALIAS = Reinterpret(), Alias()
 
 
 def elementwise(point: Callable[..., Scalar]) -> Pointwise:
-    """Return the rule of an elementwise operator: `out[i...] = point(x[i...], y[i...], ..., **attributes)`, with NumPy
-    broadcasting."""
+    """Return the rule of an elementwise operator, with NumPy broadcasting.
+
+    The rule is `out[i...] = point(x[i...], y[i...], ..., **attributes)`.
+    """
     return Pointwise(point)
 
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
-    """Return the strides, in elements, of a contiguous row-major array."""
+    """Return the strides, in elements, of a contiguous row-major array of shape `shape`."""
     return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 @dataclass
 class loop_nest:
-    """A context manager that opens nested loops over `extents` and returns their counters, outermost first.  `simd` and
-    `reduce` apply to the innermost loop."""
+    """A context manager that opens nested loops over `extents` and returns their counters, outermost first.
+
+    simd, reduce: as in Loop, for the innermost loop.
+    """
 
     k: KernelBuilder
     extents: Sequence[AnyDim | Scalar]
@@ -236,12 +247,13 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 
 
 @contextmanager
-def part_loops(
+def parallel_loop_nest(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
 ) -> Iterator[list[Local]]:
-    """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.  Threads
-    divide the iterations of the first two loops.  If an iteration of the first loop is known to take very little time,
-    threads divide only the iterations of the first loop.
+    """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.
+
+    Threads divide the iterations of the first two loops.  If an iteration of the first loop is known to take very
+    little time, threads divide only the iterations of the first loop.
 
     work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
     whether the innermost loop is a SIMD loop.
@@ -267,7 +279,7 @@ def part_loops(
         k.parallel(sizes[0] * sizes[1], work) as (first, last),
         k.loop((last - 1) / sizes[1] + 1, start=first / sizes[1]) as i,
     ):
-        low, high = clip(k, first, last, i, sizes[1])
+        low, high = clip_to_block(k, first, last, i, sizes[1])
         with (
             k.loop(high, start=low, simd=simd and len(extents) == 2) as j,
             loop_nest(k, list(extents[2:]), simd=simd) as rest,
@@ -275,8 +287,8 @@ def part_loops(
             yield [i, j, *rest]
 
 
-def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
-    """Return the part of [first, last) that lies in block `i`, relative to the start of the block.
+def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
+    """Return the bounds of the part of [first, last) that lies in block `i`, relative to the start of the block.
 
     Block `i` is the range [i * extent, (i + 1) * extent).
     """
@@ -286,8 +298,8 @@ def clip(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scala
     return low, high
 
 
-def from_the_front(index: Scalar, size: Scalar) -> Scalar:
-    """Convert an index in [-size, size), where a negative index counts from the end, to an index in [0, size)."""
+def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
+    """Convert an index in [-size, size) to [0, size).  A negative index counts from the end."""
     return Select(index < 0, index + size, index)
 
 

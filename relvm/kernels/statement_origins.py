@@ -24,8 +24,7 @@ from relvm.kernels.loop_ir import (
 
 
 def _names_of(value: Scalar) -> tuple[str, ...]:
-    """Return a tuple with the name of the variable or array that a value is read from.  For other values, the tuple is
-    empty."""
+    """Return the name of the variable or array that `value` is read from, in a tuple that is empty for other values."""
     match value:
         case Local(name) | Load(Buffer(name)):
             return (name,)
@@ -45,10 +44,10 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
     found: dict[Statement, set[int]] = {}
     uses: dict[str, set[int]] = {}  # name of a variable or array -> the operators of the statements that use it
 
-    def owners(names: Iterable[str]) -> set[int]:
+    def operators_of_names(names: Iterable[str]) -> set[int]:
         return {number for name in names for number in provenance.values.get(name, ())}
 
-    def own(statement: Statement) -> set[int]:
+    def operators_of(statement: Statement) -> set[int]:
         """Return the operators that `statement` was generated from, as indices into `provenance.members`.
 
         `statement` must have no nested statements.
@@ -59,15 +58,15 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
             case Allocate(buffer):
                 target = buffer.name
             case Store(buffer, _, value):
-                computed = owners(_names_of(value))
-                if buffer in outputs and (numbers := computed | owners([buffer.name])):
+                computed = operators_of_names(_names_of(value))
+                if buffer in outputs and (numbers := computed | operators_of_names([buffer.name])):
                     return numbers
                 target = buffer.name
             case _:
                 target = ""
-        numbers = owners([target])
-        if numbers or provenance.rest is not None:
-            return numbers or set(provenance.rest or ())
+        numbers = operators_of_names([target])
+        if numbers or provenance.default is not None:
+            return numbers or set(provenance.default or ())
         if isinstance(statement, Let):
             return set(uses.get(target, ()))
         return set(uses.get(target, ())) or set(range(len(provenance.members)))
@@ -79,7 +78,7 @@ def statement_origins(kernel: Kernel) -> dict[Statement, tuple[str, ...]]:
             case IfThen(_, then, orelse):
                 numbers = set[int]().union(*(found[each] for each in (*then, *orelse)))
             case _:
-                numbers = own(statement)
+                numbers = operators_of(statement)
         found[statement] = numbers
         reduced = {local for _, local in statement.reduce} if isinstance(statement, Loop) else set()
         for scalar in scalars_in(statement):

@@ -1,5 +1,6 @@
-"""Tiled loop nests, for kernels that read a tensor contiguously along one loop and write the result contiguously along
-another.
+"""Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
+
+The tensor is contiguous along the first of these loops, and the result along the second.
 
 For each tile of the result, the kernel first copies the elements that the tile needs from the tensor, and transposes
 them.  Each cache line of the tensor is then read only once, and the loops over the tile can be vectorized.
@@ -10,8 +11,8 @@ from __future__ import annotations
 from relvm.ir.dtypes import BOOL, I64
 from relvm.kernels.fused_expr import BufferLoad, FusedExpr, GatherLoad
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, minimum
-from relvm.kernels.loop_scope import CollapsedLoop, Scope, leaves_of, prepare, store_all, work_of
-from relvm.kernels.lowering_rules import LoopAxis, part_loops
+from relvm.kernels.loop_scope import CollapsedLoop, Scope, estimate_time, leaves_of, prepare, store_all
+from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
 
 _TILE, _LEAST = (
     16,
@@ -19,18 +20,19 @@ _TILE, _LEAST = (
 )  # the edge length of a tile, as in csrc/codegen/gemm_f32.h, and the minimum extent of a tiled loop
 
 
-def across_of(joined: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
-    """Find a tensor that is contiguous along an outer loop but not along the innermost loop, as in a transposition.
+def find_transposed_loop(collapsed: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
+    """Find a loop for which tiling pays: an outer loop along which a tensor is contiguous, as in a transposition.
 
-    Return the outer loop, or None if there is no such tensor or if a leaf is a gather.  Short loops are ignored.
+    The tensor must not be contiguous along the innermost loop, and both loops must be long.  Return None if there is no
+    such loop or if a leaf is a gather.
 
-    joined: the loops, outermost first.   leaves: the elements of tensors that the loops read.
+    collapsed: the loops, outermost first.   leaves: the elements of tensors that the loops access.
     """
-    if not joined or _is_short(joined[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
+    if not collapsed or _is_short(collapsed[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
-    inner = joined[-1].axes[-1]
-    for one in joined[:-1]:
-        if not _is_short(one) and any(_lies_along(leaf, one, inner) for leaf in leaves):
+    inner = collapsed[-1].axes[-1]
+    for one in collapsed[:-1]:
+        if not _is_short(one) and any(_is_transposed(leaf, one, inner) for leaf in leaves):
             return one
     return None
 
@@ -39,24 +41,27 @@ def _is_short(one: CollapsedLoop) -> bool:
     return isinstance(one.extent, int) and one.extent < _LEAST
 
 
-def _lies_along(leaf: BufferLoad, one: CollapsedLoop, inner: LoopAxis) -> bool:
+def _is_transposed(leaf: BufferLoad, one: CollapsedLoop, inner: LoopAxis) -> bool:
     return leaf.strides.get(one.axes[-1]) == 1 and leaf.strides.get(inner, 0) not in (0, 1)
 
 
 def write_tiles(
-    k: KernelBuilder, joined: list[CollapsedLoop], across: CollapsedLoop, outputs: list[tuple[BufferLoad, FusedExpr]]
+    k: KernelBuilder, collapsed: list[CollapsedLoop], across: CollapsedLoop, outputs: list[tuple[BufferLoad, FusedExpr]]
 ) -> None:
-    """Generate loops over tiles of the innermost loop and `across`.  Tensors that are contiguous along `across` are
-    copied into a tile."""
-    trees, inner = [tree for _, tree in outputs], joined[-1]
-    rest = [one for one in joined[:-1] if one is not across]
+    """Generate loops over tiles of the innermost loop and the loop `across`.
+
+    Elements of tensors that are contiguous along `across` are first copied into a tile.   collapsed: all loops,
+    outermost first.   outputs: pairs of the element that is stored and the tree that computes its value.
+    """
+    trees, inner = [tree for _, tree in outputs], collapsed[-1]
+    rest = [one for one in collapsed[:-1] if one is not across]
     extents = [as_scalar(one.extent, I64) for one in (across, inner)]
     blocks = [(extent + (_TILE - 1)) / _TILE for extent in extents]
     counted = [*(one.extent for one in rest), *blocks]
-    work = work_of(trees) * (_TILE * _TILE)
+    work = estimate_time(trees) * (_TILE * _TILE)
     for extent in counted[2:]:
         work = work * as_scalar(extent, I64)
-    with part_loops(k, counted, work) as counters:
+    with parallel_loop_nest(k, counted, work) as counters:
         outer = Scope(k)
         outer.counters = list(zip(rest, counters, strict=False))
         starts = [k.let("from", block * _TILE) for block in counters[-2:]]
@@ -64,9 +69,9 @@ def write_tiles(
         prepare(outer, outputs, {*across.axes, *inner.axes})
         tiles = {}
         for leaf in leaves_of(trees):
-            if _lies_along(leaf, across, inner.axes[-1]):
+            if _is_transposed(leaf, across, inner.axes[-1]):
                 tiles[leaf] = k.allocate("tile", leaf.buffer.dtype, (_TILE * _TILE,))
-                _bring_tile(k, tiles[leaf], outer, leaf, [(across, starts[0]), (inner, starts[1])], counts)
+                _copy_tile(k, tiles[leaf], outer, leaf, [(across, starts[0]), (inner, starts[1])], counts)
         with k.loop(counts[0], name="r") as r, k.loop(counts[1], name="c", simd=True) as c:
             scope = Scope(k, outer)
             scope.counters = [(across, starts[0] + r), (inner, starts[1] + c)]
@@ -74,7 +79,7 @@ def write_tiles(
             store_all(scope, outputs)
 
 
-def _bring_tile(
+def _copy_tile(
     k: KernelBuilder,
     tile: Buffer,
     outer: Scope,
@@ -82,10 +87,10 @@ def _bring_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate code that copies elements of `leaf` into `tile` and transposes them.  The elements are those that one
-    tile of the result needs.
+    """Generate code that copies the elements of `leaf` that one tile of the result needs into `tile`, transposed.
 
-    at: the two loops over the tile, each with its first index.   counts: the number of iterations of each loop.
+    outer: the scope of the tile.   at: the two loops over the tile, each with its first index.   counts: the number of
+    iterations of each loop.
     """
     (across, first_row), (inner, first_column) = at
     rows, columns = counts

@@ -1,5 +1,6 @@
-"""Routines: the lowered form of functions.  Statements use the registers r, the constant table c and the function table
-f.
+"""Routines: the lowered form of functions.
+
+Statements use the registers r, the constant table c and the function table f.
 
 Code generation emits a canonical statement for each expression (docs/architecture/routines.md lists them).  LIR passes
 then transform these statements.  Bytecode and C are both printed from routines.
@@ -22,28 +23,28 @@ PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the r
 
 @value_record
 class Register:
-    """The value of a register, printed as anylist_getitem(r, index)."""
+    """The value of register `index`, printed as anylist_getitem(r, index)."""
 
     index: int
 
 
 @value_record
 class ConstantItem:
-    """An entry of the constant table, printed as anylist_getitem(c, index)."""
+    """Entry `index` of the constant table, printed as anylist_getitem(c, index)."""
 
     index: int
 
 
 @value_record
 class FunctionItem:
-    """An entry of the function table, used as a value, printed as anylist_getitem(f, index)."""
+    """Entry `index` of the function table, used as a value, printed as anylist_getitem(f, index)."""
 
     index: int
 
 
 @value_record
 class Immediate:
-    """A number that is part of the statement."""
+    """A constant number that is stored in the statement itself, and not in the constant table."""
 
     value: int | bool | float
 
@@ -55,7 +56,7 @@ class ContextPointer:
 
 @value_record
 class NullHandle:
-    """The null value."""
+    """The null value, nil in the virtual machine and None in Python."""
 
 
 Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | NullHandle
@@ -96,7 +97,8 @@ class TailCallStatement:
 class PrimStatement:
     """Arithmetic on unboxed scalars, printed as anylist_setitem(r, destination, row(args...)).
 
-    row: the name of a row in csrc/tables/scalar_operators.def.
+    row: the name of the operation, which is a row in csrc/tables/scalar_operators.def.   destination: the register for
+    the result.
     """
 
     row: str
@@ -127,9 +129,11 @@ class IfStatement:
 Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement | IfStatement
 
 
-def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two statements: those of the first, then those of the second,
-    without duplicates."""
+def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the origins of a statement that replaces two statements, without duplicates.
+
+    first, second: the origins of the two statements.
+    """
     return tuple(dict.fromkeys((*first, *second)))
 
 
@@ -151,21 +155,21 @@ def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str
                 yield functions[operand.index]
 
 
-def ends_in_calls(body: tuple[Statement, ...]) -> bool:
-    """Return whether every path through `body` ends with a tail call.  If so, no statement after `body` is ever
-    executed."""
+def always_tail_calls(body: tuple[Statement, ...]) -> bool:
+    """Return whether every path through `body` ends with a tail call, so that no statement after it is executed."""
     match body:
         case [*_, TailCallStatement()]:
             return True
         case [*_, IfStatement(_, then, orelse)]:
-            return ends_in_calls(then) and ends_in_calls(orelse)
+            return always_tail_calls(then) and always_tail_calls(orelse)
     return False
 
 
 @dataclass(frozen=True, repr=False)
 class Routine(Displayed):
-    """A routine, the lowered form of a function.  Its n parameters are in r[0..n-1], and its result is in r[n] at the
-    end.
+    """A routine, the lowered form of a function.
+
+    Its n parameters are in r[0..n-1], and its result is in r[n] at the end.
 
     name: the name of the function.   params: the names of its parameters.   registers: the number of registers, at
     least n + 1.   private: whether hosts cannot find the function by its name.   impure: whether it can have side

@@ -13,7 +13,7 @@ from relvm.ir.symbolic import AnyDim, format_dim, known_size, product
 from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
-from relvm.kernels.gemm.gemm import batch_place
+from relvm.kernels.gemm.gemm import batch_indices
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, one_loop_per_axis
@@ -43,7 +43,7 @@ def _attention(
         panel = k.allocate("panel", F32, (depth * _block_size(v.shape[-2], _PANEL, _STEP),))
         copy = scores if columns == width else k.allocate("copy", F32, (most_keys * columns,))
         with k.loop(last, start=first, name="block") as block:
-            place = batch_place(k, block / blocks, batch)
+            place = batch_indices(k, block / blocks, batch)
             row = k.let("row", block % blocks * _ROWS)
             count = k.let("count", minimum(high - row, _ROWS))
 

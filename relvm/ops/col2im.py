@@ -12,7 +12,7 @@ from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_shape
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
-from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
@@ -75,7 +75,7 @@ def _col2im(k: KernelBuilder, inputs, outputs, *, strides, pads, dilations) -> N
                 k.store(out, (at,), out.flat(at) + x.flat(source + o))
 
 
-@op("col2im", numpy=_numpy_col2im, lower=CustomKernel(_col2im, one_for_each))
+@op("col2im", numpy=_numpy_col2im, lower=CustomKernel(_col2im, one_per_element))
 def col2im(
     x: TensorType,
     shape: ShapeType,

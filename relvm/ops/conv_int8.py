@@ -11,19 +11,27 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.conv.depthwise_int8 import is_byte_depthwise, write_byte_depthwise
+from relvm.kernels.conv.depthwise_int8 import can_write_byte_depthwise, write_byte_depthwise
 from relvm.kernels.conv.sliding_window import window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import ROWS, Counters, LhsInt8, PackOnTheFly, copied_width, fill_from_rows, gemm
+from relvm.kernels.gemm.gemm import (
+    ROWS,
+    Counters,
+    LhsInt8,
+    PackOnTheFly,
+    gemm,
+    pack_from_row_major,
+    run_time_panel_width,
+)
 from relvm.kernels.gemm.gemm_int8 import (
     WORD,
-    Zeros,
-    byte_rows,
-    flip_of,
-    signs_of,
-    sum_of_row,
-    unsigned_zero,
+    ZeroPoints,
+    choose_signs,
+    int8_lhs,
+    sum_row,
+    unsigned_flip_mask,
+    unsigned_zero_point,
     word_count,
 )
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar, minimum
@@ -41,19 +49,19 @@ def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, 
     filters, padding = w.shape[0] // groups, k.let("padding", x_zero.flat(Literal(0, I64)))
     if groups > 1 and filters < ROWS:
         (narrow_x, narrow_w), narrow, small = drop_unit_axes((x, w), result, window)
-        if is_byte_depthwise(narrow_w, small):
+        if can_write_byte_depthwise(narrow_w, small):
             write_byte_depthwise(k, narrow_x, narrow_w, padding, narrow, small, filters)
             return
     indices, depth = product(result.shape[2:]), product(w.shape[1:])
-    width, deep = copied_width(k, indices), k.size((depth,))
-    zero = unsigned_zero(k, x.dtype, padding)
+    width, deep = run_time_panel_width(k, indices), k.size((depth,))
+    zero = unsigned_zero_point(k, x.dtype, padding)
     sums = k.allocate("sums", I32, (max(w.shape[0], 1),))
     with k.loop(w.shape[0], name="filter") as filter_:
-        k.store(sums, (filter_,), sum_of_row(k, w, filter_ * deep, deep, 0))
+        k.store(sums, (filter_,), sum_row(k, w, filter_ * deep, deep, 0))
 
     def right(start: Scalar) -> PackOnTheFly:
-        if window.is_point():
-            rows = fill_from_rows(k, x, start, k.size(x.shape[2:]), width)
+        if window.is_pointwise():
+            rows = pack_from_row_major(k, x, start, k.size(x.shape[2:]), width)
         else:
             rows = im2col(k, x, start, result.shape, window, width, padding)
         return _combine_bytes(k, rows, x.dtype, deep, width)
@@ -89,13 +97,13 @@ def convolve_words(
         image, group = place
         at_filter = k.let("at_filter", group * filters)
         at_x = k.let("at_x", (image * groups[0] + group) * k.size((groups[1], *x.shape[2:])))
-        zeros = Zeros(
+        zeros = ZeroPoints(
             left=None,
             right=lambda j: zero,
             row_sum=lambda i: sum_of(at_filter + i),
             column_sum=lambda first, j: Literal(0, I32),
         )
-        left = byte_rows(k, w, at_filter * deep, deep, signs_of(I8, U8), zeros)
+        left = int8_lhs(k, w, at_filter * deep, deep, choose_signs(I8, U8), zeros)
         return left, im2col_of(at_x), lambda i, j: (image, at_filter + i, j)
 
     sizes = (as_scalar(filters, I64), k.size((product(result.shape[2:]),)), word_count(depth))
@@ -119,7 +127,7 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
             have = k.let("have", minimum(depth - row, WORD))
             rows.fill(four, row, have, column, count)
             to, start = Address(panel, p * width), Address(four, Literal(0, I64))
-            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, flip_of(dtype))
+            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, unsigned_flip_mask(dtype))
 
     return PackOnTheFly(fill)
 

@@ -20,8 +20,8 @@ from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import Window, window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_rest
-from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero
+from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_padding_columns
+from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known_dims, numpy_conv_integer
@@ -44,12 +44,12 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
     """
     x, w, sums, x_zero = inputs
     window = window_of("conv_integer_packed", w.shape[1:-1], strides, pads, dilations)
-    if window.is_point():
+    if window.is_pointwise():
         x, window = _as_line(x), Window((1,), (1,), (0, 0), (1,))
         result = replace(result, shape=(*result.shape[:2], product(result.shape[2:])))
     (x,), result, window = drop_unit_axes((x,), result, window)
     width, channels = _panel_width(k, product(result.shape[2:])), known_size(x.shape[1]) // groups
-    zero = unsigned_zero(k, x.dtype, x_zero.flat(Literal(0, I64)))
+    zero = unsigned_zero_point(k, x.dtype, x_zero.flat(Literal(0, I64)))
     padding = padding_word(k, zero)
 
     def right(start: Scalar) -> PackOnTheFly:
@@ -94,7 +94,7 @@ def _im2col_words(
     padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
-    flip, step = flip_of(x.dtype), window.strides[-1]
+    flip, step = unsigned_flip_mask(x.dtype), window.strides[-1]
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         end = k.let("end", first + span)
@@ -114,7 +114,7 @@ def _im2col_words(
                     k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
 
             generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, words)
-        clear_rest(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
 

@@ -28,7 +28,7 @@ from relvm.kernels.loop_ir import (
     maximum,
     minimum,
 )
-from relvm.kernels.lowering_rules import Contraction, clip
+from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
 
 _LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
@@ -78,7 +78,7 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
     with k.parallel(parts, work, least=min(groups, _MIN_GROUPS)) as (first, last):
         block = _TileBlock(k, x, u, result, pads, spread, columns, tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
-            low, stop = clip(k, first, last, number, Literal(groups, I64))
+            low, stop = clip_to_block(k, first, last, number, Literal(groups, I64))
             image = k.let("image", number / blocks)
             start = k.let("start", number % blocks * columns)
             block.load(image, start, k.let("count", minimum(tiles - start, columns)))

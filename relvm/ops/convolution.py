@@ -14,10 +14,10 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, dim_op, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.conv.depthwise import has_few_filters, write_few_filters
+from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
 from relvm.kernels.conv.sliding_window import (
     Window,
-    each_tap,
+    for_each_tap,
     numpy_windows,
     output_dims,
     over_two_axes,
@@ -31,11 +31,11 @@ from relvm.kernels.gemm.gemm import (
     Counters,
     Lhs,
     PackOnTheFly,
-    clear_rest,
-    copied_width,
+    clear_padding_columns,
     copy_run,
-    fill_from_rows,
     gemm,
+    pack_from_row_major,
+    run_time_panel_width,
 )
 from relvm.kernels.loop_ir import (
     Address,
@@ -49,7 +49,7 @@ from relvm.kernels.loop_ir import (
     maximum,
     minimum,
 )
-from relvm.kernels.lowering_rules import Contraction, flat_position, part_loops
+from relvm.kernels.lowering_rules import Contraction, flat_position, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]
 Numbers = tuple[int, ...] | None
@@ -67,19 +67,19 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
     window = window_of("conv", w.shape[2:], strides, pads, dilations)
     (x, w), result, window = drop_unit_axes((x, w), result, window)
     if groups > 1 and isinstance(w.shape[0], int) and w.shape[0] // groups < ROWS:
-        write = write_few_filters if has_few_filters(x, w, window) else _conv_rows
+        write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
         return
     filters = k.size((dim_op("floordiv", w.shape[0], groups),))
     indices, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
-    width = copied_width(k, indices)
+    width = run_time_panel_width(k, indices)
 
     def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         image, group = place
         at_w = k.let("at_w", group * filters * k.size((depth,)))
         at_x = k.let("at_x", (image * groups + group) * k.size((w.shape[1], area)))
-        if window.is_point():
-            right = fill_from_rows(k, x, at_x, k.size((area,)), width)
+        if window.is_pointwise():
+            right = pack_from_row_major(k, x, at_x, k.size((area,)), width)
         else:
             right = im2col(k, x, at_x, result.shape, window, width)
         left = Lhs(w, at_w, k.size((depth,)), Literal(1, I64))
@@ -160,7 +160,7 @@ def im2col(
 
             with k.branch(begin < end):  # a panel with few rows can lack channels at some positions
                 generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
-        clear_rest(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, width)
 
     is_plane = len(window.sizes) <= 2 and max((*window.strides, *window.pads, *window.dilations)) < _MOST_STEPS
     return PackOnTheFly(fill_plane if x.dtype.name == "f32" and padding == 0 and is_plane else fill)
@@ -268,7 +268,7 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window:
     channels, taps, area, wide = k.size(w.shape[1:2]), k.size(w.shape[2:]), k.size(dims), k.size(indices[-1:])
     each = k.size(indices) * channels * taps
     with (
-        part_loops(k, result.shape[:-1], each) as (image, filter_, *row),
+        parallel_loop_nest(k, result.shape[:-1], each) as (image, filter_, *row),
         k.loop((wide + (_STRIP - 1)) / _STRIP) as part,
     ):
         strip = k.allocate("strip", result.dtype, (_STRIP,))
@@ -287,7 +287,7 @@ def _conv_rows(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window:
                 with k.loop(high, start=k.let("low", low), name="o", simd=True) as o:
                     k.store(strip, (o,), strip[o] + factor * x.flat(source + o * window.strides[-1]))
 
-            each_tap(k, window, dims, indices, row, add)
+            for_each_tap(k, window, dims, indices, row, add)
         with k.loop(count, name="o", simd=True) as o:
             place = flat_position((*row, start + o), indices)
             result.store(k, (image, filter_, place), strip[o])

@@ -10,7 +10,7 @@ from relvm.errors import RelvmArgumentError
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_axis, expect_numeric
 from relvm.ir.types import TensorType
-from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
 from relvm.kernels.lowering_rules import CustomKernel
 
@@ -50,7 +50,7 @@ def _cumulation(combine: Callable[[Scalar, Scalar], Scalar], start: int) -> Cust
                     element = x.flat((before if exclusive else here) + i)
                     k.store(out, (here + i,), combine(out.flat(before + i), element))
 
-    return CustomKernel(lower, one_for_each)
+    return CustomKernel(lower, one_per_element)
 
 
 def _type(name: str, x: TensorType, axis: int, exclusive: object, reverse: object) -> TensorType:

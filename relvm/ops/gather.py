@@ -15,9 +15,9 @@ from relvm.kernels.lowering_rules import (
     CustomKernel,
     GatherKernel,
     flat_position,
-    from_the_front,
     loop_nest,
-    part_loops,
+    nonnegative_index,
+    parallel_loop_nest,
 )
 
 
@@ -45,7 +45,7 @@ def index_from_front(k: KernelBuilder, op: str, index: Scalar, axis: int, size: 
     count, index = as_scalar(size, I64), k.let("index", index.to(I64))
     outside = (index < -count).logical_or(index >= count)
     k.fail(outside, "INDEX_ERROR", f"{op}: index %lld is outside axis {axis} of size %lld", index, count)
-    return from_the_front(index, count)
+    return nonnegative_index(index, count)
 
 
 # ---- slices along an axis ----
@@ -63,9 +63,9 @@ def _gather(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     axis %= len(x.shape)
     size, count, width = k.size(x.shape[axis : axis + 1]), k.size(indices.shape), k.size(x.shape[axis + 1 :])
     _check_indices(k, indices, x.shape[axis], axis)
-    with part_loops(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
+    with parallel_loop_nest(k, [k.size(x.shape[:axis]), count], width * 4 + 4) as (row, n):
         index = k.let("index", indices.flat(n).to(I64))
-        source = k.let("source", (row * size + from_the_front(index, size)) * width)
+        source = k.let("source", (row * size + nonnegative_index(index, size)) * width)
         target = k.let("target", (row * count + n) * width)
         with k.loop(width, simd=True) as i:
             k.store(out, (target + i,), x.flat(source + i))

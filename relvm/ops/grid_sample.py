@@ -14,7 +14,7 @@ from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import CustomKernel, part_loops, strides_of
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest, strides_of
 
 _MODES = ("nearest", "linear", "cubic")
 _PADDINGS = ("zeros", "border", "reflection")
@@ -149,7 +149,7 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
     volume = k.size(sizes)
     wide = x.dtype if x.dtype.is_float else grid.dtype
     taps_of_axis = {"nearest": 1, "linear": 2, "cubic": 4}[mode]
-    with part_loops(k, [x.shape[0], points], channels * 4 * taps_of_axis ** len(sizes) + 100) as (image, point):
+    with parallel_loop_nest(k, [x.shape[0], points], channels * 4 * taps_of_axis ** len(sizes) + 100) as (image, point):
         start = k.let("start", (image * points + point) * len(sizes))
         axes = []
         for axis, size in enumerate(sizes):

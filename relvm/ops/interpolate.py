@@ -19,7 +19,7 @@ from relvm.ir.type_rules import (
 )
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
-from relvm.kernels.lowering_rules import CustomKernel, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]
 
@@ -83,12 +83,12 @@ def _interpolate(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
         k.fail(outside, "INDEX_ERROR", f"interpolate: index %lld is outside axis {axis} of size %lld", index, size)
     rows, along, each = k.size(x.shape[:axis]), k.size((places,)), k.size((taps,)) * 2
     if axis == len(x.shape) - 1:
-        with part_loops(k, [rows], along * each) as (row,):
+        with parallel_loop_nest(k, [rows], along * each) as (row,):
             source = k.let("source", row * size)
             target = k.let("target", row * along)
             _interpolate_row(k, (x, indices, weights, out), source, target)
         return
-    with part_loops(k, [rows, along], width * each) as (row, place):
+    with parallel_loop_nest(k, [rows, along], width * each) as (row, place):
         source = k.let("source", row * size * width)
         target = k.let("target", (row * along + place) * width)
 

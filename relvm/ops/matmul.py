@@ -18,13 +18,13 @@ from relvm.kernels.gemm.gemm import (
     Lhs,
     PackOnTheFly,
     Prepacked,
-    copied_width,
-    fill_from_columns,
-    fill_from_rows,
     gemm,
+    pack_from_column_major,
+    pack_from_row_major,
     panel_width,
+    run_time_panel_width,
 )
-from relvm.kernels.gemm.packing import packed_rows, unpack_columns
+from relvm.kernels.gemm.packing import packed_row_count, unpack_columns
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
@@ -45,7 +45,7 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     batch = broadcast_dims("matmul", (left[:-2], right[:-2]))
     sizes = rows_, columns_, depth_ = k.size((rows,)), k.size((columns,)), k.size((depth,))
     vectors = (len(a.shape) == 1, len(b.shape) == 1)
-    width = copied_width(k, columns)
+    width = run_time_panel_width(k, columns)
 
     def starts(counters: tuple[Scalar, ...]) -> tuple[Lhs, Scalar]:
         at_a, at_b = (k.let("start", batch_start(counters, batch, shape)) for shape in (left, right))
@@ -58,9 +58,9 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
         if transpose_b:
-            copied = fill_from_columns(k, b, at_b, depth_, width)
+            copied = pack_from_column_major(k, b, at_b, depth_, width)
         else:
-            copied = fill_from_rows(k, b, at_b, columns_, width)
+            copied = pack_from_row_major(k, b, at_b, columns_, width)
         return matrix, copied, lambda i, j: indices(counters, i, j)
 
     if not (transpose_b and isinstance(rows, int) and rows < _FEW):
@@ -219,7 +219,7 @@ def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
         return TensorType(a.dtype, None, a.rank)
     known = all(isinstance(dim, int) for dim in b.shape)
     expect(known, "matmul_packed: b is {}, expected known dimensions", b)
-    depth = packed_rows("matmul_packed", b, columns)
+    depth = packed_row_count("matmul_packed", b, columns)
     if a.shape is None:
         return TensorType(a.dtype, None, a.rank)
     expect_equal_dims("matmul_packed", "columns of a and rows of b differ", a.shape[-1], depth)

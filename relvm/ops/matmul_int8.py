@@ -12,9 +12,9 @@ from relvm.ir.type_rules import broadcast_dims, expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
-from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, copied_width, gemm, panel_width
-from relvm.kernels.gemm.gemm_int8 import Zeros, byte_rows, fill_words, signs_of, sum_of_row, word_count
-from relvm.kernels.gemm.packing import pack_columns, packed_rows, unpack_columns
+from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, gemm, panel_width, run_time_panel_width
+from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pack_words, sum_row, word_count
+from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import batch_start, one_loop_per_axis, two_loops
@@ -31,7 +31,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
     left = _merged_shape(a.shape, b.shape, a_zero.shape)
     rows, columns, depth = (k.size((dim,)) for dim in (left[-2], b.shape[-1], left[-1]))
     batch = broadcast_dims("matmul_integer", (left[:-2], b.shape[:-2], a_zero.shape[:-2], b_zero.shape[:-2]))
-    width, signs = copied_width(k, b.shape[-1]), signs_of(a.dtype, b.dtype)
+    width, signs = run_time_panel_width(k, b.shape[-1]), choose_signs(a.dtype, b.dtype)
 
     def operands(counters: tuple[Scalar, ...]) -> tuple[LhsInt8, PackOnTheFly, Counters]:
         sums = k.allocate("sums", I32, (width,))
@@ -48,11 +48,11 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
             return b_zero.flat(at_b_zero + j if each else at_b_zero).to(I32) + signs.right
 
         def row_sum(i: Scalar) -> Scalar:
-            return sum_of_row(k, a, at_a + i * depth, depth, signs.left)
+            return sum_row(k, a, at_a + i * depth, depth, signs.left)
 
-        zeros = Zeros(zero_of_row, zero_of_column, row_sum, lambda first, j: sums[j])
-        matrix = byte_rows(k, a, at_a, depth, signs, zeros)
-        right = fill_words(k, b, at_b, (depth, columns), width, signs.right, sums)
+        zeros = ZeroPoints(zero_of_row, zero_of_column, row_sum, lambda first, j: sums[j])
+        matrix = int8_lhs(k, a, at_a, depth, signs, zeros)
+        right = pack_words(k, b, at_b, (depth, columns), width, signs.right, sums)
         return matrix, right, lambda i, j: (*counters, i, j)
 
     gemm(k, batch, (rows, columns, word_count(left[-1])), width, result, operands)
@@ -178,17 +178,17 @@ def _numpy_packed(
 def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None:
     a, b, sums, a_zero, b_zero = inputs
     depth = a.shape[-1]
-    signs = signs_of(a.dtype, I8)
+    signs = choose_signs(a.dtype, I8)
     zero = k.let("zero", a_zero.flat(Literal(0, I64)).to(I32) + signs.left)
     nothing, deep = Literal(0, I64), k.size((depth,))
-    zeros = Zeros(
+    zeros = ZeroPoints(
         left=lambda i: zero,
         right=b_zero.flat if b_zero.shape[0] != 0 else None,
-        row_sum=lambda i: sum_of_row(k, a, i * deep, deep, signs.left),
+        row_sum=lambda i: sum_row(k, a, i * deep, deep, signs.left),
         column_sum=lambda first, j: sums.flat(first + j),
     )
     sizes = (k.size((product(a.shape[:-1]),)), Literal(columns, I64), word_count(depth))
-    left, right = byte_rows(k, a, nothing, deep, signs, zeros), Prepacked(b, nothing)
+    left, right = int8_lhs(k, a, nothing, deep, signs, zeros), Prepacked(b, nothing)
 
     def counters(i: Scalar, j: Scalar) -> tuple[Scalar, ...]:
         return (i, j) if len(a.shape) > 1 else (j,)
@@ -224,7 +224,7 @@ def matmul_integer_packed(
         expect(right, "{}: {} is {}, expected i32 of rank 1 with known dimensions", name, parameter, type_)
     if None in (b.shape, sums.shape, b_zero.shape):
         return TensorType(I32, None, a.rank)
-    groups = packed_rows(name, b, columns)
+    groups = packed_row_count(name, b, columns)
     message = "{}: sums has {} elements and b_zero has {}, expected {} and 0 or {}"
     sizes = (sums.known_shape[0], b_zero.known_shape[0])
     right = sizes[0] == columns and sizes[1] in (0, columns)

@@ -10,7 +10,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
-from relvm.kernels.lowering_rules import CustomKernel, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 from relvm.ops.sort_topk import Heap, comes_before, heap_levels, numpy_top_positions
 
 
@@ -74,7 +74,7 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
             pairs.append((k.let("low", low), k.let("high", high)))
         return pairs
 
-    with part_loops(k, [images, kinds], size * 64) as (image, kind):
+    with parallel_loop_nest(k, [images, kinds], size * 64) as (image, kind):
         start = k.let("start", (image * as_scalar(kinds, I64) + kind) * size)
 
         def is_worse(p: Scalar, q: Scalar) -> Scalar:

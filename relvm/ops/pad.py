@@ -13,7 +13,7 @@ from relvm.ir.symbolic import format_dim
 from relvm.ir.type_rules import expect_integers, expect_tensor
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 from relvm.numpy_dtypes import STRINGS
 
 _Mode = typing.Literal["constant", "edge", "reflect", "wrap"]
@@ -34,7 +34,7 @@ def _numpy_pad(x: np.ndarray, *, pads: tuple[int, ...], value: float, mode: _Mod
 
 def _pad_with_value(k: KernelBuilder, inputs, outputs, *, pads: tuple[int, ...], value: float) -> None:
     (x,), (out,) = inputs, outputs
-    with part_loops(k, out.shape, k.size(out.shape[2:]) * 4, simd=True) as counters:
+    with parallel_loop_nest(k, out.shape, k.size(out.shape[2:]) * 4, simd=True) as counters:
         inside: Scalar | None = None
         source = []
         for counter, size, before in zip(counters, x.shape, pads, strict=False):

@@ -9,7 +9,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
-from relvm.kernels.lowering_rules import CustomKernel, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MAX_CLASSES = 512  # limit because two numbers for each class are stored on the C stack
 _MIN_ROUNDS, _TOLERANCE = 100, 0.005
@@ -44,7 +44,7 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
     (x,), (out,) = inputs, outputs
     count, dtype = x.shape[1], x.dtype
     classes, zero = as_scalar(count, I64), Literal(0.0, dtype)
-    with part_loops(k, [out.shape[0]], classes * classes * classes * 256) as (n,):
+    with parallel_loop_nest(k, [out.shape[0]], classes * classes * classes * 256) as (n,):
         start, shares = k.let("start", n * classes * classes), k.let("shares", n * classes)
         own, slopes = (k.allocate(name, dtype, (count,)) for name in ("own", "slopes"))
 

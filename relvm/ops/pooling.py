@@ -16,8 +16,8 @@ from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import (
     Ints,
     Window,
-    each_row,
-    each_tap,
+    for_each_row,
+    for_each_tap,
     numpy_windows,
     output_dims,
     over_two_axes,
@@ -26,7 +26,7 @@ from relvm.kernels.conv.sliding_window import (
 )
 from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
-from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 
 _LINE = 512  # RVM_POOL_LINE of csrc/codegen/pooling.h
 _STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements processed at a time
@@ -47,7 +47,7 @@ def _pool(
     planes: AnyDim = product(out.shape[:2])
     deeper = indices[1:] if len(indices) > 1 else indices
     write = _write_line if (known_size(window.sizes[-1]) - 1) * window.dilations[-1] < _STRIP else _write_row
-    with part_loops(k, [planes, *indices[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
+    with parallel_loop_nest(k, [planes, *indices[:-1]], k.size((*deeper, *window.sizes))) as (plane, *row):
         target = k.let("target", flat_position((plane, *row, Literal(0, I64)), (planes, *indices)))
         write(k, x, out, window, start, combine, finish and finish(k, row), plane, row, target)
 
@@ -86,7 +86,7 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
             with k.loop(high, start=low, name="i", simd=True) as i:
                 k.store(line, (i,), combine(line[i], x.flat(begin + i)))
 
-        each_row(k, window, dims, row, bring)
+        for_each_row(k, window, dims, row, bring)
 
         def write(start: Scalar, stop: Scalar, is_inside: bool) -> None:
             with k.loop(stop, start=start, name="o", simd=True) as o:
@@ -124,7 +124,7 @@ def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish
             element = x.flat(source + o * window.strides[-1])
             k.store(out, (target + o,), combine(out.flat(target + o), element))
 
-    each_tap(k, window, dims, indices, row, take)
+    for_each_tap(k, window, dims, indices, row, take)
     if finish:
         with k.loop(indices[-1], name="o", simd=True) as o:
             k.store(out, (target + o,), finish(o, out.flat(target + o)))

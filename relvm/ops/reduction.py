@@ -13,7 +13,7 @@ from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.flop_count import one_for_each
+from relvm.kernels.flop_count import one_per_element
 from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.ops.arithmetic import divide, subtract
@@ -205,7 +205,7 @@ def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKerne
                     k.assign(place, n)
             k.store(out, (row * step + column,), place)
 
-    return CustomKernel(lower, one_for_each)
+    return CustomKernel(lower, one_per_element)
 
 
 def _arg_reduction_type(name: str, x: TensorType, axis: int, keepdims: bool) -> TensorType:

@@ -20,7 +20,15 @@ from relvm.ir.type_rules import (
 )
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.loop_ir import KernelBuilder
-from relvm.kernels.lowering_rules import VIEW, Builtin, CustomKernel, DataMovement, IndexExprs, elementwise, part_loops
+from relvm.kernels.lowering_rules import (
+    VIEW,
+    Builtin,
+    CustomKernel,
+    DataMovement,
+    IndexExprs,
+    elementwise,
+    parallel_loop_nest,
+)
 
 
 @op("shape_of", numpy=np.shape, lower=Builtin("shape_of"), moves=True)
@@ -296,7 +304,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     (out,) = outputs
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
-    with part_loops(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
+    with parallel_loop_nest(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
         start = k.let("start", row * wide)
         for x in inputs:
             width = k.size(x.shape[axis:])

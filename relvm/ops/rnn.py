@@ -16,7 +16,7 @@ from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_same_dtype, expect_tensor
 from relvm.ir.types import TensorType, TupleType
 from relvm.kernels.lowering_rules import CustomKernel
-from relvm.kernels.rnn.activations import choose
+from relvm.kernels.rnn.activations import choose_activations
 from relvm.kernels.rnn.rnn_cells import gru_kernel, lstm_kernel, numpy_gru, numpy_lstm, numpy_rnn, rnn_kernel
 from relvm.kernels.rnn.rnn_steps import DIRECTIONS
 
@@ -184,7 +184,7 @@ def _check_arguments(
     fits = clip is None or (isinstance(clip, int | float) and clip >= 0)
     expect(fits, "{}: clip is {!r}, expected None or a number of at least 0", name, clip, error=RelvmArgumentError)
     directions = len(DIRECTIONS[direction])
-    choose(name, activations, alpha, beta, _USUAL[name], directions)
+    choose_activations(name, activations, alpha, beta, _USUAL[name], directions)
     dtype, states = tensors["x"].dtype, 2 if name == "lstm" else 1
     shapes = [type_.shape for type_ in (*tensors.values(), lengths)]
     if None in shapes:

@@ -25,7 +25,7 @@ from relvm.kernels.loop_ir import (
     maximum,
     minimum,
 )
-from relvm.kernels.lowering_rules import CustomKernel, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MODES = ("avg", "max")
 
@@ -161,7 +161,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
     _check_sides(k, "roi_align", regions, size, scale)
     dtype, channels = x.dtype, as_scalar(x.shape[1], I64)
     height, width = (as_scalar(dim, I64) for dim in x.shape[2:])
-    with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
+    with parallel_loop_nest(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         starts, steps, counts = [], [], []
         for first, bins in ((1, size[0]), (0, size[1])):
             start = k.let("start", regions[n, first] * scale - (0.5 if half_pixel else 0.0))
@@ -301,7 +301,7 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
     def bounded(value: Scalar, extent: Scalar) -> Scalar:
         return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
 
-    with part_loops(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
+    with parallel_loop_nest(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
         bounds: list[Local] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
             start = k.let("start", rounded("round", regions[n, first] * scale))

@@ -9,7 +9,7 @@ from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
 from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Select, as_scalar
-from relvm.kernels.lowering_rules import CustomKernel, part_loops
+from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 
 def _numpy_row_echelon(x: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
     (x,), (out,) = inputs, outputs
     size, dtype = as_scalar(x.shape[-1], I64), x.dtype
     zero = Literal(0.0, dtype)
-    with part_loops(k, [k.size(x.shape[:-2])], size * size * size) as (matrix,):
+    with parallel_loop_nest(k, [k.size(x.shape[:-2])], size * size * size) as (matrix,):
         start = k.let("start", matrix * size * size)
         with k.loop(size * size, name="i", simd=True) as i:
             k.store(out, (start + i,), x.flat(start + i))

@@ -161,7 +161,7 @@ def _fits_in_one_kernel(block: Block, calls: Mapping[int, OpCall], root: int, me
     if all(isinstance(call.op.lower, Pointwise) and var.type == result.type for var, call in group.items()):
         return True
     try:
-        Group(group, (result,)).check()
+        Group(group, (result,)).check_fusable()
     except NotFusable:
         return False
     return True

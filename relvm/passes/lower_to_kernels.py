@@ -32,7 +32,7 @@ from relvm.ir.types import ShapeType, TensorType, Type
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.fusion_group import Group
-from relvm.kernels.group_cost import work_of
+from relvm.kernels.group_cost import group_work
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
 from relvm.kernels.lower_kernel_def import lower_kernel_def
 from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpret
@@ -128,11 +128,11 @@ class _KernelLowering:
             match_dims(buffer.type, arg.type, sizes)
         match_dims(definition.result_type, call.type, sizes)
         known = {var: dim for var, dim in sizes.items() if isinstance(dim, int)}
-        spec = (definition, frozenset(known.items()))
-        if spec not in self.known:
-            name = self.known[spec] = self.unique(call.kernel)
+        kernel_key = (definition, frozenset(known.items()))
+        if kernel_key not in self.known:
+            name = self.known[kernel_key] = self.unique(call.kernel)
             self.kernels[name] = lower_kernel_def(definition, known, name)
-        return replace(call, kernel=self.known[spec])
+        return replace(call, kernel=self.known[kernel_key])
 
     def lower_op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
         """Append to `bindings` the lowered form of `binding`, whose value is the operator call `call`."""
@@ -173,10 +173,10 @@ class _KernelLowering:
 
         binding: the binding that the call replaces.
         """
-        name = self.known.get(group.spec)
+        name = self.known.get(group.kernel_key)
         if name is None:
-            name = self.known[group.spec] = self.unique(group.base_name)
-            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=work_of(group))
+            name = self.known[group.kernel_key] = self.unique(group.base_name)
+            self.kernels[name] = replace(group.kernel(name, is_compact=self.is_compact), work=group_work(group))
         origins = group.origins
         self.origins.setdefault(name, []).append(origins)
         found = tuple(dict.fromkeys(chain(*origins)))
@@ -184,11 +184,11 @@ class _KernelLowering:
 
     def reference_kernel(self, call: OpCall) -> str:
         """Return the name of the kernel that calls the NumPy function of the operator.  Only target "numpy" uses it."""
-        spec = (call.op.name, call.attributes)
-        if spec not in self.known:
-            name = self.known[spec] = self.unique(call.op.name)
+        kernel_key = (call.op.name, call.attributes)
+        if kernel_key not in self.known:
+            name = self.known[kernel_key] = self.unique(call.op.name)
             self.kernels[name] = ReferenceKernel(call.op.name, json.dumps(dict(call.attributes), default=str))
-        return self.known[spec]
+        return self.known[kernel_key]
 
     def unique(self, base: str) -> str:
         while True:

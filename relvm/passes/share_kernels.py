@@ -86,7 +86,7 @@ def _kernel_without_constants(group: Fused) -> Hashable:
     variables, _ = _with_variables(group, positions)
     members = {binding.var: call for binding, call in zip(variables.body.bindings, _calls(variables), strict=True)}
     result = variables.body.result
-    return Group(members, (result,)).spec if isinstance(result, Var) else group
+    return Group(members, (result,)).kernel_key if isinstance(result, Var) else group
 
 
 def _calls(group: Fused) -> list[OpCall]:

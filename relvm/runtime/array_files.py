@@ -35,7 +35,7 @@ def named_outputs(result: Any, names: list[str] | None) -> dict[str, np.ndarray]
         raise RelvmArgumentError(
             f"expected a name for each of {len(values)} outputs, got {len(names)} names: {', '.join(names)}"
         )
-    outputs = {name: _plain(name, value) for name, value in zip(names, values, strict=True)}
+    outputs = {name: _as_array(name, value) for name, value in zip(names, values, strict=True)}
     if len(outputs) < len(values):
         raise RelvmArgumentError(f"output names must be unique, got {', '.join(names)}")
     return outputs
@@ -45,7 +45,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
     """Write arrays to a .npz file.  An existing file is replaced atomically.
 
     Unlike np.savez, this function accepts any name (see `file_name`), strings, and dtypes that NumPy does not have (see
-    `for_file`).
+    `to_file_dtype`).
 
     Raises
     ------
@@ -55,7 +55,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
     OSError
         The file cannot be written; an existing file is unchanged.
     """
-    stored = {file_name(name): for_file(_without_objects(name, array)) for name, array in arrays.items()}
+    stored = {file_name(name): to_file_dtype(_to_numpy_strings(name, array)) for name, array in arrays.items()}
     if len(stored) < len(arrays):
         raise RelvmArgumentError(f"two outputs map to the same name in the file: {', '.join(arrays)}; rename one")
     with complete_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
@@ -65,8 +65,8 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 
 @contextmanager
-def reading_arrays(refusal: str) -> Iterator[None]:
-    """A context manager for code in which NumPy reads a .npy or .npz file.  It translates the exceptions.
+def translate_numpy_errors(message_prefix: str) -> Iterator[None]:
+    """A context manager for code in which NumPy reads a .npy or .npz file, which translates NumPy's exceptions.
 
     For damaged files, NumPy raises a dozen different classes of exceptions, such as TokenError, OverflowError and
     zlib.error.  OSError and RelvmError are not translated.
@@ -74,7 +74,7 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     Raises
     ------
     RelvmFormatError
-        The file is invalid.  The message begins with `refusal`, followed by the reason.
+        The file is invalid.  The message begins with `message_prefix`, followed by the reason.
     RelvmMemoryError
         The file declares more elements than fit in memory.
     """
@@ -83,15 +83,16 @@ def reading_arrays(refusal: str) -> Iterator[None]:
     except (OSError, RelvmError):
         raise
     except MemoryError as error:
-        raise RelvmMemoryError(f"{refusal}, or too large: {error}") from None
+        raise RelvmMemoryError(f"{message_prefix}, or too large: {error}") from None
     except Exception as error:
         reason = str(error).partition(". ")[0]  # the rest explains how to load objects, which is unsafe
-        raise RelvmFormatError(f"{refusal}: {reason}") from None
+        raise RelvmFormatError(f"{message_prefix}: {reason}") from None
 
 
-def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
-    """Return the members of an archive that np.load has opened, by name.  Arrays are returned as arrays, and other
-    files as bytes.
+def read_members(archive: Any, path: os.PathLike) -> dict[str, Any]:
+    """Return the contents of a .npz archive that np.load has opened, by member name.
+
+    Arrays are returned as arrays, and other files as bytes.   path: the path of the archive, for messages.
 
     Raises
     ------
@@ -109,14 +110,16 @@ def unpacked(archive: Any, path: os.PathLike) -> dict[str, Any]:
     return dict(archive)
 
 
-def for_file(array: np.ndarray) -> np.ndarray:
-    """Return an array in a form that NumPy can write to a file.  If the dtype is not one of NumPy's own, the elements
-    become raw bytes of dtype V1 or V2."""
-    return array if _is_numpys_own(array.dtype) else array.view(f"V{array.dtype.itemsize}")
+def to_file_dtype(array: np.ndarray) -> np.ndarray:
+    """Return an array in a form that NumPy can write to a file.
+
+    If the dtype is not one of NumPy's own, the elements become raw bytes of dtype V1 or V2.
+    """
+    return array if _is_numpy_dtype(array.dtype) else array.view(f"V{array.dtype.itemsize}")
 
 
-def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
-    """Reverse `for_file`: restore the dtype of an array that was read from a file.
+def restore_dtype(array: np.ndarray, type_text: str) -> np.ndarray:
+    """Reverse `to_file_dtype`: restore the dtype of an array that was read from a file.
 
     type_text: the type of the parameter for which the array is read, as in a signature.
     """
@@ -124,15 +127,15 @@ def from_file(array: np.ndarray, type_text: str) -> np.ndarray:
     if array.dtype.kind != "V" or name not in DTYPE_NAMES:
         return array
     dtype = numpy_dtype(DTYPE_NAMES.index(name))
-    fits = not _is_numpys_own(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
+    fits = not _is_numpy_dtype(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
     return array.view(dtype) if fits else array
 
 
-def _is_numpys_own(dtype: np.dtype) -> bool:
+def _is_numpy_dtype(dtype: np.dtype) -> bool:
     return dtype.type.__module__ == "numpy"
 
 
-def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
+def _to_numpy_strings(name: str, array: np.ndarray) -> np.ndarray:
     """Convert an array of str objects to NumPy's own string dtype.  Return other arrays unchanged."""
     if array.dtype != STRINGS:
         return array
@@ -142,7 +145,7 @@ def _without_objects(name: str, array: np.ndarray) -> np.ndarray:
     return stored
 
 
-def _plain(name: str, value: Any) -> np.ndarray:
+def _as_array(name: str, value: Any) -> np.ndarray:
     if not isinstance(value, Tensor | np.ndarray | bool | int | float):
         raise RelvmArgumentError(f"output {name}: expected a tensor or a number, got {type(value).__name__}")
     return np.asarray(value)

@@ -52,8 +52,9 @@ class Upgrade(Generic[ExecutableT]):
         return self._done.is_set()
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for the compilation, for at most `timeout` seconds, or without limit if it is None.  Return whether it
-        has ended.
+        """Wait until the compilation has ended.  Return whether it has ended.
+
+        timeout: the maximum time to wait in seconds, or None for no limit.
 
         If the compilation failed, raise its error.  In a process that was forked during the compilation, raise
         RelvmUnsupportedError, because the compiling thread does not exist there.

@@ -1,5 +1,6 @@
-"""The extension module _binding (csrc/python/binding.c).  It is linked into the library of the cffi module, so
-that both modules share one runtime.
+"""The extension module _binding (csrc/python/binding.c).
+
+It is linked into the library of the cffi module, so that both modules share one runtime.
 
 Objects
     The Python side of a machine.  `begin` makes the calling thread the current thread of the machine, until `end`.

@@ -1,5 +1,7 @@
-"""Python hooks for csrc/python/binding.c.  The C code handles ordinary calls and calls these hooks in all other
-cases, such as errors and less common types."""
+"""Python hooks for csrc/python/binding.c.
+
+The C code handles ordinary calls.  It calls these hooks in all other cases, such as errors and less common types.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,9 @@ from relvm._native import ffi
 from relvm.errors import RelvmBusyError, RelvmNameError, RelvmTypeError
 from relvm.runtime import binding
 from relvm.runtime.binding import Objects, Reference
-from relvm.runtime.callbacks import hostless, store_exception
-from relvm.runtime.closure import Closure, misfit
-from relvm.runtime.convert import located, store_other, take_other
+from relvm.runtime.callbacks import no_python_caller_error, store_exception
+from relvm.runtime.closure import Closure, argument_error
+from relvm.runtime.convert import located, other_to_python, store_other
 from relvm.runtime.status import failure, uncopyable
 from relvm.runtime.tensor import Tensor
 
@@ -38,14 +40,14 @@ binding.install(
     tensor=Tensor,
     closure=Closure,
     store=store_other,
-    take=take_other,
+    take=other_to_python,
     failure=lambda status, address: failure(status, _value(address)),
-    ended=lambda objects, status, address: objects.ended(status, _value(address)),
+    ended=lambda objects, status, address: objects.run_error(status, _value(address)),
     busy=_busy,
-    misfit=misfit,
+    misfit=argument_error,
     carry=store_exception,
     unregistered=lambda named: RelvmNameError(f"the packed function {named.name} is no longer registered"),
-    hostless=lambda named: hostless(named.name),
+    hostless=lambda named: no_python_caller_error(named.name),
     uncopyable=_uncopyable,
     unfit_result=lambda named, error: located(error, f"the result of {named.name}"),
 )

@@ -9,15 +9,15 @@ from relvm._native import ffi, lib
 from relvm.errors import RelvmUnsupportedError
 from relvm.runtime.binding import Objects
 from relvm.runtime.binding import active as active_objects
-from relvm.runtime.convert import take_all
+from relvm.runtime.convert import all_to_python
 from relvm.runtime.status import STATUS_NUMBERS
 
 
-def carry(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
+def handle_callback_error(kind: type[BaseException], exception: BaseException, traceback: TracebackType) -> int:
     """Handle an exception that a callback raised: store it in the machine, and return an error status.
 
     The status ends the run in C.  cffi calls this function for each callback that is defined with
-    ffi.def_extern(onerror=carry).  Such a callback must have a parameter `result` for the error.
+    ffi.def_extern(onerror=handle_callback_error).  Such a callback must have a parameter `result` for the error.
     """
     result = traceback.tb_frame.f_locals["result"]
     message = store_exception(active_objects(), exception.with_traceback(traceback))
@@ -25,8 +25,10 @@ def carry(kind: type[BaseException], exception: BaseException, traceback: Traceb
 
 
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
-    """Store an exception in the machine's objects, so that the current call of the machine raises it.  Return the
-    message."""
+    """Store an exception, so that the current call of the machine raises it.  Return its message.
+
+    objects: the machine, or None if it was not called from Python.
+    """
     if objects is not None:
         objects.exception = exception
     kind = type(exception).__name__
@@ -36,41 +38,41 @@ def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
         return kind.encode(errors="replace")
 
 
-def active(name: str) -> Any:
-    """Return the Objects of the machine that called the callback `name`.
+def calling_machine(name: str) -> Any:
+    """Return the machine that called the callback `name`, as an Objects.
 
     Raise RelvmUnsupportedError if the machine was not called from Python.
     """
     objects = active_objects()
     if objects is None:
-        raise hostless(name)
+        raise no_python_caller_error(name)
     return objects
 
 
-def hostless(name: str) -> RelvmUnsupportedError:
+def no_python_caller_error(name: str) -> RelvmUnsupportedError:
     """Return the error for a machine that calls the Python function `name` without having been called from Python."""
     return RelvmUnsupportedError(
         f"{name}: a Python function can only be called by a machine that was called from Python"
     )
 
 
-@ffi.def_extern(onerror=carry)
+@ffi.def_extern(onerror=handle_callback_error)
 def relvm_py_print(host: Any, arguments: Any, count: int, result: Any) -> int:
-    objects = active("vm.builtin.print")
+    objects = calling_machine("vm.builtin.print")
     outer, objects.taken = objects.taken, 0
     try:
-        values = take_all(objects, ffi.cast("int64_t *", arguments), count)
+        values = all_to_python(objects, ffi.cast("int64_t *", arguments), count)
     finally:
         objects.taken = outer
     objects.print(*values)
     return 0
 
 
-@ffi.def_extern(onerror=carry)
+@ffi.def_extern(onerror=handle_callback_error)
 def relvm_py_poll(host: Any, result: Any) -> int:
-    """Do the pending work of the machine `host`, which polls regularly.  Return 0, the status of success.
+    """Switch to native code if it is ready, and let Python handle signals.  Return 0, the status of success.
 
-    During this call, Python handles signals, so that Ctrl-C raises KeyboardInterrupt here.
+    A machine calls this callback regularly.  Ctrl-C raises KeyboardInterrupt during this call.
     """
     objects = active_objects()
     if objects is not None:

@@ -11,8 +11,9 @@ from relvm.tables import TAGS
 
 
 class Closure(Callable):
-    """A function or closure of a machine.  Call it as `closure(*arguments)`, or pass it to a function of the same
-    machine.
+    """A function or closure of a machine.
+
+    Call it as `closure(*arguments)`, or pass it to a function of the same machine.
 
     A call raises the same exceptions as a call of a function of the machine; see VirtualMachine.
     """
@@ -22,7 +23,7 @@ class Closure(Callable):
     name = "the function"  # the name in messages
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle a call with `named` arguments besides the positional `arguments`.  Such a call is always an error.
+        """Reject a call with `named` arguments.  binding.c handles all other calls.
 
         Raises
         ------
@@ -31,7 +32,7 @@ class Closure(Callable):
         """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
-    def argument(self, k: int) -> str:
+    def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages."""
         return f"{self.name}: argument {k}"
 
@@ -39,7 +40,9 @@ class Closure(Callable):
         return f"<{TAGS[self.tag].name.lower()} of a machine>"
 
 
-def misfit(callee: Closure, k: int, error: BaseException) -> BaseException:
-    """Return `error`, which was raised when argument k of `callee` was converted, with the argument's name in its
-    message."""
-    return located(error, callee.argument(k))
+def argument_error(callee: Closure, k: int, error: BaseException) -> BaseException:
+    """Return `error` with the name of argument k of `callee` in its message.
+
+    error: the exception that was raised when the argument was converted.
+    """
+    return located(error, callee.argument_name(k))

@@ -56,8 +56,8 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
     Returns
     -------
     bool
-        Whether value k now owns a reference, which the caller must release.  Otherwise, value k is valid as long as
-        `value` exists.
+        Whether value k of the array now owns a reference, which the caller must release.  If not, value k is valid as
+        long as the Python object `value` exists.
 
     Raises
     ------
@@ -98,8 +98,10 @@ def located(error: BaseException, where: str) -> BaseException:
 
 
 def store_other(objects: Objects, value: Any, address: int) -> bool:
-    """Store, at `address`, a value of a type that binding.c does not handle.  Return whether the stored value owns a
-    reference."""
+    """Store a value of a type that binding.c does not handle as the machine value at `address`.
+
+    objects: the machine.   Return whether the stored value owns a reference, which the caller must release.
+    """
     words = ffi.cast("int64_t *", address)
     match value:
         case Shape():
@@ -107,8 +109,8 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
         case tuple() | list():
             return _store_sequence(objects, value, words)
         case str():
-            encoded = _encoded(value)
-            return _made(lib.rvm_string_new(encoded, len(encoded), value_at(words, 0)), words)
+            encoded = _encode(value)
+            return _check_created(lib.rvm_string_new(encoded, len(encoded), value_at(words, 0)), words)
         case np.dtype():
             words[0], words[1] = DTYPE, dtype_number(value)
             return False
@@ -137,7 +139,7 @@ def store_other(objects: Objects, value: Any, address: int) -> bool:
     raise RelvmTypeError(f"expected {expected}, got {type(value).__name__}")
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -154,11 +156,11 @@ def _store_shape(value: Shape, words: Any) -> bool:
         raise RelvmTypeError(f"expected a shape of integers that fit in 64 bits, got {value}") from None
     if any(size < 0 for size in sizes):
         raise RelvmShapeError(f"expected a shape without negative sizes, got {value}")
-    return _made(lib.rvm_shape_new(len(value), dims, value_at(words, 0)), words)
+    return _check_created(lib.rvm_shape_new(len(value), dims, value_at(words, 0)), words)
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.
+    """Store a tensor as value 0 of the array of machine values `words`.   objects: the machine.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
     strings, are copied.
@@ -168,8 +170,8 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
         packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
-        made = lib.rvm_tensor_of_strings(array.ndim, dims, ffi.from_buffer(packed), packed.size, value_at(words, 0))
-        return _made(made, words)
+        result = lib.rvm_tensor_of_strings(array.ndim, dims, ffi.from_buffer(packed), packed.size, value_at(words, 0))
+        return _check_created(result, words)
     if array.dtype.isbuiltin == 1:
         return store(objects, array, words, 0)
     owned = store(objects, array.view(f"u{array.itemsize}"), words, 0)  # NumPy's buffers do not support ml_dtypes
@@ -179,8 +181,7 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
 
 
 class HostFunction:
-    """A Python function with its name.  The C function `call_packed` of the binding takes such an object and calls the
-    function."""
+    """A Python function with its name, which the C function `call_packed` of the binding calls."""
 
     __slots__ = ("function", "name")
 
@@ -190,52 +191,65 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Wrap the Python function `value` in a closure of the machine.  Store the closure as value 0 of the array of
-    machine values `words`."""
+    """Wrap the Python function `value` in a closure of the machine `objects`.
+
+    Store the closure as value 0 of the array of machine values `words`.  Return True, because it owns a reference.
+    """
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
-    call, let_go = ffi.cast("rvm_packed_function", binding.CALL_PACKED), ffi.cast("void (*)(void *)", binding.LET_GO)
+    call, release_function = (
+        ffi.cast("rvm_packed_function", binding.CALL_PACKED),
+        ffi.cast("void (*)(void *)", binding.LET_GO),
+    )
     encoded = name.encode(errors="replace").replace(b"\0", b"?")
-    status = lib.rvm_machine_function_new(objects.machine, encoded, call, named, let_go, value_at(words, 0))
+    status = lib.rvm_machine_function_new(objects.machine, encoded, call, named, release_function, value_at(words, 0))
     if status:
-        let_go(named)
-    return _made(status, words)
+        release_function(named)
+    return _check_created(status, words)
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
     """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
 
-    Return True, because the stored value owns a reference.
+    objects: the machine.   Return True, because the stored value owns a reference.
     """
-    opened = [_Opened(value)]  # the nested tuples and lists that are not yet stored completely, outermost first
+    open_sequences = [
+        _OpenSequence(value)
+    ]  # the nested tuples and lists that are not yet stored completely, outermost first
     try:
         while True:
-            innermost = opened[-1]
+            innermost = open_sequences[-1]
             if innermost.filled < len(innermost.items):
                 item = innermost.items[innermost.filled]
                 if isinstance(item, tuple | list) and not isinstance(item, Shape):
-                    opened.append(_Opened(item))
+                    open_sequences.append(_OpenSequence(item))
                 else:
-                    innermost.took(store(objects, item, innermost.words, innermost.filled))
-                if len(opened) > MAX_NESTED:
+                    innermost.add_value(store(objects, item, innermost.words, innermost.filled))
+                if len(open_sequences) > MAX_NESTED:
                     raise RelvmTypeError(f"tuples and lists may be nested at most {MAX_NESTED} levels deep")
                 continue
-            outer = opened[-2] if len(opened) > 1 else None
+            outer = open_sequences[-2] if len(open_sequences) > 1 else None
             target = outer.words + 2 * outer.filled if outer else words
             make = lib.rvm_list_new if innermost.is_list else lib.rvm_tuple_new
             status = make(len(innermost.items), value_at(innermost.words, 0), value_at(target, 0))
-            _made(status, target)
-            opened.pop().release()
+            _check_created(status, target)
+            open_sequences.pop().release()
             if not outer:
                 return True
-            outer.took(True)
+            outer.add_value(True)
     except BaseException:
-        for each in opened:
+        for each in open_sequences:
             each.release()
         raise
 
 
-class _Opened:
+class _OpenSequence:
+    """A tuple or list whose items are being stored as machine values.
+
+    words: the array of machine values for the items.   filled: the number of items stored so far.   owned: the indices
+    of the machine values that own a reference.
+    """
+
     def __init__(self, items: Sequence[Any]) -> None:
         self.is_list = isinstance(items, list)
         self.items = tuple(items)  # a copy, because a subclass can change or report another length
@@ -243,7 +257,7 @@ class _Opened:
         self.filled = 0
         self.owned: list[int] = []
 
-    def took(self, owned: bool) -> None:
+    def add_value(self, owned: bool) -> None:
         if owned:
             self.owned.append(self.filled)
         self.filled += 1
@@ -253,7 +267,7 @@ class _Opened:
             release(self.words, k)
 
 
-def _made(status: int, words: Any) -> bool:
+def _check_created(status: int, words: Any) -> bool:
     if status:
         raise failure(status, value_at(words, 0))
     return True
@@ -262,8 +276,10 @@ def _made(status: int, words: Any) -> bool:
 # ---- to Python ----
 
 
-def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
-    """Convert value k of the array of machine values `words` to Python, without releasing its reference.
+def to_python(objects: Objects, words: Any, k: int) -> Any:
+    """Convert value k of the array of machine values `words` to Python.  The value keeps its reference.
+
+    objects: the machine.
 
     Raises
     ------
@@ -273,37 +289,37 @@ def take_borrowed(objects: Objects, words: Any, k: int) -> Any:
     return binding.take(objects, int(ffi.cast("uintptr_t", words + 2 * k)))
 
 
-def take_all(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert the first `count` values of the array of machine values `words` to Python.  Release no references."""
-    return [take_borrowed(objects, words, k) for k in range(count)]
+def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
+    """Convert the first `count` values of the array of machine values `words` to Python, as `to_python` does."""
+    return [to_python(objects, words, k) for k in range(count)]
 
 
-def take_other(objects: Objects, address: int) -> Any:
+def other_to_python(objects: Objects, address: int) -> Any:
     """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
 
-    The reference in the machine value is not released.
+    The value keeps its reference.   objects: the machine.
     """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
         return numpy_dtype(payload)
     if tag in (TUPLE, LIST):
-        return _taken_sequence(objects, tag, payload)
+        return _convert_sequence(objects, tag, payload)
     if tag == SHAPE:
-        return Shape(_taken_dims(objects, ffi.cast("rvm_shape *", payload)))
+        return Shape(_convert_dims(objects, ffi.cast("rvm_shape *", payload)))
     if tag == STRING:
         string = ffi.cast("rvm_string *", payload)
-        _count_taken(objects, string.length * 5)  # the bytes, and at most four bytes for each character
+        _count_memory(objects, string.length * 5)  # the bytes, and at most four bytes for each character
         return ffi.buffer(string.bytes, string.length)[:].decode(errors="replace")
     raise RelvmUnsupportedError(f"a value of kind {TAGS[tag].name.lower()} cannot be converted to Python")
 
 
-# Approximate memory in bytes, including the overhead in `_taken_sequence`, of: a tuple or list, an item of a tuple or
+# Approximate memory in bytes, including the overhead in `_convert_sequence`, of: a tuple or list, an item of a tuple or
 # list, any other Python object.
 _SEQUENCE_BYTES, _ITEM_BYTES, _OBJECT_BYTES = 256, 48, 256
 _LOOK_INTERVAL = 4096  # number of items between two checks of the time limit
 
 
-def _taken_dims(objects: Objects, shape: Any) -> list[int]:
+def _convert_dims(objects: Objects, shape: Any) -> list[int]:
     """Return the dimensions of `shape`, a shape object of the machine, as Python integers.
 
     A shape can have millions of dimensions.  They are therefore converted in chunks, and the machine's limits are
@@ -311,15 +327,17 @@ def _taken_dims(objects: Objects, shape: Any) -> list[int]:
     """
     dims: list[int] = []
     while len(dims) < shape.rank:
-        portion = min(shape.rank - len(dims), _LOOK_INTERVAL)
-        _count_taken(objects, portion * _ITEM_BYTES)
-        dims += ffi.unpack(shape.dims + len(dims), portion)
+        chunk = min(shape.rank - len(dims), _LOOK_INTERVAL)
+        _count_memory(objects, chunk * _ITEM_BYTES)
+        dims += ffi.unpack(shape.dims + len(dims), chunk)
     return dims
 
 
-def _count_taken(objects: Objects, size_bytes: int) -> None:
-    """Add `size_bytes` to the size of the Python objects that were created for values of the machine.  Raise
-    RelvmMemoryError or RelvmTimeoutError if the machine's limit of memory or time is exceeded."""
+def _count_memory(objects: Objects, size_bytes: int) -> None:
+    """Count `size_bytes` of memory for Python objects that are created for values of the machine.
+
+    Raise RelvmMemoryError or RelvmTimeoutError if the machine's limit of memory or time is exceeded.
+    """
     if objects.taken < 0:
         return
     objects.taken += size_bytes
@@ -329,43 +347,45 @@ def _count_taken(objects: Objects, size_bytes: int) -> None:
         raise failure(status, error)
 
 
-def _taken_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert a borrowed tuple or list to Python, without recursion.
+def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
+    """Convert the tuple or list at `address` to Python, without recursion.   tag: its tag, TUPLE or LIST.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.
     """
-    known: dict[int, Any] = {}  # address of a machine object -> Python object
+    converted: dict[int, Any] = {}  # address of a machine object -> Python object
 
     def begin(address: int, tag: int) -> tuple[int, int, Any, int, list]:
         words, size = _items(tag, address)
-        _count_taken(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
+        _count_memory(objects, _SEQUENCE_BYTES + size * _ITEM_BYTES)
         return address, tag, words, size, []
 
-    opened = [begin(address, tag)]  # the nested tuples and lists that are not yet converted completely, outermost first
+    open_sequences = [
+        begin(address, tag)
+    ]  # the nested tuples and lists that are not yet converted completely, outermost first
     while True:
-        address, tag, words, size, items = opened[-1]
+        address, tag, words, size, items = open_sequences[-1]
         if len(items) % _LOOK_INTERVAL == _LOOK_INTERVAL - 1:
-            _count_taken(objects, 0)
+            _count_memory(objects, 0)
         if len(items) == size:
-            opened.pop()
-            made = items if tag == LIST else tuple(items)
-            known[address] = made
-            if not opened:
-                return made
-            opened[-1][4].append(made)
+            open_sequences.pop()
+            result = items if tag == LIST else tuple(items)
+            converted[address] = result
+            if not open_sequences:
+                return result
+            open_sequences[-1][4].append(result)
             continue
         inner, payload = words[2 * len(items)], words[2 * len(items) + 1]
         if inner < _FIRST_OBJECT:
-            items.append(take_borrowed(objects, words, len(items)))
-        elif payload in known:
-            items.append(known[payload])
+            items.append(to_python(objects, words, len(items)))
+        elif payload in converted:
+            items.append(converted[payload])
         elif inner in (TUPLE, LIST):
-            opened.append(begin(payload, inner))
+            open_sequences.append(begin(payload, inner))
         else:
-            _count_taken(objects, _OBJECT_BYTES)
-            items.append(take_borrowed(objects, words, len(items)))
-            known[payload] = items[-1]
+            _count_memory(objects, _OBJECT_BYTES)
+            items.append(to_python(objects, words, len(items)))
+            converted[payload] = items[-1]
 
 
 def _items(tag: int, address: int) -> tuple[Any, int]:

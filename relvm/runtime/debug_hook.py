@@ -8,8 +8,8 @@ from typing import Any
 
 from relvm._native import ffi, lib
 from relvm.errors import RelvmError, RelvmUnsupportedError
-from relvm.runtime.callbacks import active, carry
-from relvm.runtime.convert import NIL, take_borrowed
+from relvm.runtime.callbacks import calling_machine, handle_callback_error
+from relvm.runtime.convert import NIL, to_python
 from relvm.runtime.instrument import Opaque
 from relvm.runtime.invoke import Invoker
 from relvm.runtime.status import borrowed_failure, failure
@@ -89,14 +89,21 @@ class MachineDebugger:
             raise failure(status, error)
 
     def stop_within(self, depth: int) -> None:
-        """In addition to breakpoints, stop before every instruction of the outermost `depth` active functions.  This
-        method may be called from any thread."""
+        """Stop before every instruction of the outermost `depth` active functions, in addition to breakpoints.
+
+        This method may be called from any thread.
+        """
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
         """Set whether `stop_within` also stops inside kernels in bytecode, from the next call of a kernel on.
 
-        This method may be called from any thread.   stops: whether it stops there.
+        This method may be called from any thread.
+
+        Parameters
+        ----------
+        stops
+            Whether it stops inside kernels.
         """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 
@@ -132,7 +139,7 @@ class MachineDebugger:
         if not 0 <= number < place.count or words[2 * number] == NIL:
             return None
         try:
-            return take_borrowed(self._runner, words, number)
+            return to_python(self._runner, words, number)
         except RelvmUnsupportedError:
             return Opaque(TAGS[words[2 * number]].name.lower())
 
@@ -166,8 +173,8 @@ def _memory(found: Any) -> tuple[memoryview, int] | None:
     return memoryview(ffi.buffer(ffi.cast("char *", found.bytes), found.size_bytes)).toreadonly(), found.strip
 
 
-@ffi.def_extern(onerror=carry)
+@ffi.def_extern(onerror=handle_callback_error)
 def relvm_py_stop(host: Any, failed: Any, result: Any) -> int:
-    runner = active("the debugger")
+    runner = calling_machine("the debugger")
     runner.stop(None if failed == ffi.NULL else borrowed_failure(failed))
     return 0

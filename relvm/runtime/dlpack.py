@@ -21,7 +21,7 @@ _LEGACY, _VERSIONED = b"dltensor", b"dltensor_versioned"  # names of unused caps
 _UNSIGNED, _COMPLEX = 1, 5  # DLPack codes of dtypes
 _DEVICES = {2: "a CUDA device", 4: "an OpenCL device", 7: "a Vulkan device", 8: "a Metal device", 10: "a ROCm device"}
 _NUMBERS = {(row.code, row.bits): row.index for row in DTYPES if row.bits >= 8 and row.name != "str"}
-_OF_NUMPY = (0, 1, 2, _COMPLEX, 6)  # DLPack codes of NumPy's signed, unsigned, float, complex, bool
+_NUMPY_CODES = (0, 1, 2, _COMPLEX, 6)  # DLPack codes of NumPy's signed, unsigned, float, complex, bool
 
 # The capsule of version 1 has a version, two pointers and flags before the tensor.
 _TENSOR_OFFSETS = {_LEGACY: 0, _VERSIONED: 8 + 2 * ctypes.sizeof(ctypes.c_void_p) + 8}
@@ -48,10 +48,10 @@ def array_of_dlpack(value: Any) -> np.ndarray:
             raise BufferError(f"it is on {_DEVICES[device[0]]}; copy it to the CPU")
         if hasattr(value, "is_neg") and value.is_neg():  # a lazy negation, which PyTorch 2.13 exports without the sign
             raise BufferError("its elements are not negated yet (lazy negation); pass tensor.resolve_neg()")
-        capsule = _capsule_of(value)
-        tensor = _tensor_in(capsule)
+        capsule = _request_capsule(value)
+        tensor = _capsule_tensor(capsule)
         number = _NUMBERS.get((tensor.dtype.code, tensor.dtype.bits))
-        if tensor.dtype.code in _OF_NUMPY and tensor.dtype.bits >= 8:
+        if tensor.dtype.code in _NUMPY_CODES and tensor.dtype.bits >= 8:
             return np.from_dlpack(_Exporter(capsule, device))
         if number is None:
             raise BufferError(
@@ -93,12 +93,12 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
     if row.bits < 8:
         raise BufferError(f"DLPack packs elements of {row.bits} bits; convert {array.dtype} to a dtype of 8 bits")
     capsule = array.view(f"u{array.itemsize}").__dlpack__(**options)
-    _tensor_in(capsule).dtype.code = row.code
+    _capsule_tensor(capsule).dtype.code = row.code
     return capsule
 
 
 class _Exporter:
-    """An object that exports an existing capsule to one consumer."""
+    """An object with the DLPack protocol, which exports an existing capsule to one consumer, such as np.from_dlpack."""
 
     def __init__(self, capsule: Any, device: tuple[int, int]) -> None:
         self._capsule = capsule
@@ -111,16 +111,18 @@ class _Exporter:
         return self._device
 
 
-def _capsule_of(value: Any) -> Any:
+def _request_capsule(value: Any) -> Any:
     try:
         return value.__dlpack__(max_version=_VERSION)
     except TypeError:  # a library older than version 1 does not have this option
         return value.__dlpack__()
 
 
-def _tensor_in(capsule: Any) -> Any:
-    """Return the tensor in a capsule, as an `rvm_dltensor *`.  Raise BufferError if the object is not a capsule, or was
-    already consumed."""
+def _capsule_tensor(capsule: Any) -> Any:
+    """Return the tensor in a DLPack capsule, as an `rvm_dltensor *`.
+
+    Raise BufferError if `capsule` is not a DLPack capsule, or was already consumed.
+    """
     for name, offset in _TENSOR_OFFSETS.items():
         if _is_valid(capsule, name):
             return ffi.cast("rvm_dltensor *", _pointer_of(capsule, name) + offset)

@@ -28,7 +28,7 @@ from relvm.bytecode.program import (
     immediate,
     register,
 )
-from relvm.bytecode.register_numbering import register_order, renumbered
+from relvm.bytecode.register_numbering import register_order, renumber
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -39,7 +39,7 @@ from relvm.errors import (
 )
 from relvm.numpy_dtypes import plain_array
 from relvm.runtime.executable import Executable
-from relvm.runtime.packed_func import provide
+from relvm.runtime.packed_func import provide_all
 from relvm.tables import BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
 
 BUILTIN_PREFIX = "vm.builtin."
@@ -81,10 +81,10 @@ class _Body:
 
 @dataclass
 class _Row:
-    """A row of the function table.
+    """A row of the function table under construction.
 
-    kind, parameters: as given to `declare` or `packed`, or None.   is_called: whether an instruction calls the function
-    by name.   body: the definition of a bytecode function, or None.
+    kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.   is_called: whether an
+    instruction calls the function by name.   body: the definition of a bytecode function, or None.
     """
 
     index: int
@@ -125,7 +125,7 @@ class ExecBuilder:
         self.debug: dict[str, Any] = {}
         self._rows: dict[str, _Row] = {}
         self._constants: list[Constant] = []
-        self._shared: dict[tuple, int] = {}
+        self._constant_indices: dict[tuple, int] = {}
         self._body: _Body | None = None
 
     # ---- operands ----
@@ -168,16 +168,16 @@ class ExecBuilder:
             value = plain_array(value.copy())
             value.flags.writeable = False
         key = constant_key(value)
-        if not shared or key not in self._shared:
-            self._shared.setdefault(key, len(self._constants))
+        if not shared or key not in self._constant_indices:
+            self._constant_indices.setdefault(key, len(self._constants))
             self._constants.append(value)
-            return self._own(constant(len(self._constants) - 1))
-        return self._own(constant(self._shared[key]))
+            return self._own_argument(constant(len(self._constants) - 1))
+        return self._own_argument(constant(self._constant_indices[key]))
 
     def f(self, name: str) -> Argument:
         """Return the operand for the function `name` as a value.  `name` is a function of this builder, possibly
         defined later, or a registered packed function."""
-        return self._own(function(self._row(name).index))
+        return self._own_argument(function(self._row(name).index))
 
     # ---- functions ----
 
@@ -190,7 +190,7 @@ class ExecBuilder:
         RelvmFormatError
             A function of this name is already declared or defined, or is packed.
         """
-        return self._said(name, "bytecode", tuple(parameters))
+        return self._declare(name, "bytecode", tuple(parameters))
 
     def packed(self, name: str, parameters: Sequence[str] | None = None) -> Argument:
         """Declare `name` as a packed function, and add its row to the function table.  The declaration is optional: a
@@ -209,7 +209,7 @@ class ExecBuilder:
         RelvmFormatError
             A function of this name is already declared or defined.
         """
-        return self._said(name, "packed", None if parameters is None else tuple(parameters))
+        return self._declare(name, "packed", None if parameters is None else tuple(parameters))
 
     @contextlib.contextmanager
     def function(
@@ -255,7 +255,7 @@ class ExecBuilder:
         _expect_parameters(name, parameters)
         self._body = body = _Body(name, tuple(parameters), registers, private, impure)
         try:
-            yield self._own(function(row.index))
+            yield self._own_argument(function(row.index))
         finally:
             self._body = None
         if not body.code:
@@ -267,11 +267,11 @@ class ExecBuilder:
     def label(self) -> Label:
         """Return a new label in the current function.  Call `place` to place it, before or after emitting jumps to
         it."""
-        return Label(self._open("label"))
+        return Label(self._current_body("label"))
 
     def place(self, label: Label) -> None:
         """Place a label before the next emitted instruction.  Raise RelvmFormatError if the label is already placed."""
-        self._expect_here(label, "place")
+        self._expect_own_label(label, "place")
         if label.position is not None:
             raise RelvmFormatError(f"function {label.body.name}: the label is already placed")
         label.position = len(label.body.code)
@@ -328,7 +328,7 @@ class ExecBuilder:
         RelvmFormatError
             No function is being defined, or a label belongs to another function.
         """
-        body = self._open(op)
+        body = self._current_body(op)
         row = _OPCODES.get(op)
         if row is None:
             raise RelvmNameError(f"no instruction {op}{near_matches(op, _OPCODES)}")
@@ -338,8 +338,8 @@ class ExecBuilder:
             )
         if op == "call" and isinstance(operands[1], str) and isinstance(operands[2], Sequence):
             _expect_count(operands[1], len(operands[2]))
-        made = (self._operand(op, letter, each) for letter, each in zip(row.operands, operands, strict=True))
-        body.code.append(Instruction(op, tuple(made)))
+        converted = (self._operand(op, letter, each) for letter, each in zip(row.operands, operands, strict=True))
+        body.code.append(Instruction(op, tuple(converted)))
 
     # ---- the result ----
 
@@ -364,7 +364,7 @@ class ExecBuilder:
         try:
             return Executable.from_program(program)
         except RelvmFormatError as error:
-            raise RelvmFormatError(f"{error}{_as_written(str(error), orders)}") from None
+            raise RelvmFormatError(f"{error}{_original_number_note(str(error), orders)}") from None
 
     def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
         """Return the entry of the function table for the function `name`, described by `row`.
@@ -375,14 +375,14 @@ class ExecBuilder:
         if body is None:
             self._expect_packed(name, row)
             return FunctionEntry(name, "packed", row.parameters)
-        code = tuple(map(_with_target, body.code))
+        code = tuple(map(_resolve_labels, body.code))
         if body.registers is not None:
             return FunctionEntry(
                 name, "bytecode", body.parameters, body.registers, code, private=body.private, impure=body.impure
             )
         orders[name] = order = register_order(code, len(body.parameters))
         numbers = {written: number for number, written in enumerate(order)}
-        code = tuple(renumbered(instruction, numbers) for instruction in code)
+        code = tuple(renumber(instruction, numbers) for instruction in code)
         return FunctionEntry(
             name, "bytecode", body.parameters, len(order), code, private=body.private, impure=body.impure
         )
@@ -396,7 +396,7 @@ class ExecBuilder:
             return
         if row.is_called or row.kind:
             return
-        provide([name])
+        provide_all([name])
         if not lib.rvm_is_registered(name.encode()):
             known = [*self._rows.keys() - {name}, *_BUILTIN_NAMES]
             raise RelvmNameError(f"function {name} is neither defined here nor registered{near_matches(name, known)}")
@@ -408,28 +408,30 @@ class ExecBuilder:
             raise RelvmTypeError(f"expected a function name, got {name!r}")
         return self._rows.setdefault(name, _Row(len(self._rows)))
 
-    def _said(self, name: str, kind: str, parameters: tuple[str, ...] | None) -> Argument:
+    def _declare(self, name: str, kind: str, parameters: tuple[str, ...] | None) -> Argument:
         row = self._row(name)
         if row.kind or row.body:
             raise RelvmFormatError(f"function {name} is already declared")
         if parameters is not None:
             _expect_parameters(name, parameters)
         row.kind, row.parameters = kind, parameters
-        return self._own(function(row.index))
+        return self._own_argument(function(row.index))
 
-    def _own(self, argument: Argument) -> Argument:
-        """Return the operand, marked as belonging to this builder.  Other builders reject it, because it contains an
-        index into the tables of this one."""
+    def _own_argument(self, argument: Argument) -> Argument:
+        """Return `argument` as an operand that other builders reject.
+
+        It contains an index into the tables of this builder.
+        """
         own = _OwnArgument(*argument)
         own.builder = self
         return own
 
-    def _open(self, what: str) -> _Body:
+    def _current_body(self, what: str) -> _Body:
         if self._body is None:
             raise RelvmFormatError(f"{what}: no function is being written; use it in `with b.function(...):`")
         return self._body
 
-    def _expect_here(self, label: Any, what: str) -> None:
+    def _expect_own_label(self, label: Any, what: str) -> None:
         if not isinstance(label, Label):
             raise RelvmTypeError(f"{what}: expected a label, got {label!r}")
         if label.body is not self._body:
@@ -467,10 +469,10 @@ class ExecBuilder:
         return operand
 
     def _target(self, op: str, target: Any) -> Label | int:
-        body = self._open(op)
+        body = self._current_body(op)
         if isinstance(target, int):
             return len(body.code) + target
-        self._expect_here(target, op)
+        self._expect_own_label(target, op)
         body.labels.append(target)
         return target
 
@@ -507,18 +509,17 @@ def _payload(op: str, kind: str, expected: str, operand: Any) -> int:
     return operand.payload
 
 
-def _with_target(instruction: Instruction) -> Instruction:
+def _resolve_labels(instruction: Instruction) -> Instruction:
     """Return the instruction with each label replaced by the index of its target."""
     operands = (each.position if isinstance(each, Label) else each for each in instruction.operands)
     return Instruction(instruction.op, tuple(operands))
 
 
-def _as_written(message: str, orders: dict[str, list[int]]) -> str:
-    """Return a note for a message of the verifier that names a register.  It states the register's number before
-    renumbering.
+def _original_number_note(message: str, orders: dict[str, list[int]]) -> str:
+    """Return a note that states the original number of the register that a message of the verifier names.
 
-    Return an empty string if the number is unchanged, or if the message names no register.   orders: for each
-    renumbered function, the old number of each register.
+    The verifier sees the numbers after renumbering.  Return an empty string if the number is unchanged, or if the
+    message names no register.   orders: for each renumbered function, the old number of each register.
     """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:

@@ -85,8 +85,10 @@ class Stats(Displayed):
 
 
 class Executable(Displayed):
-    """A verified program.  An executable is immutable, so copying it returns the same object.  Any number of machines
-    can run it at the same time.
+    """A verified program.
+
+    An executable is immutable, so copying it returns the same object.  Any number of machines can run it at the same
+    time.
 
     An executable is pickled as its bytes.  Executables with native code can be unpickled only on the machine where they
     were built, as with loading a file.  On other machines, unpickling raises RelvmUnsupportedError.  To send such an
@@ -126,10 +128,10 @@ class Executable(Displayed):
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
-        parts = () if trust_native or check_only or portable else _parts_of_native(buffer, where)
-        is_ours = bool(parts) and is_built_here(*parts)
-        is_strange = bool(parts) and not is_ours
-        if is_strange and not elsewhere:
+        parts = () if trust_native or check_only or portable else _native_parts(buffer, where)
+        is_built_by_user = bool(parts) and is_built_here(*parts)
+        is_untrusted = bool(parts) and not is_built_by_user
+        if is_untrusted and not elsewhere:
             message = "it contains native code that was not built on this machine; pass trust_native=True to run it"
             raise RelvmUnsupportedError(f"{where or 'the executable'}: {message}")
         functions = _function_names(KERNEL_LIBRARY if functions is None else functions)
@@ -140,7 +142,10 @@ class Executable(Displayed):
         view = ffi.from_buffer(buffer)
         held = ffi.cast("void *", binding.hold(view))
         let_go = ffi.cast("void(*)(void *)", binding.LET_GO)
-        chosen = {"trust_native": bool(trust_native or is_ours), "check_only": bool(check_only or is_strange)}
+        chosen = {
+            "trust_native": bool(trust_native or is_built_by_user),
+            "check_only": bool(check_only or is_untrusted),
+        }
         chosen |= {"check_data": bool(check_data), "elsewhere": bool(elsewhere), "portable": portable}
         allowed = {"functions": callable_names, "function_count": len(names), "max_bytes": int(max_bytes)}
         options = ffi.new("rvm_load_options *", chosen | allowed | {"release": let_go, "release_argument": held})
@@ -154,16 +159,16 @@ class Executable(Displayed):
         self._buffer = buffer
         self._is_portable = portable
         self._where = where
-        callable_inside = ("*",) if trust_native else functions
+        portable_functions = ("*",) if trust_native else functions
         self._inner_options: dict[str, Any] = {
             "check_data": check_data,
             "check_only": check_only,
-            "functions": callable_inside,
+            "functions": portable_functions,
         }
-        if is_strange:
-            self._unfit = "it contains native code that was not built on this machine and is not trusted"
+        if is_untrusted:
+            self._cannot_run_reason = "it contains native code that was not built on this machine and is not trusted"
         else:
-            self._unfit = "the executable was loaded for checking only and cannot run" if check_only else ""
+            self._cannot_run_reason = "the executable was loaded for checking only and cannot run" if check_only else ""
         self.upgrade: Upgrade[Executable] | None = None
         if program:
             self.program = program
@@ -199,13 +204,14 @@ class Executable(Displayed):
         return cls(buffer, trust_native=True, elsewhere=elsewhere, functions=("*",), program=held)
 
     def record_built(self) -> None:
-        """Record that this user built the executable on this machine.  Its native code is then trusted when the
-        executable is loaded again.
+        """Record that this user built the executable on this machine.
+
+        Its native code is then trusted when the executable is loaded again.
 
         Nothing is recorded if the executable has no native code, or if the cache directory is not writable.
         """
         with contextlib.suppress(OSError):
-            if not self._is_portable and (parts := _parts_of_native(self._buffer, self._where)):
+            if not self._is_portable and (parts := _native_parts(self._buffer, self._where)):
                 record_built(*parts)
 
     @classmethod
@@ -241,8 +247,9 @@ class Executable(Displayed):
         functions: Iterable[str] | None = None,
         max_bytes: int = 0,
     ) -> Executable:
-        """Map the executable in a file, or in an exported library, into memory.  Its tensors are read from the file
-        when they are used.
+        """Map the executable in a file, or in an exported library, into memory.
+
+        Its tensors are read from the file when they are used.
 
         `open` checks the whole executable, with one exception.  If the elements of the tensors take more than 1 MB,
         their checksum is verified only with `check_data`, because this reads all elements.
@@ -385,7 +392,7 @@ class Executable(Displayed):
         error = ffi.new("rvm_value *")
         if not self.is_only_checked and (status := lib.rvm_executable_check_native(self.pointer, error)):
             return str(failure(status, error, self._where))
-        return f"{self._where or 'the executable'}: {self._unfit}" if self._unfit else ""
+        return f"{self._where or 'the executable'}: {self._cannot_run_reason}" if self._cannot_run_reason else ""
 
     @cached_property
     def portable(self) -> Executable | None:
@@ -511,11 +518,11 @@ def _function_names(functions: Iterable[str]) -> list[str]:
     return names
 
 
-def _parts_of_native(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return the parts of an executable that determine the meaning of its native code: all sections except the elements
-    of tensors.
+def _native_parts(buffer: Any, where: str) -> tuple[Part, ...]:
+    """Return the parts of an executable that determine the meaning of its native code, for `record_built`.
 
-    Return an empty tuple if there is no native code.   where: the beginning of error messages.
+    These are all sections except the elements of tensors.  Return an empty tuple if there is no native code.   where:
+    the beginning of error messages.
     """
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
@@ -535,8 +542,10 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Return the sections of an executable, unpacked with `unpack_sections`.   where: the beginning of error
-    messages."""
+    """Return the sections of an executable by name, as `unpack_sections` does.
+
+    where: the beginning of error messages.
+    """
     try:
         return unpack_sections(buffer)
     except (RelvmFormatError, RelvmUnsupportedError) as error:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relvm.bytecode.container import section_places
+from relvm.bytecode.container import section_slices
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
 from relvm.runtime.trust import only_user_can_write
@@ -67,7 +67,7 @@ def map_executable(path: str | os.PathLike) -> memoryview:
             if file.readinto(content) != status.st_size:
                 raise _became_shorter(path)
     if content[: len(MAGIC)] != MAGIC:
-        _detach(content)
+        _copy_metadata_pages(content)
         return content.toreadonly()
     try:
         section = find_section(content, LIBRARY_SECTION)
@@ -75,25 +75,25 @@ def map_executable(path: str | os.PathLike) -> memoryview:
         raise RelvmFormatError(f"{path}: {error}") from None
     if section is None:
         raise RelvmFormatError(f"{path}: the shared library contains no executable; create one with export_library")
-    _detach(section)
+    _copy_metadata_pages(section)
     return section.toreadonly()
 
 
-def _detach(executable: memoryview) -> None:
-    """Copy the pages of an executable in a private file mapping, so that later writes to the file do not change them.
+def _copy_metadata_pages(executable: memoryview) -> None:
+    """Make copies of the pages of a mapped executable, so that later writes to the file do not change them.
 
-    Pages that contain only elements of tensors are not copied.
+    The executable is in a private mapping of the file.  Pages that contain only elements of tensors are not copied.
     """
     _copy_pages(executable[: mmap.PAGESIZE])  # the table of sections
     try:
-        places = section_places(executable)
+        slices = section_slices(executable)
     except (RelvmFormatError, RelvmUnsupportedError):
         return  # such a file is rejected later
-    for name, place in places.items():
+    for name, section in slices.items():
         if name == "portable":
-            _detach(executable[place])
+            _copy_metadata_pages(executable[section])
         elif name != "data":
-            _copy_pages(executable[place])
+            _copy_pages(executable[section])
 
 
 def _copy_pages(part: memoryview) -> None:
@@ -161,7 +161,7 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
     """
     expect_path("path", path)
     try:
-        file = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  (the caller closes it)
+        file = open(path, "rb", opener=_open_nonblocking)  # noqa: SIM115  (the caller closes it)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise RelvmFormatError(f"{path}: expected a file, got a cycle of symbolic links") from None
@@ -180,10 +180,12 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
 
 
 def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
-    """Return whether `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
+    """Return whether a large file or archive would take much more memory than disk space.
 
-    Such a file or archive would take much more memory than disk space.   size_bytes: the size of a file, or of the
-    unpacked members of an archive.   stored_bytes: the bytes that it takes on the disk.
+    This is so if `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
+
+    size_bytes: the size of the file, or of the unpacked members of the archive.   stored_bytes: the bytes that it takes
+    on the disk.
     """
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
@@ -229,7 +231,7 @@ def complete_file(path: str | os.PathLike) -> Iterator[Path]:
         _sync(target.parent)
 
 
-def _open_at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     """Open a file and return its descriptor, without blocking, even if the file is a pipe without a writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 

@@ -13,7 +13,7 @@ from relvm.quoting import terminal
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import FUNCTION
 from relvm.runtime.invoke import Invoker, PreparedCall
-from relvm.runtime.signature import instance_property, python_signature, stated_types
+from relvm.runtime.signature import instance_property, python_signature, signature_types
 from relvm.runtime.status import uncopyable
 
 
@@ -65,12 +65,12 @@ class Function(Closure):
     def __signature__(self) -> inspect.Signature:
         """The parameters and their types, as stated in the executable, for `inspect.signature` and completion."""
         names = self.parameters
-        return python_signature(names, *stated_types(self.objects.executable.signature, self.name, len(names)))
+        return python_signature(names, *signature_types(self.objects.executable.signature, self.name, len(names)))
 
     def description(self) -> str:
         """Return the docstring of this function, which contains its parameters and its result with their types."""
         names = self.parameters
-        types, result = stated_types(self.objects.executable.signature, self.name, len(names))
+        types, result = signature_types(self.objects.executable.signature, self.name, len(names))
         lines = [f"{self.name}: a function of an executable.  Call it with arguments by position or by name."]
         if names:
             lines += ["", "Parameters", "----------"]
@@ -80,8 +80,9 @@ class Function(Closure):
         return "\n".join(map(terminal, lines))
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle the calls that the C binding does not: those with arguments by parameter name, and any call of a
-        function with pre-bound inputs.
+        """Handle a call that the C binding does not handle.
+
+        These are calls with arguments by parameter name, and all calls of a function with pre-bound inputs.
 
         Raises
         ------
@@ -93,27 +94,32 @@ class Function(Closure):
         """
         self.objects.expect_open(self.name)
         if self.name in self.inputs:
-            raise self.is_set()
-        return self.call(*self.ordered(arguments, named))
+            raise self.inputs_bound_error()
+        return self.call(*self.order_arguments(arguments, named))
 
-    def prepared(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
-        """Return a PreparedCall of the function.  The arguments are converted only once, now, for any number of
-        runs."""
-        return PreparedCall(self.objects, self.name, self.index, self.ordered(arguments, named), self.argument)
+    def prepare(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
+        """Convert the arguments once, and return a PreparedCall that runs the function on them any number of times."""
+        return PreparedCall(
+            self.objects, self.name, self.index, self.order_arguments(arguments, named), self.argument_name
+        )
 
-    def argument(self, k: int) -> str:
+    def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages, or its number if it has no name."""
         return f"{self.name}: argument {self.parameters[k] if k < len(self.parameters) else k}"
 
-    def is_set(self) -> RelvmArgumentError:
+    def inputs_bound_error(self) -> RelvmArgumentError:
         """Return the error that is raised if the function is called directly while its inputs are pre-bound."""
         return RelvmArgumentError(
             f"{self.name}: the inputs are already set; run it with invoke_stateful({self.name!r}), or call"
             f" clear_input({self.name!r}) first"
         )
 
-    def ordered(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
-        """Return all arguments in the order of the parameters.  Raise RelvmArgumentError if they do not fit."""
+    def order_arguments(self, arguments: tuple, named: Mapping[str, Any]) -> list[Any]:
+        """Return all arguments in the order of the parameters.
+
+        arguments, named: the arguments by position and by name.  Raise RelvmArgumentError if they do not match the
+        parameters.
+        """
         parameters = self.parameters
         expected = f"{self.name} has the parameters {', '.join(parameters) or 'none'}"
         if len(arguments) > len(parameters):
@@ -131,7 +137,7 @@ class Function(Closure):
 
     def __repr__(self) -> str:
         names = self.parameters
-        types, result = stated_types(self.objects.executable.signature, self.name, len(names))
+        types, result = signature_types(self.objects.executable.signature, self.name, len(names))
         typed = (f"{name}: {kind}" if kind else name for name, kind in zip(names, types, strict=True))
         arrow = f" -> {result}" if result else ""
         return short_text(terminal(f"<function {self.name}({', '.join(typed)}){arrow} of a machine>"))
@@ -156,7 +162,7 @@ class SavedFunction:
         Raise RelvmArgumentError if arguments are given.
         """
         if arguments or named:
-            raise self.is_complete()
+            raise self.extra_arguments_error()
         if self.include_return:
             return self.prepared.value()
         self.prepared.run()
@@ -165,7 +171,7 @@ class SavedFunction:
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
-    def is_complete(self) -> RelvmArgumentError:
+    def extra_arguments_error(self) -> RelvmArgumentError:
         """Return the error that is raised if a call passes arguments, because all arguments are already bound."""
         return RelvmArgumentError(f"all arguments of {self.name} are already bound; call it without arguments")
 

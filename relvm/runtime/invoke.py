@@ -34,7 +34,7 @@ class Invoker(Objects):
         self.callback: Instrument | None = None
         self.stop: Callable[..., None] | None = None  # callback of the debugger
         self.upgrade = executable.upgrade  # None after it has ended
-        self.parts_taken = 0  # number of parts of the upgrade in use
+        self.parts_in_use = 0  # number of parts of the upgrade in use
         self.restless = self.upgrade is not None
         self.is_closed = False
 
@@ -44,8 +44,10 @@ class Invoker(Objects):
         self.begin = self.expect_open  # type: ignore[method-assign]
 
     def expect_open(self, what: Any) -> None:
-        """Raise RelvmArgumentError if the machine is closed.   what: the function that was called, or its name, for the
-        message."""
+        """Raise RelvmArgumentError if the machine is closed.
+
+        what: the function that was called, or its name, for the message.
+        """
         if self.is_closed:
             name = what if isinstance(what, str) else what.name
             raise RelvmArgumentError(f"{name}: the machine is closed; create a new VirtualMachine")
@@ -58,8 +60,10 @@ class Invoker(Objects):
         self.print_hook(*values)
 
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
-        """Call the Python instrument for a call of function `index`.  Return its result (see
-        VirtualMachine.set_instrument)."""
+        """Call the Python instrument before or after a call of function `index`, and return the instrument's result.
+
+        before, result, arguments: the arguments of the instrument (see VirtualMachine.set_instrument).
+        """
         assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
@@ -72,25 +76,27 @@ class Invoker(Objects):
             self.upgrade = None
             self.restless = False
             if upgrade.executable:
-                self._take(upgrade.executable)
+                self._switch_to(upgrade.executable)
             return
-        while self.parts_taken < len(upgrade.parts):
-            self.parts_taken += 1
-            self._take(upgrade.parts[self.parts_taken - 1])
+        while self.parts_in_use < len(upgrade.parts):
+            self.parts_in_use += 1
+            self._switch_to(upgrade.parts[self.parts_in_use - 1])
 
-    def _take(self, compiled: Executable) -> None:
+    def _switch_to(self, compiled: Executable) -> None:
         """Switch functions and kernels to the native code of the executable `compiled`."""
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
         if status:
             raise failure(status, error)
 
-    def value_of(self, name: str, held: Reference) -> Any:
-        """Convert `held`, the result of PreparedCall.run, to a Python value.   name: the name of the function, for
-        messages."""
+    def convert_result(self, name: str, result: Reference) -> Any:
+        """Convert `result`, which PreparedCall.run returned, to a Python value.
+
+        name: the name of the function, for messages.
+        """
         outer = self.begin(name)
         try:
-            words = ffi.new("int64_t[2]", (held.tag, held.address))
+            words = ffi.new("int64_t[2]", (result.tag, result.address))
             return binding.take_result(self, int(ffi.cast("uintptr_t", words)))
         finally:
             self.end(outer)
@@ -100,13 +106,13 @@ class Invoker(Objects):
 
         name: the name of the operation, for the message.
         """
-        self._change(name, lib.rvm_machine_instrument, instrument)
+        self._set_hook(name, lib.rvm_machine_instrument, instrument)
 
     def install_debugger(self, debugger: Any) -> None:
         """Set the C debugger of the machine.  Raise RelvmBusyError if the machine is running."""
-        self._change("the debugger", lib.rvm_machine_debug, debugger)
+        self._set_hook("the debugger", lib.rvm_machine_debug, debugger)
 
-    def _change(self, name: str, setter: Callable[..., int], what: Any) -> None:
+    def _set_hook(self, name: str, setter: Callable[..., int], what: Any) -> None:
         outer = self.begin(name)
         try:
             error = ffi.new("rvm_value *")
@@ -118,7 +124,7 @@ class Invoker(Objects):
 
     # ---- what messages say ----
 
-    def ended(self, status: int, result: Any) -> BaseException:
+    def run_error(self, status: int, result: Any) -> BaseException:
         """Return the exception of a failed run: the exception that a callback raised, or that of the machine.
 
         status, result: the status of the run, and its result, which contains the error.
@@ -127,12 +133,14 @@ class Invoker(Objects):
         error, trace = read_failure(status, result)
         exception = raised if raised is not None and status == _CALLBACK_ERROR else error
         if trace:
-            exception.add_note(terminal_message(self.explained(trace)))
+            exception.add_note(terminal_message(self.annotate_trace(trace)))
         return exception
 
-    def explained(self, trace: str) -> str:
-        """Return a stack trace with information from the debug section added to each frame: the value that the
-        instruction computes, and its source location."""
+    def annotate_trace(self, trace: str) -> str:
+        """Add to each frame of a stack trace the value that the instruction computes, and its source location.
+
+        The information comes from the debug section.   trace: the stack trace of the machine, as text.
+        """
         program, lines = self.executable.program, []
         for line in trace.split("\n"):
             if frame := re.fullmatch(r"  in (.*) at instruction ([0-9]+)", line):
@@ -143,7 +151,7 @@ class Invoker(Objects):
 
 
 class PreparedCall:
-    """A function and its arguments.  The arguments are converted once, for any number of runs.
+    """A function and its arguments, which are converted once, for any number of runs.
 
     Arrays are not copied, so runs see later changes of the arrays.
     """
@@ -162,24 +170,24 @@ class PreparedCall:
             references = [Reference(runner, self._words[2 * k], self._words[2 * k + 1]) for k in owned]
         finally:
             runner.end(outer)
-        self._kept = (arguments, references)  # the words refer to these objects
+        self._references = (arguments, references)  # the words refer to these objects
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
     def run(self) -> Reference:
-        """Run the function once and return a reference to the result, for Invoker.value_of."""
+        """Run the function once and return a reference to the result, for Invoker.convert_result."""
         outer = self.runner.begin(self.name)
         try:
             words = new_words(1)
-            self._enter(words)
+            self._call(words)
             return Reference(self.runner, words[0], words[1])
         finally:
             self.runner.end(outer)
 
     def value(self) -> Any:
         """Run the function once and return the result as a Python value."""
-        return self.runner.value_of(self.name, self.run())
+        return self.runner.convert_result(self.name, self.run())
 
     def repeat(self, number: int) -> float:
         """Run the function `number` times.  Return the time in seconds, without the overhead of calls from Python."""
@@ -188,14 +196,14 @@ class PreparedCall:
         try:
             started = time.perf_counter()
             for _ in range(number):
-                self._enter(words)
+                self._call(words)
                 release(words, 0)
             return time.perf_counter() - started
         finally:
             self.runner.end(outer)
 
-    def _enter(self, words: Any) -> None:
+    def _call(self, words: Any) -> None:
         arguments, result = value_at(self._words, 0), value_at(words, 0)
         status = lib.rvm_machine_call(self.runner.machine, self.index, arguments, self.count, result)
         if status:
-            raise self.runner.ended(status, result)
+            raise self.runner.run_error(status, result)

@@ -86,10 +86,10 @@ class KernelProfile(Displayed):
                 mark = "*" if row is hottest[0] or row.share >= _HOT else ""
                 text = f"{'  ' * len(row.loops)}{row.index}: {terminal(row.text)}"
                 lines.append((mark, str(row.count), f"{row.seconds * 1e3:.4f}", f"{row.share:.1%}", text))
-        if left := hottest[len(shown) :]:
-            seconds, share = sum(row.seconds for row in left), sum(row.share for row in left)
-            text = f"({len(left)} more instructions)"
-            lines.append(("", str(sum(row.count for row in left)), f"{seconds * 1e3:.4f}", f"{share:.1%}", text))
+        if remaining := hottest[len(shown) :]:
+            seconds, share = sum(row.seconds for row in remaining), sum(row.share for row in remaining)
+            text = f"({len(remaining)} more instructions)"
+            lines.append(("", str(sum(row.count for row in remaining)), f"{seconds * 1e3:.4f}", f"{share:.1%}", text))
         return "\n".join(text_table(lines, left=(4,)))
 
     def __str__(self) -> str:
@@ -97,8 +97,10 @@ class KernelProfile(Displayed):
 
 
 def read_kernel(name: str, index: int, program: KernelProgram, profile: Any) -> KernelProfile | None:
-    """Return the profile of function `index`, read from the rvm_profile `profile`, or None if none of its instructions
-    ran."""
+    """Return the profile of a kernel, or None if none of its instructions ran.
+
+    index: the index of the kernel in the function table.   profile: the rvm_profile that measured it.
+    """
     measured = [(k, lib.rvm_profile_instruction(profile, index, k)) for k in range(len(program.code))]
     measured = [(k, row) for k, row in measured if row.count]
     if not measured:

@@ -11,17 +11,16 @@ from relvm._native import lib
 from relvm.errors import RelvmArgumentError
 
 
-def thread_count(name: str, wanted: int | None) -> int:
+def thread_count(name: str, requested: int | None) -> int:
     """Return the number of threads.
 
-    This is `wanted` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS, or, if
-    that is not set, the number of processors that this process is allowed to use.
-    Raise RelvmArgumentError if the number is not an integer from 1 to 256.   name: the name of the parameter in the
-    message.
+    This is `requested` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS, or,
+    if that is not set, the number of processors that this process is allowed to use.  Raise RelvmArgumentError if the
+    number is not an integer from 1 to 256.   name: the name of the parameter in the message.
     """
     source = name
-    number: Any = wanted
-    if wanted is None:
+    number: Any = requested
+    if requested is None:
         source, number = "RELVM_NUM_THREADS", os.environ.get("RELVM_NUM_THREADS") or _processors()
         if isinstance(number, str) and number.isascii() and number.isdigit():
             number = int(number)
@@ -34,22 +33,26 @@ def thread_count(name: str, wanted: int | None) -> int:
 def expect_options(num_threads: int | None, max_bytes: int, max_steps: int, max_seconds: float) -> None:
     """Raise RelvmArgumentError if a machine would reject one of these options."""
     thread_count("num_threads", num_threads)
-    limit("max_bytes", max_bytes)
-    limit("max_steps", max_steps)
+    expect_limit("max_bytes", max_bytes)
+    expect_limit("max_steps", max_steps)
     nanoseconds(max_seconds)
 
 
-def limit(name: str, value: int) -> int:
-    """Return the value of the option `name` as an int.  Raise RelvmArgumentError if it is not a 64-bit integer of at
-    least 0."""
+def expect_limit(name: str, value: int) -> int:
+    """Return the value of the option `name`, which is a limit, as an int.
+
+    Raise RelvmArgumentError if it is not a 64-bit integer of at least 0.
+    """
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 1 << 63:
         raise RelvmArgumentError(f"{name} is {value!r}, expected a 64-bit integer of at least 0")
     return int(value)
 
 
 def nanoseconds(seconds: float) -> int:
-    """Convert a limit in seconds to nanoseconds for C.  The result is 0, which means no limit, if `seconds` is 0 or too
-    large for the clock."""
+    """Convert the option `max_seconds` to nanoseconds, for C.
+
+    The result is 0, which means no limit, if `seconds` is 0 or too large for the clock.
+    """
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or not seconds >= 0:
         raise RelvmArgumentError(f"max_seconds is {seconds!r}, expected a number of at least 0")
     return 0 if seconds >= 9e9 else math.ceil(seconds * 1e9)

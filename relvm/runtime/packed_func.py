@@ -18,11 +18,11 @@ from relvm.runtime.status import failure
 Provider = Callable[[str], Callable[..., Any] | None]
 
 
-class _Named(HostFunction):
-    """The context object that the C callback of a registered function receives.
+class _RegisteredFunction(HostFunction):
+    """The context object of a registered Python function, which the C callback receives.
 
-    It contains the name.  Each call looks up the Python function that is registered under this name at the time of the
-    call.
+    function: the Python function that is registered under the name now, or None.  It can be replaced, so each call
+    looks it up.
     """
 
     __slots__ = ("address",)
@@ -34,7 +34,7 @@ class _Named(HostFunction):
 
 _CALL_PACKED = ffi.cast("rvm_packed_function", binding.CALL_PACKED)
 _lock = threading.RLock()
-_named: dict[str, _Named] = {}  # never freed, because machines store the addresses
+_registered: dict[str, _RegisteredFunction] = {}  # never freed, because machines store the addresses
 _libraries: dict[str, Provider] = {}
 
 if hasattr(os, "register_at_fork"):  # a thread that owns the lock during fork does not exist in the child
@@ -70,13 +70,13 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
         return lambda decorated: register_func(name, decorated, override=override)
     expect_type(f"register_func: {name}", function, Callable, "a callable")
     with _lock:
-        named = _named.get(name) or _Named(name)
+        registered = _registered.get(name) or _RegisteredFunction(name)
         error = ffi.new("rvm_value *")
-        status = lib.rvm_register(name.encode(), _CALL_PACKED, named.address, override, error)
+        status = lib.rvm_register(name.encode(), _CALL_PACKED, registered.address, override, error)
         if status:
             raise failure(status, error)
-        named.function = function
-        _named[name] = named
+        registered.function = function
+        _registered[name] = registered
     return function
 
 
@@ -113,36 +113,40 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
         status = lib.rvm_register(name.encode(), function, ffi.NULL, override, error)
         if status:
             raise failure(status, error)
-        if name in _named:
-            _named[name].function = None
+        if name in _registered:
+            _registered[name].function = None
 
 
 def unregister_func(name: str) -> None:
-    """Remove the function registered under `name`.  A program that calls it afterwards raises RelvmNameError.
-    Raise RelvmNameError if no function is registered under `name`."""
+    """Remove the function registered under `name`.
+
+    A program that calls it afterwards raises RelvmNameError.  Raise RelvmNameError if no function is registered under
+    `name`.
+    """
     expect_name("unregister_func: name", name)
     with _lock:
         error = ffi.new("rvm_value *")
         status = lib.rvm_unregister(name.encode(), error)
         if status:
             raise failure(status, error)
-        if name in _named:
-            _named[name].function = None
+        if name in _registered:
+            _registered[name].function = None
 
 
 def get_func(name: str) -> Callable[..., Any]:
     """Return the Python function registered under `name`.  Raise RelvmNameError if there is no such function."""
     expect_name("get_func: name", name)
-    named = _named.get(name)
-    if named is None or named.function is None:
-        known = [each.name for each in _named.values() if each.function]
+    registered = _registered.get(name)
+    if registered is None or registered.function is None:
+        known = [each.name for each in _registered.values() if each.function]
         raise RelvmNameError(f"no Python function is registered as {name}{near_matches(name, known)}")
-    return named.function
+    return registered.function
 
 
 def register_library(prefix: str, provider: Provider) -> None:
-    """Register a provider of the packed functions whose names begin with `prefix`.  The provider is called when a
-    machine first needs such a function.
+    """Register a provider of the packed functions whose names begin with `prefix`.
+
+    The provider is called when a machine first needs such a function.
 
     Parameters
     ----------
@@ -164,7 +168,7 @@ def register_library(prefix: str, provider: Provider) -> None:
             raise RelvmBusyError(f"the prefix {prefix} already has a provider")
 
 
-def provide(names: Iterable[str]) -> None:
+def provide_all(names: Iterable[str]) -> None:
     """Register those functions of `names` that are not registered yet and that a library provider can provide."""
     with _lock:
         for name in names:

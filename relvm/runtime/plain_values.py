@@ -11,13 +11,19 @@ from relvm.runtime.tensor import Tensor
 
 
 def plain_output(value: Any, is_map: bool) -> Any:
-    """Convert an output of a model to arrays, lists and dicts.   is_map: whether it is a map, or a sequence of maps."""
+    """Convert an output of a model to arrays, lists and dicts.
+
+    is_map: whether the output is a map of ONNX, or a sequence of maps, which becomes a dict, or a list of dicts.
+    """
     plain = plain_value(value)
     return map_value(plain) if is_map else plain
 
 
 def without_shared_memory(values: dict[str, Any]) -> dict[str, Any]:
-    """Return `values` with some arrays copied, so that no two arrays share memory.   values: outputs by name."""
+    """Copy some of the arrays in `values`, so that no two arrays share memory.  Return the changed dict.
+
+    values: the outputs of a model, by name.
+    """
     arrays = [(value.__array_interface__["data"][0], name) for name, value in values.items() if _has_elements(value)]
     end = 0
     for start, name in sorted(arrays):
@@ -42,8 +48,10 @@ def plain_value(value: Any) -> Any:
 
 
 def map_value(pair: Sequence[np.ndarray]) -> Any:
-    """Convert a pair (keys, values) to a dict.  If the values are a matrix, return a list of dicts, one for each
-    row."""
+    """Convert a pair of arrays (keys, values) to a dict.
+
+    If the values are a matrix, return a list of dicts, one for each row.
+    """
     keys, values = (array.tolist() for array in pair)
     if pair[1].ndim == 1:
         return dict(zip(keys, values, strict=True))

@@ -19,14 +19,14 @@ def print_values(*values: Any) -> None:
     Without the limit, a program could print terabytes of text with a few values.  Examples are nested lists, each of
     which contains the next list twice, and a tuple that contains the same long string many times.
     """
-    left = MAX_CHARACTERS
+    remaining = MAX_CHARACTERS
     pieces = []
     for piece in _pieces(values):
-        if len(piece) > left:
-            pieces.append(f"{piece[:left]}...")
+        if len(piece) > remaining:
+            pieces.append(f"{piece[:remaining]}...")
             break
         pieces.append(piece)
-        left -= len(piece)
+        remaining -= len(piece)
     print("".join(pieces))
 
 

@@ -88,8 +88,10 @@ class Profile(Displayed):
 
     @property
     def other_seconds(self) -> float:
-        """The time outside of `rows`: the time of the machine itself, of Python functions passed as arguments, and of
-        the measurement."""
+        """The time of the run that is not in `rows`.
+
+        This is the time of the machine itself, of Python functions passed as arguments, and of the measurement.
+        """
         return self.seconds - sum(row.seconds for row in self.rows)
 
     def __getitem__(self, name: str) -> ProfileRow:
@@ -120,16 +122,19 @@ class Profile(Displayed):
     def _cells(self) -> Iterator[tuple[str, ...]]:
         yield "name", "kind", "count", "ms", "share", "bytes", "operations"
         for row in self.rows:
-            counted = "-" if row.operations is None else str(row.operations)
-            yield _cells(terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), counted)
+            operations_text = "-" if row.operations is None else str(row.operations)
+            yield _cells(
+                terminal(row.name), row.kind, str(row.count), row.seconds, row.share, str(row.bytes), operations_text
+            )
         other = self.other_seconds
         yield _cells("(the machine)", "", "", other, other / self.seconds)
         yield _cells(terminal(self.function), "total", "", self.seconds, 1)
 
 
 def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = False) -> Profile:
-    """Run a prepared call once and return its profile.  A Python instrument of the machine is not called during this
-    run.
+    """Run a prepared call once and return its profile.
+
+    A Python instrument of the machine is not called during this run.
 
     kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
     the calls.
@@ -144,7 +149,7 @@ def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = F
 
     expect_ok(lib.rvm_profile_new(runner.executable.pointer, profile, error))
     try:
-        for index, code in _codes(runner.executable):
+        for index, code in _cost_formulas(runner.executable):
             expect_ok(lib.rvm_profile_count(profile[0], index, code, len(code), error))
         if kernels:
             expect_ok(lib.rvm_profile_kernels(profile[0], error))
@@ -181,7 +186,7 @@ def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tup
 
 
 def _kind(executable: Executable, index: int) -> str:
-    """Return "kernel", "packed" or "builtin" for a function that a profile measures."""
+    """Return the kind of function `index` in a profile: "kernel", "packed" or "builtin"."""
     is_builtin = executable.function_name(index).startswith(_BUILTIN)
     return "builtin" if is_builtin else executable.function_kind(index)
 
@@ -207,7 +212,7 @@ def _kernels(executable: Executable, profile: object) -> dict[str, KernelProfile
     return {kernel.name: kernel for kernel in found}
 
 
-def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
+def _cost_formulas(executable: Executable) -> Iterator[tuple[int, list[int]]]:
     """Yield the arguments `function` and `code` of rvm_profile_count for each kernel in the debug section.
 
     `function` is the function index of the kernel.  `code` contains the formulas for the number of operations and for
@@ -217,11 +222,11 @@ def _codes(executable: Executable) -> Iterator[tuple[int, list[int]]]:
     for index in range(executable.function_count):
         match debug.get(executable.function_name(index)):
             case {"operations": operations, "reads": list(reads)}:
-                sums = [_sum(each) for each in (operations, *reads)]
+                sums = [_encode_sum(each) for each in (operations, *reads)]
                 yield index, [number for each in sums for number in each]
 
 
-def _sum(terms: Any) -> list[int]:
+def _encode_sum(terms: Any) -> list[int]:
     """Encode a formula, a sum of terms, as a list of integers for rvm_profile_count.
 
     An invalid formula, which a file from another source can contain, is encoded as unknown.

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import signature_entry
 from relvm.display import Displayed, html_table
 from relvm.quoting import terminal
 
@@ -26,11 +26,10 @@ class instance_property(property):
 
 
 class Signatures(Displayed, dict[str, Any]):
-    """A dict with the signature of each function that is not private, by name.  See `stated_signature` for the
-    entries."""
+    """The signatures of the functions that are not private, as a dict from name to entry (see `signature_entry`)."""
 
     def __str__(self) -> str:
-        return "\n".join(f"{terminal(name)}{typed_text(stated)}" for name, stated in self.items())
+        return "\n".join(f"{terminal(name)}{typed_text(entry)}" for name, entry in self.items())
 
     def _repr_html_(self) -> str:
         return signature_table(self)
@@ -39,18 +38,19 @@ class Signatures(Displayed, dict[str, Any]):
 def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
     """Return an HTML table of functions.
 
-    signature: for each function name, its entry in an executable's signature, or None if it has none.
+    signature: for each function name, its entry in an executable's signature, or None if it has none.   title: the text
+    above the table.
     """
     rows = [("function", "parameters", "result")]
-    for name, stated in signature.items():
-        params, result = _sides(stated)
+    for name, entry in signature.items():
+        params, result = _params_and_result(entry)
         rows.append((terminal(name), "\n".join(terminal(f"{each}: {kind}") for each, kind in params), terminal(result)))
     return html_table(rows, title, left=(0, 1, 2))
 
 
-def typed_text(stated: Any) -> str:
+def typed_text(entry: Any) -> str:
     """Return an entry of an executable's signature as text, such as "(x: f32[n, 4]) -> f32[n]"."""
-    params, result = _sides(stated)
+    params, result = _params_and_result(entry)
     return terminal(f"({', '.join(f'{name}: {kind}' for name, kind in params)}) -> {result}")
 
 
@@ -67,11 +67,11 @@ def python_signature(names: Iterable[str], types: Iterable[str], result: str) ->
     result
         The type of the result, or an empty string.
     """
-    given = list(zip(names, types, strict=True))
-    changed = [k for k, (name, _) in enumerate(given) if not name.isidentifier() or keyword.iskeyword(name)]
+    named_types = list(zip(names, types, strict=True))
+    changed = [k for k, (name, _) in enumerate(named_types) if not name.isidentifier() or keyword.iskeyword(name)]
     positional = max(changed, default=-1) + 1
     params: dict[str, inspect.Parameter] = {}
-    for k, (name, kind) in enumerate(given):
+    for k, (name, kind) in enumerate(named_types):
         plain = "".join(ch if f"_{ch}".isidentifier() else "_" for ch in name)
         allowed = plain if plain.isidentifier() and not keyword.iskeyword(plain) else f"_{plain}"
         while allowed in params:
@@ -81,19 +81,20 @@ def python_signature(names: Iterable[str], types: Iterable[str], result: str) ->
     return inspect.Signature(list(params.values()), return_annotation=result or inspect.Signature.empty)
 
 
-def stated_types(signature: Mapping[str, Any], function: str, count: int) -> tuple[list[str], str]:
-    """Return the types of the `count` parameters of a function, and the type of its result.
+def signature_types(signature: Mapping[str, Any], function: str, count: int) -> tuple[list[str], str]:
+    """Return the types of the `count` parameters of a function, and the type of its result, as text.
 
-    A type is an empty string if the executable does not state it, as for a function that was built by hand.
+    signature: the signature of the executable.  If it does not contain the function, as for one that was built by hand,
+    the types are empty strings.
     """
-    stated = stated_signature(signature, function)
-    if stated is None or len(stated["params"]) != count:
+    entry = signature_entry(signature, function)
+    if entry is None or len(entry["params"]) != count:
         return [""] * count, ""
-    return [each["type"] for each in stated["params"]], stated["result"]
+    return [each["type"] for each in entry["params"]], entry["result"]
 
 
-def _sides(stated: Any) -> tuple[list[tuple[str, str]], str]:
-    match stated:
+def _params_and_result(entry: Any) -> tuple[list[tuple[str, str]], str]:
+    match entry:
         case {"params": list(params), "result": str(result)}:
             stated_params = [each for each in params if isinstance(each, dict)]
             return [(str(each.get("name")), str(each.get("type"))) for each in stated_params], result

@@ -16,8 +16,9 @@ _CLASSES = tuple(getattr(errors, row.python_class, RelvmError) for row in STATUS
 
 
 def failure(status: int, value: Any, where: str = "") -> RelvmError:
-    """Return the exception for a failed call.  csrc/tables/status.def defines the class for each status.  The stack
-    trace of the machine is added as a note.
+    """Return the exception for a failed call, with the stack trace of the machine as a note.
+
+    csrc/tables/status.def defines the class of the exception for each status.
 
     Parameters
     ----------
@@ -37,7 +38,10 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
 
 
 def read_failure(status: int, value: Any) -> tuple[RelvmError, str]:
-    """Return the exception for a failed call, and the stack trace of the machine as text.  Release `value`."""
+    """Return the exception for a failed call, and the stack trace of the machine as text.
+
+    value: an `rvm_value *` with the error of the call, which is released.
+    """
     message, trace = STATUS[status].meaning, ""
     if value.tag == _ERROR:
         error = getattr(value, "as").error
@@ -57,8 +61,10 @@ def borrowed_failure(value: Any) -> RelvmError:
 
 
 def uncopyable(what: Any, instead: str = "pickle its executable and create a machine from it") -> RelvmTypeError:
-    """Return the error for copying or pickling `what`, a part of a machine.   instead: what the caller should do
-    instead."""
+    """Return the error for copying or pickling `what`, a part of a machine.
+
+    instead: the end of the message, which says what the caller should do instead.
+    """
     return RelvmTypeError(f"a {type(what).__name__} cannot be copied or pickled; {instead}")
 
 

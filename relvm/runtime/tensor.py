@@ -69,7 +69,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        if not _is_of_numpy(self.dtype):
+        if not _is_numpy_dtype(self.dtype):
             raise AttributeError(f"__array_interface__ does not support dtype {self.dtype}")
         return self._interface(self.dtype)
 
@@ -80,14 +80,16 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}
 
     def __array__(self, dtype: np.dtype | None = None, copy: bool | None = None) -> np.ndarray:
-        """Return the elements as an array.  NumPy calls this method for strings and for dtypes of ml_dtypes, which the
-        other array protocols do not support."""
+        """Return the elements as an array.
+
+        NumPy calls this method for strings and for dtypes of ml_dtypes, which the other array protocols do not support.
+        """
         if self.dtype == STRINGS:
             packed = bytearray(lib.rvm_tensor_packed_bytes(self._c))
             status = lib.rvm_tensor_pack(self._c, ffi.from_buffer(packed), len(packed), ffi.NULL)
             assert status == 0, "a tensor of strings, and room for them"
             return unpack_strings(packed, self.shape).astype(dtype or STRINGS, copy=False)
-        array = np.asarray(_Bits(self)).view(self.dtype)
+        array = np.asarray(_UnsignedView(self)).view(self.dtype)
         return np.array(array, dtype, copy=copy)
 
     def numpy(self) -> np.ndarray:
@@ -113,7 +115,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, out: tuple = (), **options: Any) -> Any:
         """Apply a NumPy ufunc.  All operators except the comparisons == and != are ufuncs."""
         if out:
-            options["out"] = tuple(map(_to_write, out))
+            options["out"] = tuple(map(_writable_array, out))
         result = getattr(function, method)(*map(_array, inputs), **options)
         return result if not out else out[0] if len(out) == 1 else out
 
@@ -124,10 +126,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
         return self.numpy() != _array(other)
 
     def __getitem__(self, key: Any) -> Any:
-        return self.numpy()[_key(key)]
+        return self.numpy()[_plain_key(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        _to_write(self)[_key(key)] = _array(value)
+        _writable_array(self)[_plain_key(key)] = _array(value)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.numpy())
@@ -186,18 +188,18 @@ def _array(value: Any) -> Any:
     return value.numpy() if isinstance(value, Tensor) else value
 
 
-def _key(key: Any) -> Any:
+def _plain_key(key: Any) -> Any:
     return tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
 
 
-def _to_write(value: Any) -> Any:
-    """Return the array of a tensor, through which NumPy can change the tensor.  Return any other value unchanged."""
+def _writable_array(value: Any) -> Any:
+    """Return the array through which NumPy can change a tensor.  Return a value that is not a tensor unchanged."""
     if isinstance(value, Tensor) and value.dtype == STRINGS:
         raise RelvmTypeError("a tensor of strings cannot be changed; np.array(tensor) copies it to an array that can")
     return _array(value)
 
 
-class _Bits:
+class _UnsignedView:
     """Exports the elements of a tensor to NumPy as unsigned integers of the same size.
 
     This is necessary for dtypes that NumPy does not have.
@@ -211,5 +213,5 @@ class _Bits:
         return self._tensor._interface(np.dtype(f"u{self._tensor.dtype.itemsize}"))
 
 
-def _is_of_numpy(dtype: np.dtype) -> bool:
+def _is_numpy_dtype(dtype: np.dtype) -> bool:
     return dtype.isbuiltin == 1 and dtype != STRINGS

@@ -81,8 +81,8 @@ class ThreadPoolRunner:
         functions: SimpleQueue = SimpleQueue()  # functions of machines that no thread uses yet
         for machine in self._machines:
             functions.put(machine[function])
-        self._own = threading.local()  # the worker's function; a method of self would keep threads alive
-        self._pool = ThreadPoolExecutor(self.workers, "relvm", _take_machine, (self._own, functions))
+        self._worker = threading.local()  # the worker's function; a method of self would keep threads alive
+        self._pool = ThreadPoolExecutor(self.workers, "relvm", _initialize_worker, (self._worker, functions))
         self._unfinished: set[Future] = set()
         self._process = os.getpid()
         self._closed = False
@@ -118,7 +118,7 @@ class ThreadPoolRunner:
             raise RelvmUnsupportedError(
                 "ThreadPoolRunner: the runner was created before this process was forked; create one in this process"
             )
-        future = self._pool.submit(_run, self._own, arguments, named)
+        future = self._pool.submit(_run, self._worker, arguments, named)
         self._unfinished.add(future)
         future.add_done_callback(self._unfinished.discard)
         return future
@@ -171,7 +171,7 @@ class ThreadPoolRunner:
             ) from None
         if self._closed:
             raise RelvmArgumentError("ThreadPoolRunner: the runner is closed; create another one")
-        return self._in_order(self._submitted(each), ahead)
+        return self._in_order(self._submit_all(each), ahead)
 
     def close(self, wait: bool = True) -> None:
         """Accept no more inputs.  The threads process the submitted inputs and then end.
@@ -193,8 +193,9 @@ class ThreadPoolRunner:
         self._pool.shutdown(wait)
 
     def abort(self) -> None:
-        """Close the runner immediately: cancel pending inputs (CancelledError), and interrupt running inputs
-        (RelvmInterrupted).
+        """Close the runner immediately.
+
+        Pending inputs are cancelled (CancelledError), and running inputs are interrupted (RelvmInterrupted).
 
         `abort` returns when all threads have ended.  A running kernel or Python function completes first.
 
@@ -228,14 +229,16 @@ class ThreadPoolRunner:
         return f"<ThreadPoolRunner of {self.workers} workers{', closed' if self._closed else ''}>"
 
     def _expect_other_thread(self, method: str) -> None:
-        if hasattr(self._own, "function"):
+        if hasattr(self._worker, "function"):
             raise RelvmUnsupportedError(
                 f"ThreadPoolRunner.{method}: cannot be called on a thread of the runner (deadlock)"
             )
 
-    def _submitted(self, inputs: Iterator[Any]) -> Iterator[Future]:
-        """Submit inputs on demand, and yield their futures.  If `inputs` raises an exception, the last future contains
-        it."""
+    def _submit_all(self, inputs: Iterator[Any]) -> Iterator[Future]:
+        """Submit inputs on demand, and yield their futures.
+
+        If `inputs` raises an exception, the last future contains it.
+        """
         try:
             for each in inputs:
                 yield self.submit(*each) if type(each) is tuple else self.submit(each)
@@ -245,31 +248,32 @@ class ThreadPoolRunner:
             yield failed
 
     def _in_order(self, futures: Iterator[Future], ahead: int) -> Iterator[Any]:
-        begun, number = deque(islice(futures, ahead)), 0
+        pending, number = deque(islice(futures, ahead)), 0
         try:
-            while begun:
-                yield _result(begun[0], number)
-                begun.popleft()
-                begun.extend(islice(futures, 1))
+            while pending:
+                yield _result(pending[0], number)
+                pending.popleft()
+                pending.extend(islice(futures, 1))
                 number += 1
         finally:
-            for future in begun:
+            for future in pending:
                 future.cancel()
 
 
-def _take_machine(own: threading.local, functions: SimpleQueue) -> None:
-    """Initialize a worker thread: take a function from the queue `functions`, and store it in `own` for later calls.
+def _initialize_worker(worker: threading.local, functions: SimpleQueue) -> None:
+    """Initialize a worker thread: take a function from the queue `functions`, and store it in `worker` for later calls.
 
-    Each function in the queue belongs to a machine of its own, so no other worker uses this machine.
+    Each function in the queue belongs to another machine, so that workers do not share machines.
     """
-    own.function = functions.get_nowait()
+    worker.function = functions.get_nowait()
 
 
-def _run(own: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
-    result = own.function(*arguments, **named)
+def _run(worker: threading.local, arguments: tuple, named: dict[str, Any]) -> Any:
+    result = worker.function(*arguments, **named)
     if _has_closure(result):  # a call would run on the machine of a worker
+        name = worker.function.name
         raise RelvmUnsupportedError(
-            f"ThreadPoolRunner: {own.function.name} returned a closure, which only its worker can call; return a value"
+            f"ThreadPoolRunner: {name} returned a closure, which only its worker can call; return a value"
         )
     return result
 

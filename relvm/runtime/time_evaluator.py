@@ -51,21 +51,23 @@ class TimeEvaluator:
         self._prepare = prepare
         self._number = number
         self._repeat = repeat
-        self._least_seconds = min_repeat_ms / 1e3
+        self._min_repeat_seconds = min_repeat_ms / 1e3
 
     def __reduce__(self) -> NoReturn:
         raise uncopyable(self)
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Timing:
-        """Measure the time of the function with the given arguments.  The results of the function are discarded.  The
-        errors are the same as those of a call."""
+        """Measure the time of the function with the given arguments.
+
+        The results of the function are discarded.  The errors are the same as those of a call.
+        """
         prepared = self._prepare(arguments, named)
         prepared.repeat(1)  # untimed warm-up run
         results = []
         number = self._number
         for _ in range(self._repeat):
-            while (seconds := prepared.repeat(number)) < self._least_seconds:
-                number = max(int(self._least_seconds / max(seconds / number, 1e-9)) + 1, int(number * 1.5) + 1)
+            while (seconds := prepared.repeat(number)) < self._min_repeat_seconds:
+                number = max(int(self._min_repeat_seconds / max(seconds / number, 1e-9)) + 1, int(number * 1.5) + 1)
             results.append(seconds / number)
         return Timing(
             mean=float(np.mean(results)),

@@ -80,8 +80,10 @@ class Timeline(Displayed):
         return "\n".join([*text_table(rows, left=(3, 4)), *dropped])
 
     def _repr_html_(self) -> str:
-        """Return a picture with a row for each kind of call.  A bar shows its name and duration when the mouse is over
-        it."""
+        """Return a picture with a row for each kind of call.
+
+        A bar shows its name and duration when the mouse is over it.
+        """
         width, left, row_height = 1000, 80, 24
         end = max((call.start + call.seconds for call in self.calls), default=0.0) or 1.0
         kinds = [kind for kind in _KINDS if any(call.kind == kind for call in self.calls)]
@@ -143,7 +145,7 @@ class Timeline(Displayed):
 
 
 def recorded_calls(profile: object, names: list[str], kinds: list[str]) -> Iterator[TimelineCall]:
-    """Yield the calls that the C runtime recorded in a profile.
+    """Yield the calls that the C runtime recorded in an rvm_profile.
 
     names, kinds: the name and the kind of each function, by function index.
     """

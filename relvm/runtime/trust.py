@@ -20,8 +20,10 @@ _ROOT = 0  # the id of the user who can change any file
 
 
 def cache_directory() -> Path:
-    """Return the directory for compiled libraries and their records: RELVM_CACHE_DIR, or relvm/ in the user's cache
-    directory."""
+    """Return the directory for compiled libraries and the records of builds.
+
+    This is RELVM_CACHE_DIR if it is set, otherwise relvm/ in the user's cache directory.
+    """
     from pathlib import Path  # imported here, like hashlib below, to save memory in programs without native code
 
     if chosen := os.environ.get("RELVM_CACHE_DIR"):
@@ -39,11 +41,11 @@ def record_built(*parts: Part) -> None:
     OSError
         The cache directory cannot be written.
     """
-    place = _record(parts)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if not _is_private(place.parent):
-        place.parent.chmod(0o700)
-    place.touch()
+    record = _record_path(parts)
+    record.parent.mkdir(parents=True, exist_ok=True)
+    if not _is_private(record.parent):
+        record.parent.chmod(0o700)
+    record.touch()
 
 
 def is_built_here(*parts: Part) -> bool:
@@ -51,11 +53,11 @@ def is_built_here(*parts: Part) -> bool:
 
     The folder of records is ignored if another user owns it or can write to it, or if it is a symbolic link.
     """
-    place = _record(parts)
-    return _is_private(place.parent) and place.exists()
+    record = _record_path(parts)
+    return _is_private(record.parent) and record.exists()
 
 
-def _record(parts: tuple[Part, ...]) -> Path:
+def _record_path(parts: tuple[Part, ...]) -> Path:
     import hashlib  # imported only here, because it loads OpenSSL (4 MB)
 
     digest = hashlib.sha256()
@@ -74,9 +76,9 @@ def _is_private(folder: Path) -> bool:
 
 
 def only_user_can_write(status: os.stat_result) -> bool:
-    """Return whether only root and the user of this process can write to a file or folder, judging by its owner and
-    mode.
+    """Return whether only root and the user of this process can write to a file or folder.
 
-    Access control lists need no check, because the group bits of the mode limit them.
+    status: the status of the file, of which the owner and the mode are checked.  Access control lists need no check,
+    because the group bits of the mode limit them.
     """
     return status.st_uid in (os.geteuid(), _ROOT) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -27,8 +27,8 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.function import Function, SavedFunction
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Instrument, Invoker, PreparedCall
-from relvm.runtime.machine_limits import limit, nanoseconds, thread_count
-from relvm.runtime.packed_func import provide
+from relvm.runtime.machine_limits import expect_limit, nanoseconds, thread_count
+from relvm.runtime.packed_func import provide_all
 from relvm.runtime.print_values import print_values
 from relvm.runtime.profiler import Profile, measure
 from relvm.runtime.signature import signature_table
@@ -124,14 +124,14 @@ class VirtualMachine(Displayed):
         self.executable = executable
         pointer = executable.pointer
         indices = range(executable.function_count)
-        provide(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
+        provide_all(executable.function_name(index) for index in indices if executable.function_kind(index) == "packed")
         hooks = {"poll": lib.relvm_py_poll, "print": lib.relvm_py_print}
         sizes = {
-            "stack_values": limit("stack_values", stack_values),
-            "call_depth": limit("call_depth", call_depth),
+            "stack_values": expect_limit("stack_values", stack_values),
+            "call_depth": expect_limit("call_depth", call_depth),
             "threads": thread_count("num_threads", num_threads),
         }
-        sizes |= {"max_bytes": limit("max_bytes", max_bytes), "max_steps": limit("max_steps", max_steps)}
+        sizes |= {"max_bytes": expect_limit("max_bytes", max_bytes), "max_steps": expect_limit("max_steps", max_steps)}
         sizes |= {"max_nanoseconds": nanoseconds(max_seconds)}
         options = ffi.new("rvm_machine_options *", {**sizes, **hooks})
         machine = ffi.new("rvm_machine **")
@@ -279,7 +279,7 @@ class VirtualMachine(Displayed):
             raise RelvmBusyError(
                 f"save_function: the executable already has a function named {saved_name}; choose another name"
             )
-        prepared = function.prepared(arguments, named)
+        prepared = function.prepare(arguments, named)
         self._saved[saved_name] = SavedFunction(saved_name, prepared, include_return)
 
     # ---- pre-bound inputs ----
@@ -312,7 +312,7 @@ class VirtualMachine(Displayed):
         ((1, 2), 2)
         """
         function = self._function(name)
-        self._inputs[name] = function.prepared(arguments, named)
+        self._inputs[name] = function.prepare(arguments, named)
         self._outputs.pop(name, None)
         function.direct = False
 
@@ -352,13 +352,13 @@ class VirtualMachine(Displayed):
         RelvmArgumentError
             The function has not run since its inputs were bound.
         """
-        return self._runner.value_of(name, self._output(name))
+        return self._runner.convert_result(name, self._output(name))
 
     def get_output_arity(self, name: str) -> int:
         """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if the result is not a
         tuple.  The errors are the same as those of `get_outputs`."""
-        held = self._output(name)
-        return ffi.cast("rvm_tuple *", held.address).size if held.tag == TUPLE else -1
+        reference = self._output(name)
+        return ffi.cast("rvm_tuple *", reference.address).size if reference.tag == TUPLE else -1
 
     # ---- measuring and watching ----
 
@@ -397,7 +397,7 @@ class VirtualMachine(Displayed):
         (3, True)
         """
         self[name]
-        prepare = lambda arguments, named: self._prepared(name, arguments, named)  # noqa: E731
+        prepare = lambda arguments, named: self._prepare_call(name, arguments, named)  # noqa: E731
         return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
 
     def profile(
@@ -431,7 +431,7 @@ class VirtualMachine(Displayed):
         >>> [(row.count, row.bytes) for row in profile.rows if row.name == "reference.add"]
         [(1, 1200)]
         """
-        return measure(self._prepared(name, arguments, named), kernels=bool(kernels), timeline=bool(timeline))
+        return measure(self._prepare_call(name, arguments, named), kernels=bool(kernels), timeline=bool(timeline))
 
     def set_instrument(self, callback: Instrument | None) -> None:
         """Set a callback that the machine calls before and after every call of a kernel, packed function, builtin or
@@ -557,19 +557,19 @@ class VirtualMachine(Displayed):
         self._functions[name] = Function(self._runner, name, index, self._inputs)
         return self._functions[name]
 
-    def _prepared(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall with the given arguments, or if there are none, with the saved or pre-bound ones.
+    def _prepare_call(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
+        """Return a PreparedCall with the arguments of a call, or if it has none, with the saved or pre-bound ones.
         Raise RelvmArgumentError if there are both."""
-        given = bool(arguments or named)
+        has_arguments = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):
-            if given:
-                raise function.is_complete()
+            if has_arguments:
+                raise function.extra_arguments_error()
             return function.prepared
         if name not in self._inputs:
-            return function.prepared(arguments, named)
-        if given:
-            raise function.is_set()
+            return function.prepare(arguments, named)
+        if has_arguments:
+            raise function.inputs_bound_error()
         return self._inputs[name]
 
     def _output(self, name: str) -> Reference:

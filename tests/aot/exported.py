@@ -16,7 +16,7 @@ from relvm import aot
 from relvm.aot.lower.ir import ScalarVar
 from relvm.aot.project.self_test import make_inputs
 from relvm.compiler.find_compiler import expect_compiler
-from relvm.compiler.target import own_options
+from relvm.compiler.target import host_options
 from relvm.ir.symbolic import evaluate_with
 from relvm.ir.types import PrimType, ShapeType, TensorType, TupleType, Type
 
@@ -43,8 +43,8 @@ def compile_programs(programs: Sequence[aot.AotProgram], folder: Path, *options:
         program.write(place)
         includes += [f"-I{place}/include", f"-I{place}/src"]
         units += sorted(place.glob("src/*.c"))
-    wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in own_options() else []
-    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *own_options(), *wide, *options, "-fPIC", *includes]
+    wide = ["-mprefer-vector-width=512"] if "-march=x86-64-v4" in host_options() else []
+    flags = [*FLAGS.split(), *SIMD.split(), "-O3", *host_options(), *wide, *options, "-fPIC", *includes]
     _compile([*flags, "-c", *map(str, units)], folder)
     _compile(["-shared", *(f"{unit.stem}.o" for unit in units), "-lm", "-o", "library.so"], folder)
     return ctypes.CDLL(str(folder / "library.so"), mode=os.RTLD_NOW)

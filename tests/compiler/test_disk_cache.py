@@ -11,7 +11,14 @@ import pytest
 
 from relvm import vm
 from relvm.cli.main import main
-from relvm.compiler.disk_cache import cache_place, kept_files, limit_bytes, shrink, touch, write
+from relvm.compiler.disk_cache import (
+    cache_file_path,
+    cached_files,
+    limit_bytes,
+    record_use,
+    remove_least_recently_used,
+    write,
+)
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.text import parse_module
 
@@ -19,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("cache")
 
 
 def keep(name: str, size: int, used: float) -> Path:
-    place = cache_place("compiled", name)
+    place = cache_file_path("compiled", name)
     write(place, bytes(size))
     with contextlib.suppress(FileNotFoundError):  # the file was too large, or was removed
         os.utime(place, (used, used))
@@ -28,9 +35,9 @@ def keep(name: str, size: int, used: float) -> Path:
 
 def test_what_was_used_longest_ago_goes_first() -> None:
     places = [keep(f"{name}", 100, used) for used, name in enumerate("abcdefgh")]
-    touch(places[0])
-    assert shrink(800) == 0 and all(place.exists() for place in places)
-    assert shrink(799) == 300
+    record_use(places[0])
+    assert remove_least_recently_used(800) == 0 and all(place.exists() for place in places)
+    assert remove_least_recently_used(799) == 300
     assert [place.name for place in places if not place.exists()] == ["b", "c", "d"]
 
 
@@ -38,13 +45,13 @@ def test_writing_keeps_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("RELVM_CACHE_BYTES", "3000000")
     for number in range(9):
         keep(f"{number}", 1_000_000, number)
-    assert sum(file.size_bytes for file in kept_files()) <= 3_000_000
+    assert sum(file.size_bytes for file in cached_files()) <= 3_000_000
 
 
 def test_what_is_larger_than_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CACHE_BYTES", "0")
-    write(cache_place("compiled", "a"), b"x")
-    assert not kept_files()
+    write(cache_file_path("compiled", "a"), b"x")
+    assert not cached_files()
 
 
 def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,11 +64,11 @@ def test_many_may_write_and_clear_at_once() -> None:
     def work(number: int) -> None:
         for name in "0abc":
             keep(f"{name}{number % 3}", 1000, number)
-            shrink(2000)
+            remove_least_recently_used(2000)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(40)))
-    assert all(file.size_bytes == 1000 for file in kept_files())
+    assert all(file.size_bytes == 1000 for file in cached_files())
 
 
 def test_clearing_leaves_what_was_saved_usable(cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -69,7 +76,7 @@ def test_clearing_leaves_what_was_saved_usable(cache: Path, tmp_path: Path, caps
     vm.build(module, "compiled").save(tmp_path / "saved.rvm")
     assert main(["cache", "--clear"]) == 0
     shown = capsys.readouterr().out
-    assert str(cache) in shown and "removed" in shown and not kept_files()
+    assert str(cache) in shown and "removed" in shown and not cached_files()
     assert vm.VirtualMachine(vm.load(tmp_path / "saved.rvm"))["main"](4) == 5
     assert vm.VirtualMachine(vm.build(module, "compiled"))["main"](4) == 5
     assert main(["cache"]) == 0 and "3 files" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 
 from relvm import vm
 from relvm._native import lib
-from relvm.compiler.target import LEVELS, described, level_of
+from relvm.compiler.target import LEVELS, level_of, required_features
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 from relvm.runtime.executable import Executable
@@ -55,9 +55,9 @@ def test_the_default_has_what_products_of_bytes_are_made_of(monkeypatch: pytest.
 def test_features_of_a_level_are_named_by_the_level() -> None:
     macros = {row.macro for row in CPU_FEATURES}
     rest = [row.option for row in CPU_FEATURES if row.level == 0]
-    assert described(macros) == " ".join(["x86-64-v4", *rest])
-    assert described({"__linux__", "__SSE3__"}) == "sse3"
-    assert described(macros - {"__SSE3__"}).split()[:2] == ["cx16", "sahf"]
+    assert required_features(macros) == " ".join(["x86-64-v4", *rest])
+    assert required_features({"__linux__", "__SSE3__"}) == "sse3"
+    assert required_features(macros - {"__SSE3__"}).split()[:2] == ["cx16", "sahf"]
 
 
 def edited(**changes: str) -> bytes:

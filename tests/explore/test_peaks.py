@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from relvm.compiler.disk_cache import shrink
+from relvm.compiler.disk_cache import remove_least_recently_used
 from relvm.explore import Peaks, copy_bandwidth, measured_peaks
 from relvm.explore.views import machine_peak
 from relvm.runtime.virtual_machine import VirtualMachine
@@ -43,7 +43,7 @@ def test_peaks_are_kept_for_a_number_of_threads(cache: Path, measured: Callable[
             file.write_bytes(content)
         measured(5e9, 0.9)
         assert measured_peaks(1) == Peaks(5e9, 2.5e9, 1)
-    shrink(0)
+    remove_least_recently_used(0)
     assert not list((cache / "peaks").iterdir())
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.bytecode.program import stated_signature
+from relvm.bytecode.program import signature_entry
 from relvm.cli.main import main
 from relvm.distributed import Runner
 from relvm.errors import RelvmArgumentError, RelvmFormatError
@@ -49,10 +49,10 @@ def stating(stated: Any) -> vm.Executable:
 
 
 def test_what_builds_write_is_right() -> None:
-    assert stated_signature(EXECUTABLE.signature, "main") is RIGHT
+    assert signature_entry(EXECUTABLE.signature, "main") is RIGHT
     named = {**RIGHT, "attributes": {"input_names": ("a", "b"), "output_names": ["y"], "other": 5}}
-    assert stated_signature({"main": named}, "main") is named
-    assert stated_signature(EXECUTABLE.signature, "man") is None
+    assert signature_entry({"main": named}, "main") is named
+    assert signature_entry(EXECUTABLE.signature, "man") is None
 
 
 @pytest.mark.parametrize("stated", WRONG, ids=str)

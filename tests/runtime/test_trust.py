@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from relvm import vm
-from relvm.bytecode.container import section_places
+from relvm.bytecode.container import section_slices
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import Program
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
@@ -147,12 +147,12 @@ def overwritten_while_mapped(folder: Path, mode: int) -> tuple[memoryview, bytes
 
 def test_what_is_loaded_is_a_copy_but_for_elements(cache: Path, tmp_path: Path) -> None:
     content, before = overwritten_while_mapped(tmp_path, 0o644)
-    places = section_places(memoryview(before))
+    places = section_slices(memoryview(before))
     assert {"native", "code", "data", "portable"} <= places.keys()
     for name in places.keys() - {"data", "portable"}:
         assert content[places[name]] == before[places[name]], name
     assert content[places["data"]] != before[places["data"]]
-    inner = section_places(memoryview(before)[places["portable"]])
+    inner = section_slices(memoryview(before)[places["portable"]])
     for name in inner.keys() - {"data"}:
         assert content[places["portable"]][inner[name]] == before[places["portable"]][inner[name]], name
 

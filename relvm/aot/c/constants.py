@@ -43,8 +43,10 @@ def print_constants(constants: Sequence[TensorStorage], prefix: str) -> str:
 
 
 def array_lines(array: np.ndarray, indent: str) -> list[str]:
-    """Return the elements of an array as lines of C constants.  For an empty array, return a single 0, because C arrays
-    cannot be empty."""
+    """Return the elements of an array as lines of C constants.
+
+    For an empty array, the result is a single 0, because C arrays cannot be empty.
+    """
     texts = _texts(array.reshape(-1)) or ["0"]
     return [f"{indent}{', '.join(texts[i : i + _ROW])}," for i in range(0, len(texts), _ROW)]
 

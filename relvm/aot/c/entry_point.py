@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from relvm.aot.c.expressions import CTYPES, dim_text, guards_in
-from relvm.aot.c.functions import stated_sizes
+from relvm.aot.c.functions import size_ranges
 from relvm.aot.c.header import packed_signature, run_signature
 from relvm.aot.c.mangling import Names
 from relvm.aot.config import AotConfig, CallKind
@@ -36,7 +36,7 @@ class _Entry:
         self.pools = list(zip(config.pools, pool_bytes, strict=True))
         self.symbol = names.function(self.entry.name)
 
-    def given_pool(self, number: int) -> str:
+    def caller_pool(self, number: int) -> str:
         """Return the C expression of pool `number`, which the caller provides."""
         raise NotImplementedError
 
@@ -45,38 +45,40 @@ class _Entry:
         raise NotImplementedError
 
     def descriptor(self) -> str:
-        """Return the C definition of the descriptor of the entry point."""
+        """Return the C definition of the descriptor, a struct for callers who do not know the types of the model."""
         raise NotImplementedError
 
     def text(self) -> str:
         static = [
             f"static RVM_ALIGNED({self.config.base_alignment}) uint8_t {self.config.name}_pool_{pool.name}[{size}];"
             for pool, size in self.pools
-            if size and not self.config.workspace_is_given
+            if size and not self.config.caller_provides_pools
         ]
         return "\n\n".join([*(["\n".join(static)] if static else []), "\n".join(self.function()), self.descriptor()])
 
     def pool_arguments(self) -> list[str]:
-        """Return the C expression of each pool that is not empty."""
+        """Return the C expressions of the pools that are not empty, for the call of the lowered function."""
         return [self.pool(number) for number, (_, size) in enumerate(self.pools) if size]
 
     def pool(self, number: int) -> str:
-        if self.config.workspace_is_given:
-            return self.given_pool(number)
+        if self.config.caller_provides_pools:
+            return self.caller_pool(number)
         return f"{self.config.name}_pool_{self.pools[number][0].name}"
 
     def expect_aligned(self) -> list[str]:
         """Return C statements that check that the pools provided by the caller are aligned."""
-        if not self.config.workspace_is_given:
+        if not self.config.caller_provides_pools:
             return []
         mask = self.config.base_alignment - 1
         return [
             f"  if (((uintptr_t){pool} & {mask}) != 0) return RVM_ARGUMENT_ERROR;" for pool in self.pool_arguments()
         ]
 
-    def bounds(self, size_of) -> Iterator[str]:
-        """Yield C statements that check that sizes are within their bounds.   size_of: a function that returns the C
-        expression of a size."""
+    def check_bounds(self, size_of) -> Iterator[str]:
+        """Yield C statements that check that sizes are within their bounds.
+
+        size_of: a function that returns the C expression of a size.
+        """
         for var, low, high in self.entry.sizes:
             size = size_of(var)
             above = "" if high is None else f" || {size} > {high}"
@@ -91,20 +93,20 @@ class _Entry:
 class _StructEntry(_Entry):
     """Printer of an entry point that takes a struct of inputs and a struct of outputs."""
 
-    def given_pool(self, number: int) -> str:
+    def caller_pool(self, number: int) -> str:
         return f"workspaces->{self.pools[number][0].name}"
 
     def function(self) -> list[str]:
-        inputs, outputs = _by_value(self.module.inputs), _by_value(self.module.outputs)
+        inputs, outputs = _names_by_value(self.module.inputs), _names_by_value(self.module.outputs)
         tensors = [f"inputs->{inputs[number]}" for number in self.entry.inputs]
         tensors += [f"outputs->{outputs[number]}" for number in self.entry.outputs]
         results = [f"outputs->{outputs[var]}" for var in self.entry.results]
         pointers = [*tensors, *results]
-        wanted = ["!inputs", "!outputs"]
-        if self.config.workspace_is_given:
-            wanted.append("!workspaces")
+        conditions = ["!inputs", "!outputs"]
+        if self.config.caller_provides_pools:
+            conditions.append("!workspaces")
             pointers += self.pool_arguments()
-        body = [f"  if ({' || '.join(wanted)}) return RVM_ARGUMENT_ERROR;"]
+        body = [f"  if ({' || '.join(conditions)}) return RVM_ARGUMENT_ERROR;"]
         if pointers:
             body.append(f"  if ({' || '.join(f'!{each}' for each in pointers)}) return RVM_ARGUMENT_ERROR;")
 
@@ -112,13 +114,13 @@ class _StructEntry(_Entry):
             return f"inputs->{inputs[var]}"
 
         scalars = [f"inputs->{inputs[var]}" for var in self.entry.scalars]
-        body += [*self.expect_aligned(), *self.bounds(size_of)]
+        body += [*self.expect_aligned(), *self.check_bounds(size_of)]
         call = self.call(tensors, size_of, scalars, results)
         return [f"{run_signature(self.config)} {{", *body, f"  return {call};", "}"]
 
     def descriptor(self) -> str:
         name = self.config.name
-        given = ", workspaces" if self.config.workspace_is_given else ""
+        given = ", workspaces" if self.config.caller_provides_pools else ""
         return "\n".join(
             [
                 f"static int32_t {name}_run_any(const void *inputs, const void *outputs, const void *workspaces) {{",
@@ -133,23 +135,27 @@ class _StructEntry(_Entry):
 
 
 class _PackedEntry(_Entry):
-    """Printer of an entry point that takes an array of tensors: the inputs, the outputs, and the pools that the caller
-    provides."""
+    """Printer of an entry point that takes an array of tensors.
+
+    These are the inputs, the outputs, and the pools if the caller provides them.
+    """
 
     def __init__(self, *args) -> None:
         super().__init__(*args)
         inputs = packed_inputs(self.module)
         self.ports = [*inputs, *self.module.outputs]
-        self.place = {port.value: number for number, port in enumerate(inputs)}
-        self.out = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
+        self.input_numbers = {port.value: number for number, port in enumerate(inputs)}
+        self.output_numbers = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
         self.codes: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
 
-    def given_pool(self, number: int) -> str:
+    def caller_pool(self, number: int) -> str:
         return self.data("uint8_t", len(self.ports) + number)
 
     def data(self, ctype: str, number: int) -> str:
-        """Return a C expression of type `ctype *`: a pointer to the elements of argument `number`, which is a
-        tensor."""
+        """Return a C expression of type `ctype *`, which points to the elements of a tensor.
+
+        number: the index of the argument that is the tensor.
+        """
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 
     def function(self) -> list[str]:
@@ -157,7 +163,7 @@ class _PackedEntry(_Entry):
             ", ".join([f"RVM_DTYPE_{port_dtype(port, self.entry)}", *self.shape(port_shape(port, self.entry))])
             for port in self.ports
         ]
-        if self.config.workspace_is_given:
+        if self.config.caller_provides_pools:
             rows += [f"RVM_DTYPE_u8, 1, {size}" for _, size in self.pools]
         check = f"rvm_kernel_check(expected, {len(rows)}, {len(self.codes)}, sizes, arguments, count, result)"
         body = [
@@ -169,17 +175,17 @@ class _PackedEntry(_Entry):
             "  if (status != RVM_OK) return status;",
             "  if (!rvm_are_plain(arguments, count)) return RVM_ARGUMENT_ERROR;",
             *self.expect_aligned(),
-            *self.bounds(self.size_of),
-            *self.compound(),
+            *self.check_bounds(self.size_of),
+            *self.check_compound_dims(),
         ]
-        tensors = [self.pointer(number, self.place[number], "const ") for number in self.entry.inputs]
-        tensors += [self.pointer(number, self.out[number], "") for number in self.entry.outputs]
-        scalars = [self.read(var, self.place[var]) for var in self.entry.scalars]
+        tensors = [self.pointer(number, self.input_numbers[number], "const ") for number in self.entry.inputs]
+        tensors += [self.pointer(number, self.output_numbers[number], "") for number in self.entry.outputs]
+        scalars = [self.read(var, self.input_numbers[var]) for var in self.entry.scalars]
         results = [self.result(var) for var in self.entry.results]
         body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
         for var in self.entry.results:
             if var.letter == "b":
-                body.append(f"  *{self.data('uint8_t', self.out[var])} = (uint8_t){self.variable(var)};")
+                body.append(f"  *{self.data('uint8_t', self.output_numbers[var])} = (uint8_t){self.variable(var)};")
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
@@ -196,13 +202,13 @@ class _PackedEntry(_Entry):
         for dim, number in self.codes.items():
             if as_var(dim) is var:
                 return f"sizes[{number}]"
-        return self.read(ScalarVar("", "i"), self.place[var])
+        return self.read(ScalarVar("", "i"), self.input_numbers[var])
 
-    def compound(self) -> Iterator[str]:
+    def check_compound_dims(self) -> Iterator[str]:
         """Yield C statements that check compound dimensions, such as `n + m`, against the actual sizes."""
         for dim, number in self.codes.items():
             if as_var(dim) is None:
-                for guard in guards_in(dim, self.size_of, stated_sizes(self.entry)):
+                for guard in guards_in(dim, self.size_of, size_ranges(self.entry)):
                     yield f"  if ({guard}) return RVM_SHAPE_ERROR;"
                 yield f"  if (sizes[{number}] != {dim_text(dim, self.size_of)}) return RVM_SHAPE_ERROR;"
 
@@ -215,22 +221,23 @@ class _PackedEntry(_Entry):
         return f"*{self.data(f'const {CTYPES[var.letter]}', number)}"
 
     def variable(self, var: ScalarVar) -> str:
-        return f"result{self.out[var]}"
+        return f"result{self.output_numbers[var]}"
 
     def bool_variables(self) -> list[str]:
-        """Return declarations of variables for bool results, which are int64 inside the export and one byte for the
-        caller."""
+        """Return C declarations of int64 variables for bool results, which are converted to bytes for the caller."""
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:
-        return f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.out[var])
+        return (
+            f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.output_numbers[var])
+        )
 
     def descriptor(self) -> str:
         name = self.config.name
-        pools = len(self.pools) if self.config.workspace_is_given else 0
+        pools = len(self.pools) if self.config.caller_provides_pools else 0
         counts = f"{len(self.ports) - len(self.module.outputs)}, {len(self.module.outputs)}, {pools}"
         return f'const struct relvm_aot_packed_model {name}_model = {{"{name}", {name}_run, {counts}}};'
 
 
-def _by_value(ports: tuple[Port, ...]) -> dict[object, str]:
+def _names_by_value(ports: tuple[Port, ...]) -> dict[object, str]:
     return {port.value: port.name for port in ports}

@@ -19,7 +19,7 @@ NameOf = Callable[[DimVar], str]
 
 
 def dim_text(dim: AnyDim, name_of: NameOf) -> str:
-    """Return a size as a C expression of int64, in parentheses if it is a sum.
+    """Return the size `dim` as a C expression of int64, in parentheses if it is a sum.
 
     name_of: a function that returns the C name of a dimension variable.
     """
@@ -42,11 +42,14 @@ def _atom(atom, name_of: NameOf) -> str:
 
 
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
-    """Yield C conditions that are true if a size is invalid: a divisor is 0, or the size does not fit in an int64.
+    """Yield C conditions that are true if the size `dim` is invalid.
+
+    It is invalid if a divisor is 0, or if it does not fit in an int64.
 
     The conditions for the operands of a function, such as a division, come before the condition for the whole size.  A
     sum or product is checked only as a whole, because C computes it modulo 2^64: if it fits in an int64, it is correct
-    even if an intermediate result does not fit.   ranges: the value range of each dimension variable.
+    even if an intermediate result does not fit.   name_of: as in `dim_text`.   ranges: the value range of each
+    dimension variable.
     """
     if isinstance(dim, int):
         return
@@ -61,7 +64,7 @@ def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> I
 
 
 def _double_text(dim: Dim, name_of: NameOf) -> str:
-    """Return a C expression of type double that approximates a size.  It is used to detect overflow of int64."""
+    """Return a C expression of type double that approximates the size `dim`, to detect overflow of int64."""
     terms = []
     for monomial, coefficient in dim.terms:
         factors = [f"(double){_atom(atom, name_of)}" for atom in monomial]
@@ -90,20 +93,22 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
     return float_text(scalar.value) if scalar.value >= 0 else f"({float_text(scalar.value)})"
 
 
-def element_as(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return a C expression for the element at `position` of the storage with the C name `storage`, converted to a
-    scalar.
+def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
+    """Return a C expression that reads an element of a storage and converts it to a scalar, as kernels do.
 
-    letter: the type of the scalar, "i", "f" or "b".  The conversion is the same as in kernels.
+    letter: the type of the scalar, "i", "f" or "b".   storage: the C name of the storage.   position: the flat position
+    of the element.
     """
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
     return body.scalar(lir.Load(buffer, (lir.Literal(position, I64),)).to(_DTYPES[letter]))
 
 
-def as_element(text: str, letter: str, dtype: DType) -> str:
-    """Return a C expression that converts `text`, an expression of the scalar type `letter`, to an element of dtype
-    `dtype`."""
+def to_element(text: str, letter: str, dtype: DType) -> str:
+    """Return a C expression that converts the C expression `text` of a scalar to an element of dtype `dtype`.
+
+    letter: the type of the scalar, "i", "f" or "b".
+    """
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))
 

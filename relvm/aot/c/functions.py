@@ -7,13 +7,13 @@ from math import inf
 
 from relvm.aot.c.expressions import (
     CTYPES,
-    as_element,
     dim_text,
-    element_as,
+    from_element,
     guards_in,
     integer_text,
     letter_of,
     scalar_text,
+    to_element,
 )
 from relvm.aot.c.kernels import can_fail, scratch_bytes
 from relvm.aot.c.mangling import Names
@@ -39,7 +39,7 @@ from relvm.aot.lower.ir import (
     SetSize,
     Statement,
     WriteItem,
-    goes_on,
+    always_continues,
 )
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.ir.symbolic import AnyDim, DimVar
@@ -89,9 +89,11 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 
 
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
-    """Return the C names of all sizes of a function, parameters first.  The names are numbered, because two sizes can
-    have the same name in the source."""
-    given = [var for var, _, _ in function.sizes]
+    """Return the C names of all sizes of a function, parameters first.
+
+    They are n0, n1 and so on, because two sizes can have the same name in the source.
+    """
+    params = [var for var, _, _ in function.sizes]
     found = []
     for statement in function.statements():
         match statement:
@@ -99,10 +101,10 @@ def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
                 found.append(target)
             case Continue(sizes=sizes):
                 found += [var for var, _ in sizes]
-    return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*given, *found)))}
+    return {var: f"n{i}" for i, var in enumerate(dict.fromkeys((*params, *found)))}
 
 
-def stated_sizes(function: LoweredFunction) -> dict[DimVar, Range]:
+def size_ranges(function: LoweredFunction) -> dict[DimVar, Range]:
     """Return the value range of each size parameter of a function."""
     return {var: Range(low, inf if high is None else high) for var, low, high in function.sizes}
 
@@ -124,7 +126,7 @@ class _Printer:
         self.lines: list[str] = []
         self.used: set[str] = set()
         self.guards: dict[str, None] = {}  # conditions under which a size in the current statement is invalid
-        self.ranges = stated_sizes(function)
+        self.ranges = size_ranges(function)
         self.size_names = _size_names(function)
 
     def text(self) -> str:
@@ -133,7 +135,7 @@ class _Printer:
         for number, section in enumerate(self.function.sections):
             self.lines += [f"section{number}:;"] if number in targets else []
             self.block(section, "  ")
-            self.lines += [] if goes_on(section) else [*end, "  return RVM_OK;"]
+            self.lines += [] if always_continues(section) else [*end, "  return RVM_OK;"]
         body, self.lines = self.lines, []
         self.declarations()
         head = f"{signature(self.function, self.placement, self.names, self.module.calls)} {{"
@@ -143,33 +145,33 @@ class _Printer:
         function = self.function
         for number, storage in enumerate(function.storages):
             name, ctype = f"s{number}", storage.dtype.ctype
-            if storage.place is MemoryKind.INPUT and number not in function.inputs and name in self.used:
+            if storage.kind is MemoryKind.INPUT and number not in function.inputs and name in self.used:
                 self.lines.append(f"  const {ctype} *{name} = 0;")
-            elif storage.place is MemoryKind.CONSTANT and name in self.used:
+            elif storage.kind is MemoryKind.CONSTANT and name in self.used:
                 self.lines.append(f"  const {ctype} *const {name} = {self.names.constant(storage)};")
-            elif storage.place is MemoryKind.WORKSPACE and name in self.used:
+            elif storage.kind is MemoryKind.WORKSPACE and name in self.used:
                 slot = self.placement.slots["storage", number]
                 self.lines.append(f"  {ctype} *const {name} = ({ctype} *)(void *)(pool{slot.pool} + {slot.offset});")
         for var in dict.fromkeys(self.scalars()):
             self.lines.append(f"  {CTYPES[var.letter]} {var.name} = 0;")
         found = list(self.size_names.values())[len(function.sizes) :]
         self.lines += [f"  int64_t {name} = 0;" for name in found]
-        given = [] if self.module.calls is CallKind.UNPACKED else ["result"]
-        given += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
-        given += [f"s{number}" for number in (*function.inputs, *function.outputs)]
-        given += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
+        params = [] if self.module.calls is CallKind.UNPACKED else ["result"]
+        params += [f"pool{pool}" for pool, size in enumerate(self.placement.size_bytes) if size]
+        params += [f"s{number}" for number in (*function.inputs, *function.outputs)]
+        params += [self.size_names[var] for var, _, _ in function.sizes] + [var.name for var in function.scalars]
         text = " ".join(self.lines)
-        self.lines += [f"  (void){name};" for name in given if name not in self.used and f"({name} +" not in text]
+        self.lines += [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
         """Yield the scalar variables that are not parameters of the C function, which must therefore declare them."""
-        given = set(self.function.scalars)
+        params = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:
                 case ReadItem(target) | Compute(target) | SetScalar(target):
                     yield target
                 case Continue(scalars=scalars):
-                    yield from (var for var, _ in scalars if var not in given)
+                    yield from (var for var, _ in scalars if var not in params)
                 case CallFunction(results=results):
                     yield from results
         yield from self.function.results
@@ -190,14 +192,14 @@ class _Printer:
             case RunKernel():
                 return self.run(statement)
             case Copy(source, target, size):
-                return [f"memcpy({self.at(target)}, {self.at(source)}, (size_t){self.dim(size)});"]
+                return [f"memcpy({self.storage_name(target)}, {self.storage_name(source)}, (size_t){self.dim(size)});"]
             case ReadItem(target, storage, position):
                 dtype = self.function.storages[storage].dtype
-                return [f"{target.name} = {element_as(target.letter, self.at(storage), dtype, position)};"]
+                return [f"{target.name} = {from_element(target.letter, self.storage_name(storage), dtype, position)};"]
             case WriteItem(storage, position, value):
                 dtype = self.function.storages[storage].dtype
-                element = as_element(self.scalar(value), letter_of(value), dtype)
-                return [f"{self.at(storage)}[{position}] = {element};"]
+                element = to_element(self.scalar(value), letter_of(value), dtype)
+                return [f"{self.storage_name(storage)}[{position}] = {element};"]
             case Compute(target, row, args):
                 return self.compute(target.name, row, args)
             case SetScalar(target, value):
@@ -217,7 +219,7 @@ class _Printer:
             case CallFunction():
                 return self.call(statement)
             case Continue():
-                return self.repeat(statement)
+                return self.jump(statement)
         raise AssertionError(f"cannot translate {statement!r} to C")
 
     def run(self, run: RunKernel) -> list[str]:
@@ -228,8 +230,8 @@ class _Printer:
                 self.guards[f"{text} < 0"] = None
         if self.module.calls is not CallKind.UNPACKED:
             self.used.add("result")
-            return packed_call(run, kernel, self.module.calls, self.names, self.at, self.dim)
-        parts = [self.at(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
+            return packed_call(run, kernel, self.module.calls, self.names, self.storage_name, self.dim)
+        parts = [self.storage_name(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
         if scratch_bytes(kernel):
             slot = self.placement.slots["scratch", self.point]
             parts.append(self.pool(slot.pool, slot.offset))
@@ -266,36 +268,35 @@ class _Printer:
             if size:
                 slot = self.placement.slots[f"frame {pool}", self.point]
                 parts.append(self.pool(pool, slot.offset))
-        parts += [self.at(number) for number in call.storages]
+        parts += [self.storage_name(number) for number in call.storages]
         parts += [self.dim(size) for size in call.sizes] + [self.scalar(value) for value in call.scalars]
         parts += [f"&{var.name}" for var in call.results]
         return [f"RVM_TRY({self.names.function(call.function)}({', '.join(parts)}));"]
 
-    def repeat(self, repeat: Continue) -> list[str]:
+    def jump(self, jump: Continue) -> list[str]:
         storages = self.function.storages
-        copied = [(move.home, move) for move in repeat.moves if move.home is not None]
+        copied = [(move.copy_to, move) for move in jump.moves if move.copy_to is not None]
         lines = [
-            f"memcpy({self.at(home)}, {self.at(m.source)}, (size_t){self.dim(m.size_bytes)});" for home, m in copied
+            f"memcpy({self.storage_name(target)}, {self.storage_name(m.source)}, (size_t){self.dim(m.size_bytes)});"
+            for target, m in copied
         ]
         lines += [
-            f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.at(m.source)};"
-            for m in repeat.moves
-            if m.home is None
+            f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.storage_name(m.source)};"
+            for m in jump.moves
+            if m.copy_to is None
         ]
-        lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in repeat.sizes]
-        lines += [
-            f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in repeat.scalars
-        ]
-        for move in repeat.moves:
-            new = f"next{move.param}" if move.home is None else self.at(move.home)
-            lines.append(f"{self.at(move.param)} = {new};")
-        lines += [f"{self.size_names[var]} = {self.size_names[var]}_next;" for var, _ in repeat.sizes]
-        lines += [f"{var.name} = {var.name}_next;" for var, _ in repeat.scalars]
-        return ["{", *(f"  {line}" for line in lines), f"  goto section{repeat.section};", "}"]
+        lines += [f"const int64_t {self.size_names[var]}_next = {self.dim(dim)};" for var, dim in jump.sizes]
+        lines += [f"const {CTYPES[var.letter]} {var.name}_next = {self.scalar(value)};" for var, value in jump.scalars]
+        for move in jump.moves:
+            new = f"next{move.param}" if move.copy_to is None else self.storage_name(move.copy_to)
+            lines.append(f"{self.storage_name(move.param)} = {new};")
+        lines += [f"{self.size_names[var]} = {self.size_names[var]}_next;" for var, _ in jump.sizes]
+        lines += [f"{var.name} = {var.name}_next;" for var, _ in jump.scalars]
+        return ["{", *(f"  {line}" for line in lines), f"  goto section{jump.section};", "}"]
 
     # ---- operands ----
 
-    def at(self, number: int) -> str:
+    def storage_name(self, number: int) -> str:
         self.used.add(f"s{number}")
         return f"s{number}"
 

@@ -12,14 +12,16 @@ from relvm.tables import STATUS
 
 
 def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, constants_bytes: int) -> str:
-    """Return the text of the public header.  It declares structs of inputs and outputs, or, for a packed entry point,
-    describes the arguments."""
+    """Return the text of the public header of an export, which declares the entry point.
+
+    For a packed entry point, a comment describes the arguments.  Otherwise, structs declare the inputs and outputs.
+    """
     name = config.name
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
     parts.append('#include "relvm_views.h"' if is_packed else "#include <stdint.h>")
     parts += (
-        ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.workspace_is_given else []
+        ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.caller_provides_pools else []
     )
     parts.append('#ifdef __cplusplus\nextern "C" {\n#endif')
     parts.append(_sizes(metadata, constants_bytes))
@@ -29,7 +31,7 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
         entry = module.functions[-1]
         parts += [_status_codes(), _struct("inputs", module.inputs, entry, config)]
         parts += [_struct("outputs", module.outputs, entry, config)]
-        parts += [_workspaces(config)] if config.workspace_is_given else []
+        parts += [_workspaces(config)] if config.caller_provides_pools else []
         parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
     return "\n\n".join(parts) + "\n"
@@ -47,7 +49,7 @@ def run_signature(config: AotConfig) -> str:
     """Return the declaration of an entry point with interface "c"."""
     name = config.name
     parts = [f"const struct {name}_inputs *inputs", f"const struct {name}_outputs *outputs"]
-    if config.workspace_is_given:
+    if config.caller_provides_pools:
         parts.append(f"const struct {name}_workspaces *workspaces")
     return f"int32_t {name}_run({', '.join(parts)})"
 
@@ -113,11 +115,11 @@ def _status_codes() -> str:
 
 
 def _arguments(metadata: Metadata, config: AotConfig) -> str:
-    """Return a comment that lists the arguments of a packed entry point."""
+    """Return the C comment that lists the arguments of a packed entry point."""
     lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
     listed: list[tuple[str, TensorInfo]] = [("input", info) for info in metadata.inputs]
     listed += [("output", info) for info in metadata.outputs]
-    if config.workspace_is_given:
+    if config.caller_provides_pools:
         listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]
     for number, (what, info) in enumerate(listed):
         shape = ", ".join(map(str, info.shape))

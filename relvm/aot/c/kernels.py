@@ -66,32 +66,32 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
     return declared | {b.name: f"{b.dtype.ctype} *{restrict}{b.name}" for b in kernel.outputs}
 
 
-def without_unread(kernel: Kernel) -> Kernel:
-    """Return the kernel without assignments to variables that are never read."""
+def without_dead_assignments(kernel: Kernel) -> Kernel:
+    """Return the kernel without assignments to variables that are never read, for which compilers warn."""
     body = kernel.body
     while True:
         read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
-        less = _kept(body, read)
-        if less == body:
+        shorter = _drop_assignments(body, read)
+        if shorter == body:
             return replace(kernel, body=body)
-        body = less
+        body = shorter
 
 
-def _kept(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
-    kept: list[Statement] = []
+def _drop_assignments(body: tuple[Statement, ...], read: set[str]) -> tuple[Statement, ...]:
+    result: list[Statement] = []
     for statement in body:
         match statement:
             case Let(local) | Assign(local) if local.name not in read:
                 continue
             case Loop(body=inner) | Parallel(body=inner):
-                less = _kept(inner, read)
-                kept.append(statement if less == inner else replace(statement, body=less))
+                shorter = _drop_assignments(inner, read)
+                result.append(statement if shorter == inner else replace(statement, body=shorter))
             case IfThen(_, then, orelse):
-                branches = _kept(then, read), _kept(orelse, read)
-                kept.append(statement if branches == (then, orelse) else IfThen(statement.cond, *branches))
+                branches = _drop_assignments(then, read), _drop_assignments(orelse, read)
+                result.append(statement if branches == (then, orelse) else IfThen(statement.cond, *branches))
             case _:
-                kept.append(statement)
-    return tuple(kept)
+                result.append(statement)
+    return tuple(result)
 
 
 class _Scratch:
@@ -134,7 +134,7 @@ class _PlainBody(KernelBody):
         The body requires at least one iteration, so it is inside an `if` that skips it when the count is 0.
         """
         first, last = loop.first.name, loop.last.name
-        self.own |= {first, last}
+        self.declared |= {first, last}
         self.lines.append(f"{indent}if ({self.scalar(loop.count)} > 0) {{")
         self.lines.append(f"{indent}  const int64_t {first} = 0, {last} = {self.scalar(loop.count)};")
         self.statements(loop.body, indent + "  ")

@@ -26,7 +26,7 @@ class Names:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
     def constant(self, storage: TensorStorage) -> str:
-        """Return the C expression of a constant: a member of the struct of constants.
+        """Return the C expression of the constant `storage`: a member of the struct of constants.
 
         A new constant is added to `constants`.  Equal constants of at most 256 bytes share a member.
         """

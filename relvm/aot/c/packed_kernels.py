@@ -1,5 +1,7 @@
-"""Packed kernels: kernels that take tensors, as in the VM.  This module prints their calls, and the table through which
-the host can replace them."""
+"""Packed kernels: kernels that take tensors, as in the VM.
+
+This module prints their calls, and the table through which the host can replace them.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,11 @@ def packed_call(
 
 
 def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) -> str:
-    """Return the C text of the table of named kernels that `call_packed` calls, and of the function `relvm_open` that
-    fills the table."""
+    """Return the C text of a table of kernels, and of the C functions `call_packed` and `relvm_open`.
+
+    `relvm_open` replaces kernels in the table by functions of the host with the same names.  `call_packed` calls a
+    kernel through the table.
+    """
     if not kernels:
         return _OPEN.format(find="")
     numbers = ", ".join(map(_number, kernels))

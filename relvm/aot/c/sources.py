@@ -10,7 +10,7 @@ from relvm.aot.c.constants import constants_bytes, print_constants, print_consta
 from relvm.aot.c.entry_point import print_entry
 from relvm.aot.c.functions import print_function, signature
 from relvm.aot.c.header import print_header, print_metadata_header
-from relvm.aot.c.kernels import plain_signature, print_plain_kernel, without_unread
+from relvm.aot.c.kernels import plain_signature, print_plain_kernel, without_dead_assignments
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.metadata import print_metadata
 from relvm.aot.c.packed_kernels import print_library, print_table
@@ -104,11 +104,11 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
     if names.constants:
         included = f'#include <math.h>\n\n#include "{name}_internal.h"\n\n'
         files[f"src/{name}_constants.c"] = included + print_constants(names.constants, name) + "\n"
-    _add_included(files, is_bare=config.runtime == "bare")
+    _add_headers(files, is_bare=config.runtime == "bare")
     return Sources(dict(sorted(files.items())), pool_bytes, size, tuple(names.constants), metadata)
 
 
-def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
+def _add_headers(files: dict[str, str], *, is_bare: bool) -> None:
     """Add to `files` the headers of csrc that these files include, directly or through other headers.
 
     A header goes to the folder `include` if a public header includes it, otherwise to `src`.   files: the text of each
@@ -120,13 +120,15 @@ def _add_included(files: dict[str, str], *, is_bare: bool) -> None:
             name = waiting.pop()
             if f"src/{name}" in files or f"include/{name}" in files:
                 continue
-            text = files[f"{folder}/{name}"] = _shared(name, is_bare=is_bare)
+            text = files[f"{folder}/{name}"] = _header_text(name, is_bare=is_bare)
             waiting += _INCLUDE.findall(text)
 
 
-def _shared(name: str, *, is_bare: bool) -> str:
-    """Return the text of a header of csrc.  If the export is for the bare runtime, prefer the version of the header in
-    codegen/bare."""
+def _header_text(name: str, *, is_bare: bool) -> str:
+    """Return the text of the header `name` of csrc.
+
+    is_bare: whether the export is for the bare runtime, for which the folder codegen/bare contains some headers.
+    """
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
     assert path is not None, f"no header {name} in csrc"
@@ -134,7 +136,7 @@ def _shared(name: str, *, is_bare: bool) -> str:
 
 
 def _expect_constants(names: Names, config: AotConfig) -> int:
-    """Return the size of the constants in bytes.  Raise RelvmMemoryError if it exceeds the limit in `config`."""
+    """Return the size of all constants in bytes.  Raise RelvmMemoryError if it exceeds the limit in `config`."""
     size, limit = constants_bytes(names.constants, config.alignment), config.constants_limit_bytes
     if limit is not None and size > limit:
         largest = max(names.constants, key=lambda storage: storage.array.nbytes)
@@ -164,10 +166,10 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return the files with kernels: a dict from path to text.  The dict is empty if there are no kernels."""
+    """Return the C file with all kernels, as a dict from its path to its text.  It is empty if there are no kernels."""
     texts = []
     for name, kernel in module.kernels.items():
-        symbol, kernel = names.kernel(name), without_unread(kernel)
+        symbol, kernel = names.kernel(name), without_dead_assignments(kernel)
         is_plain = module.calls is CallKind.UNPACKED
         text = print_plain_kernel(kernel, symbol) if is_plain else print_kernel(kernel, symbol)
         texts.append(text)

@@ -50,9 +50,9 @@ class AotExecutor:
         metadata = factory.metadata
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
-        self._given: list[np.ndarray | None] = [None] * len(metadata.inputs)
+        self._input_values: list[np.ndarray | None] = [None] * len(metadata.inputs)
         self._bound: dict[int, np.ndarray] = {}  # index of an output -> array of the caller to which runs write
-        self._made: list[np.ndarray] | None = None
+        self._last_outputs: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
         self._running = threading.Lock()
@@ -72,7 +72,7 @@ class AotExecutor:
         """
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected an input name as a str, got {name!r}")
-        return _place(self._inputs, name, "input")
+        return _find_index(self._inputs, name, "input")
 
     def get_input_name(self, index: int) -> str:
         """Return the name of the input at `index`.  Raise RelvmIndexError if there is no such input."""
@@ -85,7 +85,7 @@ class AotExecutor:
         """
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected an output name as a str, got {name!r}")
-        return _place(self._outputs, name, "output")
+        return _find_index(self._outputs, name, "output")
 
     def get_input_info(self) -> dict[str, TensorInfo]:
         """Return the shape and dtype of each input, by name.  A dimension that depends on run-time sizes is a str."""
@@ -114,8 +114,8 @@ class AotExecutor:
         RelvmShapeError
             The array has another rank, or differs in a dimension of known size.
         """
-        place = _place(self._inputs, key, "input")
-        self._given[place] = _fitting(self._inputs[place], value)
+        index = _find_index(self._inputs, key, "input")
+        self._input_values[index] = _checked_copy(self._inputs[index], value)
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
         """Bind an input to an array of the caller.  Runs read the array directly, without copying it.
@@ -134,8 +134,8 @@ class AotExecutor:
         RelvmError
             As for `set_input`.
         """
-        place = _place(self._inputs, key, "input")
-        self._given[place] = _plain(f"input {self._inputs[place].name}", self._inputs[place], array)
+        index = _find_index(self._inputs, key, "input")
+        self._input_values[index] = _expect_usable(f"input {self._inputs[index].name}", self._inputs[index], array)
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
         """Bind an output to an array of the caller.  Runs write the output directly to the array.
@@ -155,15 +155,15 @@ class AotExecutor:
         RelvmError
             As for `set_input`.
         """
-        place = _place(self._outputs, key, "output")
-        self._bound.pop(place, None)
+        index = _find_index(self._outputs, key, "output")
+        self._bound.pop(index, None)
         if array is None:
             return
-        what = f"output {self._outputs[place].name}"
-        array = _plain(what, self._outputs[place], array)
+        what = f"output {self._outputs[index].name}"
+        array = _expect_usable(what, self._outputs[index], array)
         if not array.flags.writeable:
             raise RelvmTypeError(f"{what}: expected a writable array, got a read-only one")
-        self._bound[place] = array
+        self._bound[index] = array
 
     def get_input(self, key: int | str) -> np.ndarray | None:
         """Return a copy of the value of an input, or None if the input is not set.
@@ -173,8 +173,8 @@ class AotExecutor:
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         """
-        given = self._given[_place(self._inputs, key, "input")]
-        return None if given is None else given.copy()
+        array = self._input_values[_find_index(self._inputs, key, "input")]
+        return None if array is None else array.copy()
 
     def run(self, /, **inputs: Any) -> None:
         """Run the model on its inputs.
@@ -200,7 +200,7 @@ class AotExecutor:
         try:
             for name, value in inputs.items():
                 self.set_input(name, value)
-            self._made = self._run()
+            self._last_outputs = self._run()
         finally:
             self._running.release()
 
@@ -226,39 +226,39 @@ class AotExecutor:
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The output does not exist, or the key is neither an int nor a str.
         """
-        place = _place(self._outputs, key, "output")
-        if self._made is None:
+        index = _find_index(self._outputs, key, "output")
+        if self._last_outputs is None:
             raise RelvmArgumentError("get_output: no outputs yet, or the last run failed; call run first")
-        made = self._made[place]
+        output = self._last_outputs[index]
         if out is None:
-            return made
-        if not isinstance(out, np.ndarray) or out.dtype != made.dtype or not out.flags.writeable:
-            raise RelvmTypeError(f"get_output: out: expected a writable array of dtype {made.dtype}, got {out!r:.80}")
-        if out.shape != made.shape:
-            raise RelvmShapeError(f"get_output: out: expected shape {made.shape}, got {out.shape}")
-        np.copyto(out, made)
+            return output
+        if not isinstance(out, np.ndarray) or out.dtype != output.dtype or not out.flags.writeable:
+            raise RelvmTypeError(f"get_output: out: expected a writable array of dtype {output.dtype}, got {out!r:.80}")
+        if out.shape != output.shape:
+            raise RelvmShapeError(f"get_output: out: expected shape {output.shape}, got {out.shape}")
+        np.copyto(out, output)
         return out
 
     def _run(self) -> list[np.ndarray]:
-        self._made = None
-        missing = [info.name for info, given in zip(self._inputs, self._given, strict=True) if given is None]
+        self._last_outputs = None
+        missing = [info.name for info, array in zip(self._inputs, self._input_values, strict=True) if array is None]
         if missing:
             raise RelvmArgumentError(f"run: missing inputs: {', '.join(missing)}; set them with set_input")
-        inputs = [given for given in self._given if given is not None]
+        inputs = [array for array in self._input_values if array is not None]
         sizes = self._sizes(inputs)
-        outputs = [self._output(place, _shape(info, sizes)) for place, info in enumerate(self._outputs)]
-        for place, array in self._bound.items():
-            others = [*inputs, *outputs[:place], *outputs[place + 1 :]]
+        outputs = [self._output(index, _shape(info, sizes)) for index, info in enumerate(self._outputs)]
+        for index, array in self._bound.items():
+            others = [*inputs, *outputs[:index], *outputs[index + 1 :]]
             if any(np.may_share_memory(array, other) for other in others):
                 raise RelvmArgumentError(
-                    f"output {self._outputs[place].name}: the bound array shares memory with an input or another"
+                    f"output {self._outputs[index].name}: the bound array shares memory with an input or another"
                     " output; use a separate array"
                 )
         tensors = [*inputs, *outputs, *self._pools]
-        views, keep = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
+        views, shapes = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
         for number, tensor in enumerate(tensors):
-            keep.append(_view(views[number], tensor))
+            shapes.append(_view(views[number], tensor))
             arguments[number].tag = _TENSOR
             getattr(arguments[number], "as").tensor = views + number
         status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
@@ -266,8 +266,8 @@ class AotExecutor:
             raise failure(status, result, self._factory.metadata.mod_name)
         return outputs
 
-    def _output(self, place: int, shape: tuple[int, ...]) -> np.ndarray:
-        bound, info = self._bound.get(place), self._outputs[place]
+    def _output(self, index: int, shape: tuple[int, ...]) -> np.ndarray:
+        bound, info = self._bound.get(index), self._outputs[index]
         if bound is None:
             return np.empty(shape, dtype_of(info.dtype).numpy)
         if bound.shape != shape:
@@ -283,12 +283,12 @@ class AotExecutor:
         for info, array in zip(self._inputs, inputs, strict=True):
             if not info.shape and info.name in self._bounds:
                 sizes.setdefault(info.name, int(array))
-            for dim, have in zip(_dims(info), array.shape, strict=True):
+            for dim, actual in zip(_dims(info), array.shape, strict=True):
                 if var := as_var(dim):
-                    sizes.setdefault(var.name, have)
+                    sizes.setdefault(var.name, actual)
         for info, array in zip(self._inputs, inputs, strict=True):
-            if (want := _shape(info, sizes)) != array.shape:
-                raise RelvmShapeError(f"input {info.name}: expected shape {want}, got {array.shape}")
+            if (expected := _shape(info, sizes)) != array.shape:
+                raise RelvmShapeError(f"input {info.name}: expected shape {expected}, got {array.shape}")
         for name, size in sizes.items():
             bounds = self._bounds[name]
             if size < bounds.least or (bounds.most is not None and size > bounds.most):
@@ -297,7 +297,7 @@ class AotExecutor:
         return sizes
 
 
-def _place(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:
+def _find_index(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:
     if isinstance(key, str):
         names = [info.name for info in infos]
         if key not in names:
@@ -314,9 +314,11 @@ def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
     return int(key)
 
 
-def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
-    """Return a copy of `value` as an array.  Raise RelvmError if it does not have the dtype and shape of the input
-    `info`."""
+def _checked_copy(info: TensorInfo, value: Any) -> np.ndarray:
+    """Return a copy of `value` as an array, after checking its dtype and shape.
+
+    info: the input, which defines the expected dtype and shape.
+    """
     dtype = dtype_of(info.dtype).numpy
     if not info.shape and isinstance(value, bool | int | float):
         return np.array(expect_number(f"input {info.name}", dtype_of(info.dtype), value), dtype)
@@ -324,35 +326,35 @@ def _fitting(info: TensorInfo, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise RelvmTypeError(f"input {info.name}: expected an array: {error}") from None
-    _expect_fit(f"input {info.name}", info, array)
+    _expect_type(f"input {info.name}", info, array)
     return np.array(array, order="C", copy=True)
 
 
-def _plain(what: str, info: TensorInfo, array: Any) -> np.ndarray:
-    """Return `array` after checking that C code can access it in place as the input or output `info`.
+def _expect_usable(what: str, info: TensorInfo, array: Any) -> np.ndarray:
+    """Return `array` after checking its dtype, its shape, and that C code can access it without a copy.
 
-    what: the name of the array in messages.
+    what: the name of the array in messages.   info: the input or output to which the array is bound.
     """
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous or not array.flags.aligned:
         raise RelvmTypeError(f"{what}: expected a dense, row-major, aligned array, got {array!r:.80}")
-    _expect_fit(what, info, array)
+    _expect_type(what, info, array)
     return array
 
 
-def _expect_fit(what: str, info: TensorInfo, array: np.ndarray) -> None:
-    """Raise RelvmTypeError or RelvmShapeError if an array does not have the dtype and shape of the input or output
-    `info`.
+def _expect_type(what: str, info: TensorInfo, array: np.ndarray) -> None:
+    """Check that an array has the dtype and shape of the input or output `info`.
 
-    what: the name of the array in messages.
+    Raise RelvmTypeError or RelvmShapeError otherwise.   what: the name of the array in messages.
     """
     if array.dtype != dtype_of(info.dtype).numpy:
         raise RelvmTypeError(f"{what}: expected dtype {info.dtype}, got {array.dtype}")
     fits = len(array.shape) == len(info.shape) and all(
-        isinstance(want, str) or want == have for want, have in zip(info.shape, array.shape, strict=True)
+        isinstance(expected, str) or expected == actual
+        for expected, actual in zip(info.shape, array.shape, strict=True)
     )
     if not fits:
-        want = ", ".join(map(str, info.shape))
-        raise RelvmShapeError(f"{what}: expected shape ({want}), got {array.shape}")
+        expected = ", ".join(map(str, info.shape))
+        raise RelvmShapeError(f"{what}: expected shape ({expected}), got {array.shape}")
 
 
 def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
@@ -362,8 +364,10 @@ def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
 
 
 def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
-    """Return the shape of an input or output for given sizes.  Raise RelvmShapeError if a dimension is negative or
-    divides by 0."""
+    """Return the shape of the input or output `info`.   sizes: the values of the run-time sizes, by name.
+
+    Raise RelvmShapeError if a dimension is negative or divides by 0.
+    """
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
     known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
     if len(known) != len(found):

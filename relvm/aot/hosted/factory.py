@@ -111,7 +111,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
         raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: expected 'hosted' to create an executor")
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
-    units = {path: cpu + _self_contained(text, files) for path, text in files.items() if path.endswith(".c")}
+    units = {path: cpu + _inline_headers(text, files) for path, text in files.items() if path.endswith(".c")}
     library = compile_native(CSource(tuple(units.values()), ""), target).library
     with contextlib.suppress(OSError):
         trust.record_built(library)
@@ -157,12 +157,14 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
         raise RelvmFormatError(f"{path}: {error}") from None
 
 
-def _self_contained(text: str, files: dict[str, str]) -> str:
-    """Return the text of a C file in which `#include` lines of generated headers are replaced by the headers' texts.
-    Other headers are left to the compiler."""
+def _inline_headers(text: str, files: dict[str, str]) -> str:
+    """Replace the `#include` lines of generated headers in a C file by the texts of these headers.
+
+    The headers of csrc are left to the compiler.   text: the text of the file.   files: the generated files, by path.
+    """
     for path, header in files.items():
         name = Path(path).name
         line = f'#include "{name}"\n'
         if line in text and find_header(name) is None:
-            text = text.replace(line, _self_contained(header, files))
+            text = text.replace(line, _inline_headers(header, files))
     return text

@@ -41,25 +41,25 @@ class AotLibrary:
     def __init__(self, library: bytes) -> None:
         expect_type("library", library, bytes, "the bytes of a library")
         self.library = library
-        self._handle = _opened(library)
+        self._handle = _load(library)
         found = ffi.cast("rvm_aot_library *", _address(self._handle))
         error = ffi.new("rvm_value *")
         if status := lib.rvm_aot_open(found, error):
             raise failure(status, error)
-        self._found = found
+        self._descriptor = found
         self.metadata = _metadata(found.metadata)
 
     @property
     def run(self) -> Any:
         """The entry point of the model, as a cffi function pointer of type `rvm_packed_function`."""
-        return self._found.run
+        return self._descriptor.run
 
 
 _lock = threading.Lock()
 _handles: dict[bytes, ctypes.CDLL] = {}  # never closed, because machines and executors could still use their functions
 
 
-def _opened(library: bytes) -> ctypes.CDLL:
+def _load(library: bytes) -> ctypes.CDLL:
     """Load a library, and return its handle.  A library with the same bytes is loaded only once."""
     with _lock:
         if library not in _handles:
@@ -80,7 +80,7 @@ def _address(handle: ctypes.CDLL) -> int:
 
 
 def _metadata(found: Any) -> Metadata:
-    """Convert `found`, the C struct of metadata in a library, to a Metadata object."""
+    """Convert the C struct of metadata in a library to a Metadata object."""
     if found.version != VERSION:
         raise RelvmFormatError(f"expected metadata version {VERSION}, got {found.version}; export the library again")
     return Metadata(

@@ -23,11 +23,11 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """Return the size that an assertion bounds from above, and the maximum of the size.  Return None if the assertion
-    does not bound a size, or comes too late to bound the tensors of that size.
+    """Return the size that an assertion bounds from above, and its maximum.
 
-    The assertion comes early enough if `body` defines the size, and all later statements of `body` only read elements,
-    or compute and check scalars and sizes.
+    Return None if the assertion does not bound a size, or comes after a tensor of that size.  It comes early enough if
+    `body` defines the size, and all later statements of `body` only read elements, or compute and check scalars and
+    sizes.
 
     Parameters
     ----------
@@ -36,22 +36,22 @@ def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int
     cond
         The asserted condition.
     """
-    made = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
-    match made:
-        case Compute(_, "le_i64", (DimScalar(dim), ScalarConstant(int(most)))) | Compute(
-            _, "ge_i64", (ScalarConstant(int(most)), DimScalar(dim))
+    comparison = next((s for s in reversed(body) if isinstance(s, Compute) and s.target is cond), None)
+    match comparison:
+        case Compute(_, "le_i64", (DimScalar(dim), ScalarConstant(int(maximum)))) | Compute(
+            _, "ge_i64", (ScalarConstant(int(maximum)), DimScalar(dim))
         ):
             pass
         case Compute(_, "lt_i64", (DimScalar(dim), ScalarConstant(int(above)))) | Compute(
             _, "gt_i64", (ScalarConstant(int(above)), DimScalar(dim))
         ):
-            most = above - 1
+            maximum = above - 1
         case _:
             return None
     var = as_var(dim)
     for statement in reversed(body):
         if isinstance(statement, SetSize) and statement.target is var:
-            return var, most
+            return var, maximum
         if not isinstance(statement, _WITHOUT_TENSORS):
             return None
     return None

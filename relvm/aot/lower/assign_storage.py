@@ -54,14 +54,14 @@ class MemoryKind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class TensorStorage:
-    """Memory for one tensor at a time.
+    """Memory for a tensor.  An alias or a view of a tensor is in the same storage.
 
-    name, origin: the name and source location of the first tensor in the storage.   dtype, shape: those of its tensors.
-    value: the array, if the storage is a constant.
+    name, origin: the name and the source location of the first tensor in the storage.   kind: the kind of memory.
+    dtype, shape: the dtype and the shape of this tensor.   value: the array, if the storage is a constant.
     """
 
     name: str
-    place: MemoryKind
+    kind: MemoryKind
     dtype: DType
     shape: tuple[AnyDim, ...]
     device: int = DEVICE
@@ -115,9 +115,8 @@ class StorageMap:
     constants: dict[Constant, int] = field(default_factory=dict)
     results: StorageInfo = StorageInfo()
 
-    def of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant.  For any other expression, return a StorageInfo without
-        storages."""
+    def storages_of(self, expr: Expr) -> StorageInfo:
+        """Return the storages of a variable or a constant.  Other expressions have no storages."""
         match expr:
             case Var():
                 return self.infos[expr]
@@ -132,16 +131,16 @@ class StorageMap:
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
 
 
-def assign_storage(function: Function, after: StorageMap | None = None) -> StorageMap:
+def assign_storage(function: Function, caller_map: StorageMap | None = None) -> StorageMap:
     """Assign storages to every value of a function.
 
     Parameters
     ----------
     function
         A function at stage LOWERED.
-    after
-        The map of a function that calls `function` in tail position, or None for a new map.  The storages of
-        `function` are added to this map.  Both functions share the storages of their results.
+    caller_map
+        The storages of a function that calls `function` in tail position, or None if there is no such function.  The
+        storages of `function` are added to this map.  Both functions share the storages of their results.
 
     Raises
     ------
@@ -149,13 +148,13 @@ def assign_storage(function: Function, after: StorageMap | None = None) -> Stora
         A value is not a tensor, scalar, shape or tuple of these, or its shape is unknown.  The message contains the
         location.
     """
-    found = after or StorageMap()
+    found = caller_map or StorageMap()
     assigner = _Assigner(function, found)
     for param in function.params:
         assigner.origin = param.origin
         found.infos[param] = assigner.new(param.name, param.type, MemoryKind.INPUT)
     assigner.origin = function.origin
-    if after is None:
+    if caller_map is None:
         found.results = assigner.new("result", function.func_type.result, MemoryKind.OUTPUT)
     assigner.block(function.block, found.results.ids)
     return found
@@ -185,7 +184,7 @@ def format_storage(found: StorageMap) -> str:
     lines = []
     for number, storage in enumerate(found.storages):
         dims, name = ", ".join(map(str, storage.shape)), terminal(storage.name)
-        lines.append(f"s{number}: {storage.place.value} {name}: {storage.dtype}[{dims}] on device {storage.device}")
+        lines.append(f"s{number}: {storage.kind.value} {name}: {storage.dtype}[{dims}] on device {storage.device}")
     lines += [f"{terminal(var.name)} -> {_ids(info)}" for var, info in found.infos.items()]
     return "\n".join([*lines, f"result -> {_ids(found.results)}"]) + "\n"
 
@@ -194,7 +193,7 @@ def _ids(info: StorageInfo) -> str:
     return ", ".join(f"s{number}" for number in info.ids) or "no storage"
 
 
-Wanted = tuple[int | None, ...]  # for each tensor in a value, the storage in which it should be computed
+Targets = tuple[int | None, ...]  # for each tensor in a value, the storage in which it should be computed
 
 
 class _Assigner:
@@ -203,61 +202,63 @@ class _Assigner:
         self.origin = function.origin  # origin of the current expression, or of one near it
         self.found = found
 
-    def new(self, name: str, type_: Type, place: MemoryKind, wanted: Wanted = ()) -> StorageInfo:
+    def new(self, name: str, type_: Type, kind: MemoryKind, targets: Targets = ()) -> StorageInfo:
         """Return storages for the tensors in a type.
 
-        wanted: for each tensor, the storage to use, or None for a new storage in memory of kind `place`.
+        targets: for each tensor, the storage to use, or None for a new storage in memory of kind `kind`.
         """
         leaves = list(tensor_leaves(type_))
         ids = []
         for position, leaf in enumerate(leaves):
-            given = wanted[position] if wanted else None
-            if given is None:
+            number = targets[position] if targets else None
+            if number is None:
                 if leaf.dtype is None or leaf.shape is None:
                     refuse(self.name, name, f"a tensor of unknown rank or dtype ({leaf})", self.origin)
                 if leaf.dtype.is_string:
                     refuse(self.name, name, "tensors of strings", self.origin)
-                given = len(self.found.storages)
+                number = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
-                self.found.storages.append(TensorStorage(label, place, leaf.dtype, leaf.shape, origin=self.origin))
-            ids.append(given)
+                self.found.storages.append(TensorStorage(label, kind, leaf.dtype, leaf.shape, origin=self.origin))
+            ids.append(number)
         return self.found.info(ids)
 
-    def block(self, block: Block, wanted: Wanted) -> None:
-        """Assign storages to the values of a block.  The result of the block is in the storages `wanted` where
-        possible."""
-        made = _wishes(block, wanted)
+    def block(self, block: Block, targets: Targets) -> None:
+        """Assign storages to the values of a block.
+
+        targets: the storages for the result of the block.  It is computed in them if possible, otherwise copied later.
+        """
+        block_targets = _find_targets(block, targets)
         for binding in block.bindings:
             self.constants(binding.value)
-            self.found.infos[binding.var] = self.binding(binding, made.get(binding.var, ()))
+            self.found.infos[binding.var] = self.binding(binding, block_targets.get(binding.var, ()))
         self.constants(block.result)
 
-    def binding(self, binding: Binding | MatchCast, wanted: Wanted) -> StorageInfo:
+    def binding(self, binding: Binding | MatchCast, targets: Targets) -> StorageInfo:
         var, value = binding.var, binding.value
         if isinstance(binding, MatchCast):
-            return self.found.of(value)
+            return self.found.storages_of(value)
         self.origin = var.origin or self.origin
         match value:
             case Var() | Constant():
-                return self.found.of(value)
+                return self.found.storages_of(value)
             case Tuple(fields):
-                return self.found.info([number for item in fields for number in self.found.of(item).ids])
+                return self.found.info([number for item in fields for number in self.found.storages_of(item).ids])
             case TupleItem(tuple_, index):
                 before = sum(_tensor_counts(tuple_.type)[:index])
                 count = _tensor_count(var.type)
-                return self.found.info(self.found.of(tuple_).ids[before : before + count])
+                return self.found.info(self.found.storages_of(tuple_).ids[before : before + count])
             case BuiltinCall("reshape", (tensor, _)):
-                return self.found.of(tensor)
+                return self.found.storages_of(tensor)
             case BuiltinCall("to_device", (tensor, Prim(device))):
                 if device != DEVICE:
                     refuse(self.name, var.name, f"device {device}; the only device is {DEVICE} (CPU)", self.origin)
-                return self.found.of(tensor)
+                return self.found.storages_of(tensor)
             case If(_, Block() as then, Block() as orelse):
-                info = self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
+                info = self.new(var.name, var.type, MemoryKind.WORKSPACE, targets)
                 self.block(then, info.ids)
                 self.block(orelse, info.ids)
                 return info
-        return self.new(var.name, var.type, MemoryKind.WORKSPACE, wanted)
+        return self.new(var.name, var.type, MemoryKind.WORKSPACE, targets)
 
     def constants(self, value: Expr) -> None:
         """Assign storages to the constants in an expression.
@@ -280,62 +281,62 @@ class _Assigner:
                 self.found.constants[part] = number
 
 
-def _wishes(block: Block, wanted: Wanted) -> dict[Var, Wanted]:
-    """Return, for each variable that becomes part of the result of `block`, the storages in which to compute it.
+def _find_targets(block: Block, targets: Targets) -> dict[Var, Targets]:
+    """Find the variables of a block that can be computed directly in the storages of its result, which saves copies.
 
-    Computing it there saves a copy.   wanted: the storages of the block's result.
+    Return the storages of each of these variables.   targets: the storages of the block's result.
 
     A variable that occurs twice in the result is computed in the first storage and copied to the second.  A variable
     that is bound outside the block is also copied.
     """
     bound = {binding.var for binding in block.bindings}
-    wishes: dict[Var, Wanted] = {}
+    found: dict[Var, Targets] = {}
 
-    def wish(value: Expr, ids: Wanted) -> None:
+    def set_target(value: Expr, ids: Targets) -> None:
         if isinstance(value, Var) and value in bound:
-            old = wishes.setdefault(value, (None,) * len(ids))
+            old = found.setdefault(value, (None,) * len(ids))
             pairs = zip(old, ids, strict=True)
-            wishes[value] = tuple(number if before is None else before for before, number in pairs)
+            found[value] = tuple(number if before is None else before for before, number in pairs)
 
-    wish(block.result, wanted)
+    set_target(block.result, targets)
     for binding in reversed(block.bindings):
-        ids = wishes.get(binding.var, ())
+        ids = found.get(binding.var, ())
         if not ids:
             continue
         if isinstance(binding, MatchCast):
-            wish(binding.value, _fitting(ids, binding.value.type, binding.var.type))
+            set_target(binding.value, _operand_targets(ids, binding.value.type, binding.var.type))
             continue
         match binding.value:
             case Var():
-                wish(binding.value, ids)
+                set_target(binding.value, ids)
             case Tuple(fields):
                 for item in fields:
                     count = _tensor_count(item.type)
-                    wish(item, ids[:count])
+                    set_target(item, ids[:count])
                     ids = ids[count:]
             case TupleItem(tuple_, index):
                 counts = _tensor_counts(tuple_.type)
                 before = sum(counts[:index])
-                wish(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
+                set_target(tuple_, (None,) * before + ids + (None,) * (sum(counts) - before - len(ids)))
             case BuiltinCall("reshape" | "to_device", args):
-                wish(args[0], _fitting(ids, args[0].type, binding.var.type))
-    return wishes
+                set_target(args[0], _operand_targets(ids, args[0].type, binding.var.type))
+    return found
 
 
-def _fitting(ids: Wanted, made: Type, checked: Type) -> Wanted:
+def _operand_targets(ids: Targets, operand_type: Type, result_type: Type) -> Targets:
     """Return, for each tensor in the operand of a view or match_cast, the storage in which to compute it, or None.
 
-    made: the type of the operand.   checked: the type of the result.   ids: the storages wanted for the result.
-    The operand can use a storage only if both types provably have the same number of elements.  Otherwise a run-time
-    check compares them, and the storage must not be written before that check.
+    ids: the storages in which the result should be.   operand_type, result_type: the types of the operand and the
+    result.  The operand can use a storage only if both types provably have the same number of elements.  Otherwise a
+    run-time check compares them, and the storage must not be written before that check.
     """
-    if _tensor_count(made) != len(ids):
+    if _tensor_count(operand_type) != len(ids):
         return ()
-    leaves = zip(ids, tensor_leaves(made), tensor_leaves(checked), strict=True)
-    return tuple(number if _is_as_large(have, want) else None for number, have, want in leaves)
+    leaves = zip(ids, tensor_leaves(operand_type), tensor_leaves(result_type), strict=True)
+    return tuple(number if _have_equal_sizes(operand, result) else None for number, operand, result in leaves)
 
 
-def _is_as_large(have: TensorType, want: TensorType) -> bool:
-    if have.shape is None or want.shape is None:
+def _have_equal_sizes(operand: TensorType, result: TensorType) -> bool:
+    if operand.shape is None or result.shape is None:
         return False
-    return difference(product(have.shape), product(want.shape)) == 0
+    return difference(product(operand.shape), product(result.shape)) == 0

@@ -16,8 +16,8 @@ from relvm.ir.node import walk
 class RecursiveGroup:
     """A set of functions that call each other in tail position.
 
-    head: the member with which execution of the group begins: the entry function, or a member that a function outside
-    the group calls.
+    head: the function with which the execution of the group begins.  It is the entry function, or a member that a
+    function outside the group calls.
     """
 
     head: str
@@ -25,11 +25,11 @@ class RecursiveGroup:
 
 
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
-    """Return the groups of the entry function and of all functions that it uses, callers before callees.
+    """Divide the entry function and all functions that it uses into groups.  Return them, callers before callees.
 
-    A function without recursion forms a group of its own.  Mutually recursive functions form a group with a head.  The
-    head is the entry function, or a member that a function outside the group calls.  If there are several such members,
-    the result contains the group several times, each time with another head.
+    A function without recursion forms a group of its own.  Mutually recursive functions form one group.  If functions
+    outside the group call several members of it, the result contains the group several times, each time with another
+    head.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveG
     graph = _graph(functions, entry)
     order = list(functions).index
     condensed = nx.condensation(graph)
-    loops = []
+    groups = []
     for number in nx.lexicographical_topological_sort(
         condensed, key=lambda n: min(map(order, condensed.nodes[n]["members"]))
     ):
@@ -47,8 +47,8 @@ def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveG
         for name in sorted(members, key=order):
             _expect_tail_calls(functions[name], members)
         called = {callee for caller, callee in graph.edges if caller not in members} | {entry}
-        loops += [RecursiveGroup(head, members) for head in sorted(members & called, key=order)]
-    return loops
+        groups += [RecursiveGroup(head, members) for head in sorted(members & called, key=order)]
+    return groups
 
 
 def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
@@ -57,20 +57,23 @@ def _graph(functions: Mapping[str, Function], entry: str) -> nx.DiGraph:
     waiting = [entry]
     while waiting:
         name = waiting.pop()
-        for used in _used(functions[name].body):
+        for used in _referenced_functions(functions[name].body):
             if used not in graph:
                 waiting.append(used)
             graph.add_edge(name, used)
     return graph
 
 
-def _used(expr: Expr) -> Iterator[str]:
+def _referenced_functions(expr: Expr) -> Iterator[str]:
     """Return the names of the functions that an expression refers to."""
     return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
 def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
-    """Check that a function uses the members of its recursive group only in tail calls."""
+    """Check that a function uses the `members` of its recursive group only in tail calls.
+
+    Raise RelvmUnsupportedError otherwise.
+    """
     tails = set(map(id, _tail_calls(function.block)))
     blocks = [function.block]
     while blocks:
@@ -78,7 +81,7 @@ def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
             value = binding.value
             if isinstance(value, If):
                 blocks += [part for part in (value.then, value.orelse) if isinstance(part, Block)]
-            elif id(value) not in tails and (used := members & set(_used(value))):
+            elif id(value) not in tails and (used := members & set(_referenced_functions(value))):
                 names = ", ".join(sorted(used))
                 what = f"recursion other than tail calls: {function.name} must call {names} only as its last step"
                 refuse(function.name, binding.var.name, what, binding.var.origin)

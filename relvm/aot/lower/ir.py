@@ -13,7 +13,10 @@ from relvm.kernels.loop_ir import Kernel
 
 @dataclass(frozen=True, eq=False)
 class ScalarVar:
-    """A scalar variable.  letter: i (int64), f (double) or b (bool), as in csrc/tables/scalar_operators.def."""
+    """A scalar variable of the C code.
+
+    letter: its type, i (int64), f (double) or b (bool), as in csrc/tables/scalar_operators.def.
+    """
 
     name: str
     letter: str
@@ -54,7 +57,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """Set a variable to the element of a storage at a position."""
+    """Set variable `target` to the element at flat position `position` of a storage."""
 
     target: ScalarVar
     storage: int
@@ -63,7 +66,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """Set the element of a storage at a position to a scalar."""
+    """Set the element at flat position `position` of a storage to the scalar `value`."""
 
     storage: int
     position: int
@@ -115,7 +118,7 @@ class CheckRange:
 
 @dataclass(frozen=True)
 class Check:
-    """Fail with `status` unless a condition holds."""
+    """Fail with the status code `status`, a name such as "ASSERTION_ERROR", unless a condition holds."""
 
     cond: Scalar
     status: str
@@ -149,22 +152,21 @@ class Move:
     """The new value of a tensor parameter in a `Continue`.
 
     param: the index of the parameter's storage.   source: the index of the storage that contains the new value.
-    home: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
+    copy_to: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
     pointer to `source`, which is not written again.   size_bytes: the size of the tensor.
     """
 
     param: int
     source: int
-    home: int | None
+    copy_to: int | None
     size_bytes: AnyDim
 
 
 @dataclass(frozen=True)
 class Continue:
-    """Jump to a section of the function.  This implements a tail call of the function itself, or of another member of
-    its recursive group.
+    """Jump to a section of the function, to implement a tail call of a member of its recursive group.
 
-    All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.home`)
+    All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.copy_to`)
     are copied one after another.
     section: the index of the section.   moves, sizes, scalars: the parameters that change, each with its new value.
     """
@@ -244,7 +246,7 @@ class LoweredModule:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the entry.
+    """An input or output of the entry function.
 
     name: its name in C.   value: the index of the storage of a tensor, or the variable of a scalar or a size.
     """
@@ -262,12 +264,11 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from statements_in(statement.orelse)
 
 
-def goes_on(body: Sequence[Statement]) -> bool:
-    """Return whether every path through the statements ends with a Continue, so that execution never reaches their
-    end."""
+def always_continues(body: Sequence[Statement]) -> bool:
+    """Return whether every path through `body` ends with a Continue, so that execution never reaches its end."""
     match body:
         case (*_, Continue()):
             return True
         case (*_, Branch(_, then, orelse)):
-            return goes_on(then) and goes_on(orelse)
+            return always_continues(then) and always_continues(orelse)
     return False

@@ -32,10 +32,10 @@ from relvm.aot.lower.ir import (
     SetSize,
     Statement,
     WriteItem,
-    goes_on,
+    always_continues,
 )
-from relvm.aot.lower.loop_carried_buffers import give_homes
-from relvm.aot.lower.signature import ports_of
+from relvm.aot.lower.loop_carried_buffers import add_copy_storages
+from relvm.aot.lower.signature import entry_ports
 from relvm.aot.lower.unsupported import refuse
 from relvm.aot.lower.values import (
     ClosureValue,
@@ -47,8 +47,8 @@ from relvm.aot.lower.values import (
     expect_scalar,
     is_size,
     scalars_of,
+    shapes_to_tuples,
     tensors_of,
-    with_sizes,
 )
 from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import I64, U64
@@ -117,7 +117,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     kernels = dict(module.kernels)
     for loop in call_order(functions, entry):
         lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
-    inputs, outputs = ports_of(functions[entry], lowered[0])
+    inputs, outputs = entry_ports(functions[entry], lowered[0])
     run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, RunKernel))
     used = {name: kernels[name] for name in dict.fromkeys(run)}
     return LoweredModule(tuple(reversed(lowered)), used, config.calls, inputs, outputs)
@@ -155,7 +155,7 @@ class _Lowering:
         self.kernels = kernels
         self.loop = loop
         self.found = assign_storage(functions[loop.head])
-        self.of_functions = ranges
+        self.all_ranges = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
@@ -176,17 +176,17 @@ class _Lowering:
         head = self.section(self.loop.head)
         type_ = head.source.func_type.result
         if self.is_entry:
-            type_ = with_sizes(type_)
+            type_ = shapes_to_tuples(type_)
         results: list[ScalarVar] = []
         target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
-            bodies.append(self.inner(section.source.block, target, tail=True))
+            bodies.append(self.lower_block(section.source.block, target, tail=True))
         if self.is_entry:
-            bodies[0] = (*self.stated_values(head), *bodies[0])
-        bodies = give_homes(bodies, self.storages)
+            bodies[0] = (*self.check_values(head), *bodies[0])
+        bodies = add_copy_storages(bodies, self.storages)
         return LoweredFunction(
             head.source.name,
             head.inputs,
@@ -214,7 +214,7 @@ class _Lowering:
             self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
         return self.sections[name]
 
-    def stated_values(self, head: _Section) -> Iterator[Statement]:
+    def check_values(self, head: _Section) -> Iterator[Statement]:
         """Yield checks that scalar parameters have the values that their types require, as in `i64(2 * n)`."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
@@ -224,7 +224,7 @@ class _Lowering:
                 yield Check(equal, "SHAPE_ERROR")
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
-        """Return the value of a parameter.  Remove the storages of its tensors from the front of `ids`."""
+        """Return the value of a parameter.  Its tensors take their storages from the front of `ids`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -241,7 +241,7 @@ class _Lowering:
         return self.refuse(name, f"a parameter of type {type_}")
 
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
-        """Return where to store a value.  Take storages from the front of `ids`.  Append new variables to `scalars`."""
+        """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
         match type_:
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
@@ -259,7 +259,7 @@ class _Lowering:
     def size_bytes(self, number: int) -> int:
         """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage."""
         storage = self.storages[number]
-        if storage.place in (MemoryKind.INPUT, MemoryKind.OUTPUT):
+        if storage.kind in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
         shape = tuple(map(self.dim, storage.shape))
         high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
@@ -283,36 +283,36 @@ class _Lowering:
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
             if isinstance(binding, MatchCast):
                 value = self.value(binding.value)
-                self.unify(binding.var.type, value)
+                self.bind_dims(binding.var.type, value)
                 self.values[binding.var] = value
                 continue
-            if last and self.repeated(binding):
+            if last and self.append_continue(binding):
                 return
             self.values[binding.var] = self.binding(binding, last)
-            if last and goes_on(self.body):
+            if last and always_continues(self.body):
                 return
-        self.deliver(self.value(block.result), target, block.result)
+        self.store_result(self.value(block.result), target, block.result)
 
-    def inner(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
+    def lower_block(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
         outer, self.body = self.body, []
         self.block(block, target, tail=tail)
         inner, self.body = self.body, outer
         return tuple(inner)
 
-    def deliver(self, value: Value, target: Value, expr: Expr) -> None:
+    def store_result(self, value: Value, target: Value, expr: Expr) -> None:
         match value, target:
             case TensorValue(storage, dims), TensorValue(into):
                 if storage != into:
                     self.body.append(Copy(storage, into, product((*dims, self.storages[storage].dtype.size_bytes))))
             case TupleValue(items), TupleValue(into):
                 for item, place in zip(items, into, strict=True):
-                    self.deliver(item, place, expr)
+                    self.store_result(item, place, expr)
             case ShapeValue(dims), TupleValue(into):  # only for a result of the entry
                 for dim, place in zip(dims, into, strict=True):
-                    self.deliver(DimScalar(dim), place, expr)
+                    self.store_result(DimScalar(dim), place, expr)
             case ShapeValue(dims), ShapeValue(into):
-                for have, want in zip(dims, into, strict=True):
-                    self.equate(want, have)
+                for actual, expected in zip(dims, into, strict=True):
+                    self.bind_dim(expected, actual)
             case ClosureValue(), _:
                 self.refuse(getattr(expr, "name", "result"), "a closure that escapes the function that creates it")
             case ((ScalarVar() | ScalarConstant() | DimScalar()), ScalarVar()):
@@ -325,9 +325,9 @@ class _Lowering:
             case KernelCall(kernel, args):
                 return self.kernel(var, kernel, args)
             case If(cond, Block() as then, Block() as orelse):
-                target = self.made(var)
+                target = self.output_value(var)
                 condition = self.condition(cond)
-                branches = (self.inner(part, target, tail=last) for part in (then, orelse))
+                branches = (self.lower_block(part, target, tail=last) for part in (then, orelse))
                 self.body.append(Branch(condition, *branches))
                 return target
             case Call(callee, args):
@@ -349,7 +349,7 @@ class _Lowering:
                 return self.refuse(var.name, f"calls of host functions ({name})")
         return self.value(value, var.name)
 
-    def value(self, expr: Expr, place: str = "") -> Value:
+    def value(self, expr: Expr, name: str = "") -> Value:
         match expr:
             case Var():
                 return self.values[expr]
@@ -363,7 +363,7 @@ class _Lowering:
                 return ShapeValue(tuple(map(self.dim, dims)))
             case FunctionRef(name):
                 return ClosureValue(name, ())
-        return self.refuse(place or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
+        return self.refuse(name or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
 
     def tensor(self, expr: Expr) -> TensorValue:
         return expect_kind(TensorValue, self.value(expr))
@@ -376,17 +376,17 @@ class _Lowering:
     def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         kernel = self.kernels[name]
         assert isinstance(kernel, Kernel), f"{name}: a kernel of another target"
-        made = self.made(var)
-        tensors = [*map(self.tensor, args), *tensors_of(made)]
+        output_value = self.output_value(var)
+        tensors = [*map(self.tensor, args), *tensors_of(output_value)]
         sizes: dict[DimVar, AnyDim] = {}
         for buffer, tensor in zip((*kernel.inputs, *kernel.outputs), tensors, strict=True):
-            for want, have in zip(buffer.shape, tensor.dims, strict=True):
-                if size := as_var(want):
-                    sizes.setdefault(size, have)
+            for expected, actual in zip(buffer.shape, tensor.dims, strict=True):
+                if size := as_var(expected):
+                    sizes.setdefault(size, actual)
         self.body.append(RunKernel(name, tuple(tensor.storage for tensor in tensors), tuple(sizes.values())))
-        return made
+        return output_value
 
-    def made(self, var: Var) -> Value:
+    def output_value(self, var: Var) -> Value:
         """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
         return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
 
@@ -394,33 +394,33 @@ class _Lowering:
         match name:
             case "reshape":
                 tensor, shape = self.tensor(args[0]), expect_kind(ShapeValue, self.value(args[1]))
-                self.equate(product(tensor.dims), product(shape.dims))
+                self.bind_dim(product(tensor.dims), product(shape.dims))
                 return TensorValue(tensor.storage, shape.dims)
             case "to_device":
                 return self.value(args[0])
             case "shape_of":
                 return ShapeValue(self.tensor(args[0]).dims)
             case "shape_to_tensor":
-                made = expect_kind(TensorValue, self.made(var))
+                output_value = expect_kind(TensorValue, self.output_value(var))
                 dims = expect_kind(ShapeValue, self.value(args[0])).dims
-                self.body += (WriteItem(made.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
-                return made
+                self.body += (WriteItem(output_value.storage, i, DimScalar(dim)) for i, dim in enumerate(dims))
+                return output_value
             case "tensor_to_shape":
                 return self.shape_of_elements(var, self.tensor(args[0]))
             case "tensor_item":
                 storage = self.tensor(args[0]).storage
-                item = self.item(var.name, storage)
+                item = self.read_item(var.name, storage)
                 if self.storages[storage].dtype == U64:  # numbers too large for i64 became negative
                     self.body.append(CheckRange(item, 0, I64.limits[1]))
                 return item
             case "scalar_to_tensor":
-                made, value = expect_kind(TensorValue, self.made(var)), self.scalar_value(args[0])
-                dtype = self.storages[made.storage].dtype
+                output_value, value = expect_kind(TensorValue, self.output_value(var)), self.scalar_value(args[0])
+                dtype = self.storages[output_value.storage].dtype
                 if dtype.is_integer and dtype != I64:
                     low, high = dtype.limits
                     self.body.append(CheckRange(value, low, min(high, I64.limits[1])))
-                self.body.append(WriteItem(made.storage, 0, value))
-                return made
+                self.body.append(WriteItem(output_value.storage, 0, value))
+                return output_value
             case "make_closure":
                 function = expect_kind(ClosureValue, self.value(args[0]))
                 return ClosureValue(function.function, (*map(self.value, args[1:]), *function.captured))
@@ -431,8 +431,8 @@ class _Lowering:
             case "assert":
                 condition = self.condition(args[0])
                 if bound := asserted_bound(self.body, condition):
-                    size, most = bound
-                    self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, most))
+                    size, maximum = bound
+                    self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, maximum))
                 self.body.append(Check(condition, "ASSERTION_ERROR"))
                 return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
@@ -444,11 +444,11 @@ class _Lowering:
             self.refuse(var.name, "a shape of unknown rank")
         dims = []
         for position in range(length):
-            item = self.item(f"{var.name}_{position}", tensor.storage, position)
+            item = self.read_item(f"{var.name}_{position}", tensor.storage, position)
             dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
         return ShapeValue(tuple(dims))
 
-    def item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
+    def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
         dtype = self.storages[storage].dtype
         letter = "b" if dtype.is_bool else "i" if dtype.is_integer else "f"
         target = self.scalar(name, letter)
@@ -458,13 +458,13 @@ class _Lowering:
     def condition(self, cond: Expr) -> Scalar:
         value = self.value(cond)
         if isinstance(value, TensorValue):
-            return self.item(getattr(cond, "name", "condition"), value.storage)
+            return self.read_item(getattr(cond, "name", "condition"), value.storage)
         return expect_scalar(value)
 
     def scalar(self, name: str, letter: str) -> ScalarVar:
-        return ScalarVar(self.unique(name), letter)
+        return ScalarVar(self.unique_name(name), letter)
 
-    def unique(self, name: str) -> str:
+    def unique_name(self, name: str) -> str:
         base = c_identifier(name)
         count = self.names.get(base, 0)
         self.names[base] = count + 1
@@ -476,45 +476,45 @@ class _Lowering:
         assert isinstance(callee, ClosureValue), f"{self.current}: {var.name}: a call of {callee}"
         function = self.functions[callee.function]
         args = (*args, *callee.captured)
-        sizes = self.sizes_of(function, args)
-        self.widen(function, sizes)
+        sizes = self.size_arguments(function, args)
+        self.widen_ranges(function, sizes)
         results: list[ScalarVar] = []
-        made = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
+        output_value = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
         scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
-        tensors = (tensor.storage for value in (*args, made) for tensor in tensors_of(value))
+        tensors = (tensor.storage for value in (*args, output_value) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
-        return made
+        return output_value
 
-    def sizes_of(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values of the function's dimension variables, taken from `args`.  Append checks of other sizes."""
+    def size_arguments(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
+        """Return the values that `args` give to the function's dimension variables.  Append checks of other sizes."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
             if isinstance(arg, ClosureValue):
                 self.refuse(param.name, f"a closure as an argument of {function.name}")
-            for want, have in self.sizes_in(param.type, arg):
-                var = as_var(want)
+            for expected, actual in self.dim_pairs(param.type, arg):
+                var = as_var(expected)
                 if var is not None and var not in sizes:
-                    sizes[var] = have
+                    sizes[var] = actual
                 else:
-                    checks.append((want, have))
-        for want, have in checks:
-            self.expect_equal(evaluate_with(want, sizes.get), have)
+                    checks.append((expected, actual))
+        for expected, actual in checks:
+            self.expect_equal(evaluate_with(expected, sizes.get), actual)
         order = dict.fromkeys(var for param in function.params for var in type_vars(param.type))
         return {var: sizes[var] for var in order}
 
-    def sizes_in(self, type_: Type, value: Value) -> Iterator[tuple[AnyDim, AnyDim]]:
+    def dim_pairs(self, type_: Type, value: Value) -> Iterator[tuple[AnyDim, AnyDim]]:
         """Yield, for each dimension in a type, the dimension and its actual size in a value of that type."""
         match type_, value:
             case TensorType(shape=shape), TensorValue(dims=dims) if shape is not None:
                 yield from zip(shape, dims, strict=True)
-            case ShapeType(dims=wanted), ShapeValue(dims) if wanted is not None:
-                yield from zip(wanted, dims, strict=True)
-            case PrimType(value=wanted), _ if wanted is not None:
-                yield wanted, self.as_dim(expect_scalar(value))
+            case ShapeType(dims=expected), ShapeValue(dims) if expected is not None:
+                yield from zip(expected, dims, strict=True)
+            case PrimType(value=expected), _ if expected is not None:
+                yield expected, self.as_dim(expect_scalar(value))
             case TupleType(fields), TupleValue(items):
                 for field, item in zip(fields, items, strict=True):
-                    yield from self.sizes_in(field, item)
+                    yield from self.dim_pairs(field, item)
 
     def as_dim(self, scalar: Scalar) -> AnyDim:
         match scalar:
@@ -525,15 +525,15 @@ class _Lowering:
             case ScalarVar(name):
                 return self.size(name, scalar)
 
-    def widen(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
+    def widen_ranges(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
         """Extend the recorded value ranges of a function's sizes to include the sizes in a call."""
-        known = self.of_functions.setdefault(function.name, {})
+        known = self.all_ranges.setdefault(function.name, {})
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
             before = known.get(var, found)
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
-    def repeated(self, binding: Binding) -> bool:
+    def append_continue(self, binding: Binding) -> bool:
         """Append a Continue if the binding in tail position calls into the recursive group.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
@@ -543,16 +543,16 @@ class _Lowering:
             return False
         args = (*map(self.value, value.args), *callee.captured)
         is_new = callee.function not in self.sections
-        sizes = self.sizes_of(self.functions[callee.function], args)
+        sizes = self.size_arguments(self.functions[callee.function], args)
         section = self.section(callee.function)
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
-            have = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
-            if found.low < have.low or found.high > have.high:
+            actual = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
+            if found.low < actual.low or found.high > actual.high:
                 self.refuse(binding.var.name, f"a size {var.name} that grows in each iteration without an upper bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
-        given = scalars_of(section.source.params, args)
-        scalars = [(var, new) for var, (_, new) in zip(section.scalars, given, strict=True) if new is not var]
+        passed = scalars_of(section.source.params, args)
+        scalars = [(var, new) for var, (_, new) in zip(section.scalars, passed, strict=True) if new is not var]
         new = [tensor for arg in args for tensor in tensors_of(arg)]
         moves = [
             Move(param, tensor.storage, None, product((*tensor.dims, self.storages[tensor.storage].dtype.size_bytes)))
@@ -568,21 +568,21 @@ class _Lowering:
         """Return a dimension with variables replaced by their values, where these are known."""
         return evaluate_with(dim, self.dims.get)
 
-    def unify(self, type_: Type, value: Value) -> None:
-        """Set the new dimension variables of a match_cast to sizes in `value`.  Append checks of other dimensions."""
-        for want, have in self.sizes_in(type_, value):
-            self.equate(want, have)
+    def bind_dims(self, type_: Type, value: Value) -> None:
+        """Set the new dimension variables in `type_` to sizes in `value`.  Append checks of other dimensions."""
+        for expected, actual in self.dim_pairs(type_, value):
+            self.bind_dim(expected, actual)
 
-    def equate(self, want: AnyDim, have: AnyDim) -> None:
-        var = as_var(want)
+    def bind_dim(self, expected: AnyDim, actual: AnyDim) -> None:
+        var = as_var(expected)
         if var is not None and var not in self.dims:
-            self.dims[var] = have
+            self.dims[var] = actual
         else:
-            self.expect_equal(self.dim(want), have)
+            self.expect_equal(self.dim(expected), actual)
 
-    def expect_equal(self, want: AnyDim, have: AnyDim) -> None:
-        if difference(want, have) != 0:
-            self.body.append(CheckSizes(want, have))
+    def expect_equal(self, expected: AnyDim, actual: AnyDim) -> None:
+        if difference(expected, actual) != 0:
+            self.body.append(CheckSizes(expected, actual))
 
     def size(self, name: str, scalar: Scalar) -> AnyDim:
         """Append the definition of a new run-time size with the value of `scalar`.  Return the size."""
@@ -592,8 +592,8 @@ class _Lowering:
         self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
-    def refuse(self, place: str, what: str) -> NoReturn:
-        refuse(self.current, place, what, self.origin)
+    def refuse(self, name: str, what: str) -> NoReturn:
+        refuse(self.current, name, what, self.origin)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:

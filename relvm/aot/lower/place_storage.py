@@ -45,7 +45,7 @@ class BlockAddress:
 class BlockPlacement:
     """A block of memory with its address (`slot`) and lifetime, for reports.
 
-    first, last: the indices of the first and the last statement at which the block is alive.
+    first, last: the indices of the first and the last statement that uses the block.
     """
 
     name: str
@@ -66,7 +66,8 @@ class FunctionPlacement:
         kernel that statement `point` runs.  ("frame P", point) is the memory, in pool P, of the function that statement
         `point` calls.
     size_bytes, lower_bound_bytes
-        For each pool, the size that the function needs, and the maximum number of bytes that are alive at once.
+        For each pool, the size that the function needs, and the largest total size of blocks with overlapping
+        lifetimes.
     placed
         All blocks, in order of first use.
     """
@@ -78,8 +79,9 @@ class FunctionPlacement:
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
-    """Place the storages of every function, and return the placements by function name.  The placement of the entry
-    includes the memory of all functions.
+    """Place the storages of every function, and return the placements by function name.
+
+    The placement of the entry function includes the memory of all functions that it calls.
 
     Raises
     ------
@@ -110,11 +112,11 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 
 
 @dataclass
-class _Life:
-    """The size and the lifetime of a block of memory.
+class _LiveBlock:
+    """The size and the lifetime of a block of memory that is to be placed.
 
-    first, last: the indices of the first and the last statement at which the block is alive.   pool: the pool in which
-    the block must be placed, or None for any pool.
+    first, last: the indices of the first and the last statement that uses the block.   pool: the pool in which the
+    block must be placed, or None for any pool.
     """
 
     block: Block
@@ -137,134 +139,140 @@ class _Planner:
         self.module = module
         self.config = config
         self.done = done
-        self.lives: dict[Block, _Life] = {}
-        self.same: dict[int, int] = {}  # a storage written in place -> the storage that it overwrites
+        self.live_blocks: dict[Block, _LiveBlock] = {}
+        self.overwritten: dict[int, int] = {}  # a storage written in place -> the storage that it overwrites
 
     def placement(self) -> FunctionPlacement:
         statements = list(self.function.statements())
-        self.lifetimes(statements)
-        self.overwrite(statements)
+        self.collect_lifetimes(statements)
+        self.overwrite_inputs(statements)
         slots: dict[Block, BlockAddress] = {}
         placed: list[BlockPlacement] = []
         sizes, bounds = [], []
-        waiting = list(self.lives.values())
+        waiting = list(self.live_blocks.values())
         for number, pool in enumerate(self.config.pools):
-            taken, arena, waiting = self.fill(number, pool, waiting)
-            sizes.append(self.whole(arena))
+            chosen, arena, waiting = self.place_in_pool(number, pool, waiting)
+            sizes.append(self.pool_size(arena))
             bounds.append(arena.lower_bound_bytes)
-            for life, offset in zip(taken, arena.offsets, strict=True):
-                slot = slots[life.block] = BlockAddress(number, offset)
-                placed.append(BlockPlacement(life.name, slot, life.size_bytes, life.first, life.last))
-        for number in self.same:
-            slots["storage", number] = slots["storage", self.root(number)]
+            for live, offset in zip(chosen, arena.offsets, strict=True):
+                slot = slots[live.block] = BlockAddress(number, offset)
+                placed.append(BlockPlacement(live.name, slot, live.size_bytes, live.first, live.last))
+        for number in self.overwritten:
+            slots["storage", number] = slots["storage", self.placed_storage(number)]
         placed.sort(key=lambda item: (item.first, item.last, item.slot.offset))
         return FunctionPlacement(slots, tuple(sizes), tuple(bounds), tuple(placed))
 
     # ---- lifetimes ----
 
-    def lifetimes(self, statements: list[Statement]) -> None:
+    def collect_lifetimes(self, statements: list[Statement]) -> None:
         for point, statement in enumerate(statements):
             for number in _storages(statement):
-                self.use(number, point)
+                self.extend_lifetime(number, point)
             match statement:
                 case RunKernel(kernel) if self.module.calls is CallKind.UNPACKED:
                     size = scratch_bytes(self.module.kernels[kernel])
                     if size:
-                        self.lives["scratch", point] = _Life(
+                        self.live_blocks["scratch", point] = _LiveBlock(
                             ("scratch", point), f"scratch of {kernel}", size, point, point
                         )
                 case CallFunction(function):
                     for pool, size in enumerate(self.done[function].size_bytes):
                         if size:
                             block = (f"frame {pool}", point)
-                            self.lives[block] = _Life(block, f"memory of {function}", size, point, point, pool)
+                            self.live_blocks[block] = _LiveBlock(
+                                block, f"memory of {function}", size, point, point, pool
+                            )
                 case Continue(_, moves):
                     for move in moves:
-                        if move.home is not None:
-                            self.use(move.home, 0)
-                            self.use(move.home, len(statements))
+                        if move.copy_to is not None:
+                            self.extend_lifetime(move.copy_to, 0)
+                            self.extend_lifetime(move.copy_to, len(statements))
 
-    def use(self, number: int, point: int) -> None:
+    def extend_lifetime(self, number: int, point: int) -> None:
         storage = self.function.storages[number]
-        if storage.place is not MemoryKind.WORKSPACE:
+        if storage.kind is not MemoryKind.WORKSPACE:
             return
-        life = self.lives.get(("storage", number))
-        if life is None:
+        live = self.live_blocks.get(("storage", number))
+        if live is None:
             size = self.function.size_bytes[number]
-            self.lives["storage", number] = _Life(("storage", number), storage.name, size, point, point)
+            self.live_blocks["storage", number] = _LiveBlock(("storage", number), storage.name, size, point, point)
         else:
-            life.first, life.last = min(life.first, point), max(life.last, point)
+            live.first, live.last = min(live.first, point), max(live.last, point)
 
-    def overwrite(self, statements: list[Statement]) -> None:
-        """Let kernels overwrite an input with their result, if the kernel supports this and the input is not used
-        afterwards."""
+    def overwrite_inputs(self, statements: list[Statement]) -> None:
+        """Let each kernel write its result in place of an input that is not used afterwards, if the kernel supports it.
+
+        This saves the memory for the result.
+        """
         for point, statement in enumerate(statements):
             if not isinstance(statement, RunKernel):
                 continue
             kernel = self.module.kernels[statement.kernel]
             for position in kernel.in_place:
                 source, result = statement.storages[position], statement.storages[-1]
-                if self.may_follow(source, result, point):
-                    self.same[result] = self.root(source)
-                    life = self.lives.pop(("storage", result))
-                    self.lives["storage", self.root(source)].last = life.last
+                if self.can_overwrite(source, result, point):
+                    self.overwritten[result] = self.placed_storage(source)
+                    live = self.live_blocks.pop(("storage", result))
+                    self.live_blocks["storage", self.placed_storage(source)].last = live.last
                     break
 
-    def may_follow(self, source: int, result: int, point: int) -> bool:
-        """Return whether the kernel at `point` can write storage `result` in place of storage `source`.
+    def can_overwrite(self, source: int, result: int, point: int) -> bool:
+        """Return whether the kernel that statement `point` runs can write storage `result` in place of `source`.
 
         This requires that `result` is first written and `source` last read at `point`, and that they have equal sizes.
         """
-        before = self.lives.get(("storage", self.root(source)))
-        after = self.lives.get(("storage", result))
+        before = self.live_blocks.get(("storage", self.placed_storage(source)))
+        after = self.live_blocks.get(("storage", result))
         if before is None or after is None or before is after:
             return False
         return before.last == after.first == point and before.size_bytes == after.size_bytes
 
-    def root(self, number: int) -> int:
-        return self.same.get(number, number)
+    def placed_storage(self, number: int) -> int:
+        return self.overwritten.get(number, number)
 
     # ---- pools ----
 
-    def request(self, life: _Life) -> Request:
-        kind, number = life.block
+    def request(self, live: _LiveBlock) -> Request:
+        kind, number = live.block
         alignment = self.config.base_alignment
         if kind == "storage":
             alignment = max(self.config.alignment, self.function.storages[number].dtype.size_bytes)
-        return Request(life.name, life.size_bytes, life.first, life.last, alignment)
+        return Request(live.name, live.size_bytes, live.first, live.last, alignment)
 
-    def whole(self, arena: Arena) -> int:
+    def pool_size(self, arena: Arena) -> int:
         """Return the size in bytes of the pool for `arena`: the size of the arena, rounded up to the alignment."""
         return align(arena.size_bytes, self.config.base_alignment)
 
-    def fill(self, number: int, pool: Pool, waiting: list[_Life]) -> tuple[list[_Life], Arena, list[_Life]]:
-        """Place the blocks `waiting` in pool `number`.  Return the placed blocks, their arena, and the blocks that are
-        left.
+    def place_in_pool(
+        self, number: int, pool: Pool, waiting: list[_LiveBlock]
+    ) -> tuple[list[_LiveBlock], Arena, list[_LiveBlock]]:
+        """Place as many of the blocks `waiting` as possible in pool `number`.
 
-        If the blocks do not fit, the largest ones are left for later pools, one by one, until the rest fits.
+        Return the placed blocks, their arena, and the remaining blocks.  If the blocks do not fit, the largest ones are
+        left for later pools, one by one, until the others fit.
         """
-        taken = [life for life in waiting if life.pool in (None, number)]
-        left = [life for life in waiting if life.pool not in (None, number)]
+        chosen = [live for live in waiting if live.pool in (None, number)]
+        remaining = [live for live in waiting if live.pool not in (None, number)]
         limit = pool.limit_bytes
         last = number + 1 == len(self.config.pools)
         while True:
-            arena = plan_arena([self.request(life) for life in taken])
-            if limit is None or self.whole(arena) <= limit:
-                return taken, arena, left
-            movable = [life for life in taken if life.pool is None]
+            arena = plan_arena([self.request(live) for live in chosen])
+            if limit is None or self.pool_size(arena) <= limit:
+                return chosen, arena, remaining
+            movable = [live for live in chosen if live.pool is None]
             if last or not movable:
-                self.fail(pool, limit, taken, arena)
-            largest = max(movable, key=lambda life: life.size_bytes)
-            taken.remove(largest)
-            left.append(largest)
+                self.fail(pool, limit, chosen, arena)
+            largest = max(movable, key=lambda live: live.size_bytes)
+            chosen.remove(largest)
+            remaining.append(largest)
 
-    def fail(self, pool: Pool, limit: int, taken: list[_Life], arena: Arena) -> None:
-        need, least = self.whole(arena), arena.lower_bound_bytes
-        largest = max(taken, key=lambda life: life.size_bytes)
+    def fail(self, pool: Pool, limit: int, chosen: list[_LiveBlock], arena: Arena) -> None:
+        need, minimum = self.pool_size(arena), arena.lower_bound_bytes
+        largest = max(chosen, key=lambda live: live.size_bytes)
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name} is too small for {largest.name} ({largest.size_bytes} bytes): "
             f"{need} bytes are needed, {need - limit} more than the limit of {limit}; "
-            f"{least} are alive at once"
+            f"{minimum} are alive at once"
         )
 
 

@@ -47,10 +47,10 @@ def format_function(function: LoweredFunction, call: str) -> str:
     results += [f"{terminal(var.name)}: {var.letter}" for var in function.results]
     lines = [f"{terminal(function.name)}({', '.join(params)}) -> ({', '.join(results)}):"]
     for number, storage in enumerate(storages):
-        if storage.place in (MemoryKind.WORKSPACE, MemoryKind.CONSTANT):
+        if storage.kind in (MemoryKind.WORKSPACE, MemoryKind.CONSTANT):
             size = function.size_bytes[number]
             lines.append(
-                f"  s{number} = {storage.place.value} {_type(storage)}  # {terminal(storage.name)}, {size} bytes"
+                f"  s{number} = {storage.kind.value} {_type(storage)}  # {terminal(storage.name)}, {size} bytes"
             )
     for number, section in enumerate(function.sections):
         if len(function.sections) > 1:
@@ -95,7 +95,9 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 into = "".join(f"{terminal(var.name)}, " for var in results)[:-2]
                 lines.append(f"{indent}{into + ' = ' if into else ''}{terminal(function)}({', '.join(parts)})")
             case Continue(section, moves, sizes, scalars):
-                parts = [f"s{m.param} = s{m.source}" + ("" if m.home is None else f" in s{m.home}") for m in moves]
+                parts = [
+                    f"s{m.param} = s{m.source}" + ("" if m.copy_to is None else f" in s{m.copy_to}") for m in moves
+                ]
                 parts += [f"{terminal(var.name)} = {format_dim(dim)}" for var, dim in sizes]
                 parts += [f"{terminal(var.name)} = {_scalar(value)}" for var, value in scalars]
                 lines.append(f"{indent}go to section {section}{' with ' if parts else ''}{', '.join(parts)}")

@@ -15,8 +15,8 @@ from relvm.quoting import c_identifier
 OUTPUT_NAMES = ("output_tensor_names", "output_names")  # attributes of a function that name its outputs
 
 
-def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    """Return the inputs and outputs of the entry, with their C names.
+def entry_ports(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """Return the inputs and the outputs of the entry function, with their C names.
 
     An input has the name of its parameter.  If the parameter is a tuple, a number is appended for each field.  A size
     has the name of its variable, with _size appended if an input has the same name.  The attribute output_tensor_names
@@ -32,18 +32,18 @@ def ports_of(function: Function, lowered: LoweredFunction) -> tuple[tuple[Port, 
     """
     leaves = [leaf for param in function.params for leaf in _named_leaves(param.name, param.type)]
     tensors, scalars = iter(lowered.inputs), iter(lowered.scalars)
-    given: list[tuple[str, int | ScalarVar | DimVar]] = [
+    inputs: list[tuple[str, int | ScalarVar | DimVar]] = [
         (name, next(tensors) if isinstance(type_, TensorType) else next(scalars)) for name, type_ in leaves
     ]
-    taken_names = {c_identifier(name) for name, _ in given}
+    used_names = {c_identifier(name) for name, _ in inputs}
     sizes = [var for var, _, _ in lowered.sizes]
-    given += [(f"{var.name}_size" if c_identifier(var.name) in taken_names else var.name, var) for var in sizes]
+    inputs += [(f"{var.name}_size" if c_identifier(var.name) in used_names else var.name, var) for var in sizes]
     results = [type_ for _, type_ in _named_leaves("", function.func_type.result)]
     tensors, scalars = iter(lowered.outputs), iter(lowered.results)
-    taken = [next(tensors) if isinstance(type_, TensorType) else next(scalars) for type_ in results]
-    names = _output_names(function, len(taken))
-    return _ports(function.name, "inputs", given), _ports(
-        function.name, "outputs", list(zip(names, taken, strict=True))
+    outputs = [next(tensors) if isinstance(type_, TensorType) else next(scalars) for type_ in results]
+    names = _output_names(function, len(outputs))
+    return _ports(function.name, "inputs", inputs), _ports(
+        function.name, "outputs", list(zip(names, outputs, strict=True))
     )
 
 
@@ -78,23 +78,25 @@ def _output_names(function: Function, count: int) -> list[str]:
     fields = function.result_type.fields if isinstance(function.result_type, TupleType) else ()
     if len(names) != len(fields):
         raise RelvmArgumentError(f"{function.name}: {attribute}: expected {count} names, got {len(names)}")
-    return [leaf for name, field in zip(names, fields, strict=True) for leaf in _numbered(name, field)]
+    return [leaf for name, field in zip(names, fields, strict=True) for leaf in _field_names(name, field)]
 
 
-def _numbered(name: str, type_: Type) -> list[str]:
-    """Return the names of the outputs in a result type: `name` for one output, or `name`_0, `name`_1, ... for several.
+def _field_names(name: str, type_: Type) -> list[str]:
+    """Return the names of the outputs in a field of the result: `name`, or `name`_0, `name`_1, ... if it has several.
 
-    type_: the result type.
+    type_: the type of the field.
     """
     count = len(list(_named_leaves("", type_)))
     return [name] if count == 1 else [f"{name}_{i}" for i in range(count)]
 
 
 def _ports(function: str, what: str, named: list[tuple[str, int | ScalarVar | DimVar]]) -> tuple[Port, ...]:
-    before: dict[str, str] = {}
+    names_by_c_name: dict[str, str] = {}
     for name, _ in named:
-        made = c_identifier(name)
-        if made in before:
-            raise RelvmArgumentError(f"{function}: {what} {before[made]!r} and {name!r} have the same C name {made}")
-        before[made] = name
+        c_name = c_identifier(name)
+        if c_name in names_by_c_name:
+            raise RelvmArgumentError(
+                f"{function}: {what} {names_by_c_name[c_name]!r} and {name!r} have the same C name {c_name}"
+            )
+        names_by_c_name[c_name] = name
     return tuple(Port(c_identifier(name), value) for name, value in named)

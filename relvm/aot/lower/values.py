@@ -15,7 +15,7 @@ from relvm.ir.types import PrimType, ShapeType, TupleType, Type
 
 @dataclass(frozen=True)
 class TensorValue:
-    """A tensor: its storage and its dimensions."""
+    """A tensor, given by the index of its storage and its dimensions."""
 
     storage: int
     dims: tuple[AnyDim, ...]
@@ -37,7 +37,7 @@ class TupleValue:
 
 @dataclass(frozen=True)
 class ClosureValue:
-    """A closure: the name of a function, and the captured values.  A call passes them after the other arguments."""
+    """A closure of function `function`.   captured: the values that a call passes after the other arguments."""
 
     function: str
     captured: tuple[Value, ...]
@@ -60,18 +60,18 @@ def expect_scalar(value: Value) -> Scalar:
     return value
 
 
-def with_sizes(type_: Type) -> Type:
-    """Return the type with each shape replaced by a tuple of i64."""
+def shapes_to_tuples(type_: Type) -> Type:
+    """Return the type with each shape replaced by a tuple of i64, because C functions return shapes as numbers."""
     match type_:
         case ShapeType(rank=rank) if rank is not None:
             return TupleType((PrimType(I64),) * rank)
         case TupleType(fields):
-            return TupleType(tuple(map(with_sizes, fields)))
+            return TupleType(tuple(map(shapes_to_tuples, fields)))
     return type_
 
 
 def tensors_of(value: Value) -> Iterator[TensorValue]:
-    """Yield the tensors in a value, in order."""
+    """Yield the tensors in a value, including those inside tuples, in order."""
     match value:
         case TensorValue():
             yield value
@@ -81,13 +81,16 @@ def tensors_of(value: Value) -> Iterator[TensorValue]:
 
 
 def is_size(type_: PrimType) -> bool:
-    """Return whether a scalar parameter of this type only passes a size, that is, a dimension variable."""
+    """Return whether a scalar parameter of type `type_`, such as i64(n), only passes the size of a dimension."""
     return type_.value is not None and as_var(type_.value) is not None
 
 
 def scalars_of(params: Iterable[Var], values: Iterable[Value]) -> Iterator[tuple[PrimType, Scalar]]:
-    """Yield the types and values of the scalars that are passed to parameters, in order.  Scalars that only pass a size
-    are omitted."""
+    """Yield the type and the value of each scalar in `values`, in order, including those inside tuples.
+
+    params: the parameters to which the values are passed.   A scalar that only passes a size is omitted (see
+    `is_size`).
+    """
     for param, value in zip(params, values, strict=True):
         yield from _scalars_in(param.type, value)
 

@@ -28,7 +28,7 @@ from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.quoting import terminal
-from relvm.runtime.array_files import for_file
+from relvm.runtime.array_files import to_file_dtype
 from relvm.runtime.file_io import complete_file
 
 
@@ -83,7 +83,8 @@ class AotProgram(Displayed):
         Parameters
         ----------
         trial
-            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry.
+            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
+            function.
 
         Raises
         ------
@@ -102,7 +103,7 @@ class AotProgram(Displayed):
         files = {path: text.encode() for path, text in texts.items()}
         if constants:
             parameters = io.BytesIO()
-            arrays: dict[str, Any] = {name: for_file(array) for name, array in self.params.items()}
+            arrays: dict[str, Any] = {name: to_file_dtype(array) for name, array in self.params.items()}
             np.savez(parameters, **arrays)
             files["parameters.npz"] = parameters.getvalue()
         return files
@@ -123,9 +124,9 @@ class AotProgram(Displayed):
             write_archive(path, self.config.name, files)
             return
         for name, content in files.items():
-            place = Path(path, name)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with complete_file(place) as partial:
+            file_path = Path(path, name)
+            file_path.parent.mkdir(parents=True, exist_ok=True)
+            with complete_file(file_path) as partial:
                 partial.write_bytes(content)
 
 

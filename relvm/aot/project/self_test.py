@@ -29,7 +29,7 @@ class Trial:
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """Return a Trial from values in the order of the parameters and results of the entry.
+    """Return a Trial from values in the order of the parameters and results of the entry function.
 
     Parameters
     ----------
@@ -46,64 +46,66 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
         An array has another dtype or shape than its parameter or result, or a size that is passed as a number differs
         from the size of the arrays.  The message names the parameter or result.
     """
-    given, sizes = make_inputs(function, module, inputs)
-    return Trial(given, _values(module.functions[-1], module.outputs, list(_flat(outputs)), "output", sizes))
+    arguments, sizes = make_inputs(function, module, inputs)
+    return Trial(
+        arguments, _check_values(module.functions[-1], module.outputs, list(_flatten(outputs)), "output", sizes)
+    )
 
 
 def make_inputs(
     function: Function, module: LoweredModule, inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[DimVar, int]]:
     """Return the inputs by C name, and the values of the sizes of the entry.  Raise the same errors as `make_trial`."""
-    stated: list[tuple[str, AnyDim, int]] = []
+    passed_sizes: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
         raise RelvmArgumentError(f"{function.name}: expected {len(function.params)} input values, got {len(inputs)}")
     values: list[Any] = []
     for param, value in zip(function.params, inputs, strict=True):
-        values += _leaves(param.type, value, f"{function.name}: input {param.name}", stated)
+        values += _flatten_input(param.type, value, f"{function.name}: input {param.name}", passed_sizes)
     sizes: dict[DimVar, int] = {}
-    for _, dim, size in stated:
+    for _, dim, size in passed_sizes:
         if var := as_var(dim):
             sizes.setdefault(var, size)
-    given = _values(module.functions[-1], module.inputs, values, "input", sizes)
-    for where, dim, size in stated:
+    arguments = _check_values(module.functions[-1], module.inputs, values, "input", sizes)
+    for where, dim, size in passed_sizes:
         known: AnyDim = evaluate_with(dim, sizes.get)
         if known != size:
             raise RelvmShapeError(f"{where}: expected a size of {known}, got {size}")
-    given |= {port.name: sizes[port.value] for port in module.inputs if isinstance(port.value, DimVar)}
-    return given, sizes
+    arguments |= {port.name: sizes[port.value] for port in module.inputs if isinstance(port.value, DimVar)}
+    return arguments, sizes
 
 
-def _leaves(type_: Type, value: Any, where: str, stated: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
+def _flatten_input(type_: Type, value: Any, where: str, passed_sizes: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
     """Yield the tensors and scalars in `value` that are inputs of the C function, in order.
 
-    An integer that only states a size, such as a dimension of a shape, is not such an input.  For each one, append a
-    tuple to `stated`: the name of the integer in messages, its dimension in the type, and its value.
-    where: the name of `value` in messages.
+    An integer that only passes a size, such as a dimension of a shape, is not such an input.   passed_sizes: the list
+    to which a tuple for each such integer is appended: its name in messages, its dimension in the type, and its value.
+    type_: the type of `value`.   where: the name of `value` in messages.
     """
     match type_:
         case TupleType(fields):
-            for place, field, part in _items(fields, value, where):
-                yield from _leaves(field, part, place, stated)
+            for item_name, field, part in _match_items(fields, value, where):
+                yield from _flatten_input(field, part, item_name, passed_sizes)
         case ShapeType(dims) if dims is not None:
-            for place, dim, part in _items(dims, value, where):
-                stated.append((place, dim, int(expect_number(place, I64, part))))
+            for item_name, dim, part in _match_items(dims, value, where):
+                passed_sizes.append((item_name, dim, int(expect_number(item_name, I64, part))))
         case PrimType(value=dim) if dim is not None and as_var(dim) is not None:
-            stated.append((where, dim, int(expect_number(where, I64, value))))
+            passed_sizes.append((where, dim, int(expect_number(where, I64, value))))
         case _:
             yield value
 
 
-def _items(wanted: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
+def _match_items(expected: Sequence[_Item], value: Any, where: str) -> list[tuple[str, _Item, Any]]:
     """Return, for each item of the tuple `value`, its name in messages, its expected type or dimension, and its value.
 
-    wanted: the expected types or dimensions.   where: the name of the tuple in messages.
+    expected: the expected types or dimensions.   where: the name of the tuple in messages.
     """
-    if not isinstance(value, tuple | list) or len(value) != len(wanted):
-        raise RelvmArgumentError(f"{where}: expected a tuple of {len(wanted)} items, got {value!r}")
-    return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(wanted, value, strict=True))]
+    if not isinstance(value, tuple | list) or len(value) != len(expected):
+        raise RelvmArgumentError(f"{where}: expected a tuple of {len(expected)} items, got {value!r}")
+    return [(f"{where}, item {i}", *pair) for i, pair in enumerate(zip(expected, value, strict=True))]
 
 
-def _values(
+def _check_values(
     entry: LoweredFunction, ports: tuple[Port, ...], values: Sequence[Any], what: str, sizes: dict[DimVar, int]
 ) -> dict[str, Any]:
     ports = tuple(port for port in ports if not isinstance(port.value, DimVar))
@@ -111,47 +113,48 @@ def _values(
         raise RelvmArgumentError(f"{entry.name}: expected {len(ports)} {what} values, got {len(values)}")
     found = {}
     for port, value in zip(ports, values, strict=True):
-        found[port.name] = _value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
+        found[port.name] = _check_value(entry, port, value, f"{entry.name}: {what} {port.name}", sizes)
     for port in ports:
         _expect_sizes(entry, port, found[port.name], f"{entry.name}: {what} {port.name}", sizes)
     return found
 
 
-def _flat(values: Sequence[Any]) -> Iterator[Any]:
+def _flatten(values: Sequence[Any]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, tuple | list):
-            yield from _flat(value)
+            yield from _flatten(value)
         else:
             yield value
 
 
-def _value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
-    """Check the value of an input or output, and return it as an array or a number.   where: its name in messages.
+def _check_value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
+    """Check the value of the input or output `port`, and return it as an array or a number.
 
-    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
+    where: the name of the value in messages.   sizes: the known values of dimension variables.  Values that the shape
+    of an array determines are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
-    assert isinstance(port.value, int)  # `_values` omits sizes
+    assert isinstance(port.value, int)  # `_check_values` omits sizes
     storage = entry.storages[port.value]
     array = np.ascontiguousarray(value).reshape(np.shape(value))
     if dtype_of(array.dtype) != storage.dtype:
         raise RelvmTypeError(f"{where}: expected dtype {storage.dtype}, got {array.dtype}")
     if array.ndim != len(storage.shape):
         raise RelvmShapeError(f"{where}: expected rank {len(storage.shape)}, got shape {array.shape}")
-    for want, have in zip(storage.shape, array.shape, strict=True):
-        var = as_var(want)
+    for dim, size in zip(storage.shape, array.shape, strict=True):
+        var = as_var(dim)
         if var is not None:
-            sizes.setdefault(var, have)
+            sizes.setdefault(var, size)
     return array
 
 
 def _expect_sizes(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> None:
     if not isinstance(port.value, int):
         return
-    for want, have in zip(entry.storages[port.value].shape, value.shape, strict=True):
-        known: AnyDim = evaluate_with(want, sizes.get)
-        if known != have:
+    for dim, size in zip(entry.storages[port.value].shape, value.shape, strict=True):
+        known: AnyDim = evaluate_with(dim, sizes.get)
+        if known != size:
             raise RelvmShapeError(f"{where}: expected a dimension of {known}, got shape {value.shape}")
 
 
@@ -169,13 +172,13 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
         low, high = dtype.limits
         is_fitting = isinstance(plain, int) and low <= plain <= high
     if is_fitting and dtype.is_float:
-        is_fitting = _has(dtype, plain)
+        is_fitting = _can_represent(dtype, plain)
     if not is_fitting:
         raise RelvmTypeError(f"{where}: expected a number of dtype {dtype}, got {value!r}")
     return float(plain) if dtype.is_float else plain
 
 
-def _has(dtype: DType, number: int | float) -> bool:
+def _can_represent(dtype: DType, number: int | float) -> bool:
     """Return whether `number` can be converted to the float dtype `dtype` without overflow.
 
     This is true for infinities and NaN.

@@ -61,33 +61,35 @@ def print_trial(module: LoweredModule, trial: Trial, config: AotConfig) -> str:
 
 
 def _struct_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return two lists of C lines: the test data, and the call of an entry point that takes structs."""
+    """Return the C lines that define the data of `trial`, and those that call an entry point that takes structs."""
     name = config.name
-    data = [_data(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)]
+    data = [
+        _array_definition(f"input_{port.name}", trial.inputs[port.name]) for port in module.inputs if _is_array(port)
+    ]
     for port in module.outputs:
-        data += _output(port, trial.outputs[port.name], {"f": np.float64, "i": np.int64, "b": np.int64})
+        data += _output_definitions(port, trial.outputs[port.name], {"f": np.float64, "i": np.int64, "b": np.int64})
     body = [f"  struct {name}_inputs inputs;", f"  struct {name}_outputs outputs;"]
     arguments = "&inputs, &outputs"
-    if config.workspace_is_given:
-        data.append(_memory(config))
+    if config.caller_provides_pools:
+        data.append(_pool_memory(config))
         body.append(f"  struct {name}_workspaces workspaces;")
         arguments += ", &workspaces"
     body.append("  int32_t status;")
-    body += _stack(config) if config.workspace_is_given else []
+    body += _allocate_pools(config) if config.caller_provides_pools else []
     if not module.inputs:
         body.append("  inputs.none = 0;")
     for port in module.inputs:
         value = f"input_{port.name}" if _is_array(port) else _number(trial.inputs[port.name])
         body.append(f"  inputs.{port.name} = {value};")
     body += [f"  outputs.{port.name} = got_{port.name};" for port in module.outputs]
-    if config.workspace_is_given:
+    if config.caller_provides_pools:
         body += [f"  workspaces.{pool.name} = pool_{pool.name};" for pool in config.pools]
     body.append(f"  status = {name}_run({arguments});")
-    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+    return data, [*body, *(_free_pools(config) if config.caller_provides_pools else [])]
 
 
 def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tuple[list[str], list[str]]:
-    """Return two lists of C lines: the test data, and the call of an entry point that takes tensors."""
+    """Return the C lines that define the data of `trial`, and those that call an entry point that takes tensors."""
     entry = module.functions[-1]
     data: list[str] = []
     views: list[str] = []
@@ -104,61 +106,65 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
     for port in packed_inputs(module):
         dtype = port_dtype(port, entry)
         array = np.asarray(trial.inputs[port.name], dtype_of(dtype).numpy)
-        data.append(_data(f"input_{port.name}", np.atleast_1d(array)))
+        data.append(_array_definition(f"input_{port.name}", np.atleast_1d(array)))
         view(dtype, array.shape, f"input_{port.name}")
     for port in module.outputs:
         value = trial.outputs[port.name]
-        data += _output(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
+        data += _output_definitions(port, value, {"f": np.float64, "i": np.int64, "b": np.bool_})
         view(port_dtype(port, entry), np.shape(value), f"got_{port.name}")
-    if config.workspace_is_given:
-        data.append(_memory(config))
+    if config.caller_provides_pools:
+        data.append(_pool_memory(config))
         for pool in config.pools:
-            view("u8", (_bytes(config, pool),), f"pool_{pool.name}")
+            view("u8", (_pool_size_macro(config, pool),), f"pool_{pool.name}")
     count = len(views)
     body = [f"  rvm_tensor tensors[{max(1, count)}];", f"  rvm_value arguments[{max(1, count)}], result;"]
-    body += ["  rvm_status status;", *(_stack(config) if config.workspace_is_given else []), *views]
+    body += ["  rvm_status status;", *(_allocate_pools(config) if config.caller_provides_pools else []), *views]
     body.append(f"  status = {config.name}_run(0, arguments, {count}, &result);")
-    return data, [*body, *(_freed(config) if config.workspace_is_given else [])]
+    return data, [*body, *(_free_pools(config) if config.caller_provides_pools else [])]
 
 
-def _output(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """Return C definitions of the expected output `value`, and of memory for the actual output.
+def _output_definitions(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
+    """Return C definitions of two arrays, with the expected output `value` and for the actual output.
 
-    scalars: the NumPy type for each scalar type letter, "i", "f" and "b".
+    port: the output.
+
+    scalars: the NumPy types of scalar outputs, by the letters "i", "f" and "b".
     """
     array = np.asarray(value)
     if isinstance(port.value, ScalarVar):
         array = array.astype(scalars[port.value.letter])
     array = np.atleast_1d(array)
-    room = f"static {dtype_of(array.dtype).ctype} got_{port.name}[{max(1, array.size)}];"
-    return [_data(f"want_{port.name}", array), room]
+    memory = f"static {dtype_of(array.dtype).ctype} got_{port.name}[{max(1, array.size)}];"
+    return [_array_definition(f"want_{port.name}", array), memory]
 
 
-def _memory(config: AotConfig) -> str:
+def _pool_memory(config: AotConfig) -> str:
     """Return the C definition of an array that is large enough for a stack allocator to place all pools in it."""
-    sizes = " + ".join(_bytes(config, pool) for pool in config.pools)
+    sizes = " + ".join(_pool_size_macro(config, pool) for pool in config.pools)
     count = len(config.pools)
     return f"static uint8_t memory[{sizes} + {count} * ({config.base_alignment} + sizeof(rvm_stack_tag))];"
 
 
-def _stack(config: AotConfig) -> list[str]:
+def _allocate_pools(config: AotConfig) -> list[str]:
     """Return the lines of C that declare the pools and allocate them from the stack allocator."""
     lines = ["  rvm_stack stack;", *(f"  void *pool_{pool.name};" for pool in config.pools)]
     lines.append("  rvm_stack_init(&stack, memory, sizeof memory);")
     for pool in config.pools:
-        call = f"rvm_stack_allocate(&stack, {_bytes(config, pool)}, {config.base_alignment}, &pool_{pool.name})"
+        call = (
+            f"rvm_stack_allocate(&stack, {_pool_size_macro(config, pool)}, {config.base_alignment}, &pool_{pool.name})"
+        )
         lines.append(f"  if ({call} != RVM_STACK_OK) return 101;")
     return lines
 
 
-def _freed(config: AotConfig) -> list[str]:
+def _free_pools(config: AotConfig) -> list[str]:
     return [
         f"  if (rvm_stack_free(&stack, pool_{pool.name}) != RVM_STACK_OK) return 101;"
         for pool in reversed(config.pools)
     ]
 
 
-def _bytes(config: AotConfig, pool: Pool) -> str:
+def _pool_size_macro(config: AotConfig, pool: Pool) -> str:
     return f"{config.name.upper()}_{pool.name.upper()}_BYTES"
 
 
@@ -179,7 +185,7 @@ def _is_array(port: Port) -> bool:
     return isinstance(port.value, int)
 
 
-def _data(name: str, array: np.ndarray) -> str:
+def _array_definition(name: str, array: np.ndarray) -> str:
     ctype = dtype_of(array.dtype).ctype
     return "\n".join([f"static const {ctype} {name}[] = {{", *array_lines(array, "  "), "};"])
 

@@ -17,10 +17,13 @@ def is_archive(path: str | os.PathLike) -> bool:
 
 
 def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]) -> None:
-    """Write files to an archive, in a folder `name`, sorted by path.  Modification times and owners are omitted, so
-    equal files result in equal archives."""
+    """Write files to an archive, in a folder `name`.
+
+    The files are sorted by path, and without modification times and owners, so that equal files result in equal
+    archives.   files: the contents, by path inside the folder.
+    """
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:
-        for place in sorted(files):
-            entry = tarfile.TarInfo(f"{name}/{place}")
-            entry.size = len(files[place])
-            archive.addfile(entry, io.BytesIO(files[place]))
+        for file_path in sorted(files):
+            entry = tarfile.TarInfo(f"{name}/{file_path}")
+            entry.size = len(files[file_path])
+            archive.addfile(entry, io.BytesIO(files[file_path]))

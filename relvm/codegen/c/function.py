@@ -23,7 +23,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
-    ends_in_calls,
+    always_tail_calls,
 )
 from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
@@ -85,7 +85,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
             f"  RVM_RUN(ctx, {'body_' if _is_small(routine) and not is_scalar else ''}{symbol}, window, status);",
             "  if (status != RVM_OK)",
             "    return rvm_close_other(ctx, callee.as.function, window, status, destination, failure);",
-            *_resets(routine),
+            *_release_registers(routine),
             f"  rvm_close(ctx, window, {count}, destination);",
             "  return RVM_OK;",
             "}",
@@ -93,7 +93,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
     )
 
 
-def _resets(routine: Routine) -> list[str]:
+def _release_registers(routine: Routine) -> list[str]:
     """Return C statements that release all registers except the result register, which follows the parameters."""
     count, registers = len(routine.params), routine.registers
     if registers > _MAX_RESETS:
@@ -117,7 +117,7 @@ def print_routine(
     routine: Routine,
     functions: Mapping[str, int],
     routines: Mapping[str, Routine],
-    places: Sequence[int] | None = None,
+    statement_positions: Sequence[int] | None = None,
 ) -> str:
     """Return the C code of one routine.
 
@@ -127,14 +127,15 @@ def print_routine(
         The index of each function in the function table f, by name.
     routines
         The routines in the same C file, by name.
-    places
-        For debugging, the indices of the bytecode instructions that correspond to the statements (Bytecode.places).
-        The C code then reports these indices to the virtual machine.  None if the code is not for debugging.
+    statement_positions
+        For debugging, the indices of the bytecode instructions that correspond to the statements
+        (Bytecode.statement_positions).  The C code then reports these indices to the virtual machine.  None if the code
+        is not for debugging.
     """
-    printer = _Printer(routine, functions, routines, places)
+    printer = _Printer(routine, functions, routines, statement_positions)
     body = printer.block(routine.body, "  ")
-    if not ends_in_calls(routine.body):
-        body += printer.last_step("  ")
+    if not always_tail_calls(routine.body):
+        body += printer.last_report("  ")
     comment = f"/* {c_comment(routine.name)}({c_comment(', '.join(routine.params))}) */"
     start = ["start:;"] if printer.restarts else []
     body = [*start, "  RVM_TRY(rvm_enter(ctx, failure));", *body]
@@ -166,13 +167,13 @@ class _Printer:
         routine: Routine,
         functions: Mapping[str, int],
         routines: Mapping[str, Routine],
-        places: Sequence[int] | None,
+        statement_positions: Sequence[int] | None,
     ) -> None:
         self.routine = routine
-        self.places = None if places is None else iter(places)
+        self.statement_positions = None if statement_positions is None else iter(statement_positions)
         self.routines = routines
         self.symbol = routine_symbol(routine.name)
-        self.split = _is_split(routine.body)
+        self.split = _has_long_block(routine.body)
         self.restarts = False  # whether the code contains a jump to its start
         self.result = len(routine.params)
         self.functions = functions
@@ -186,7 +187,7 @@ class _Printer:
     def block(self, body: tuple[Statement, ...], indent: str) -> list[str]:
         """Return the lines of a block.  A long block is split into functions, and the lines call these functions."""
         if len(body) <= PART_STATEMENTS:
-            return [line for statement in body for line in self.placed(statement, indent)]
+            return [line for statement in body for line in self.statement_lines(statement, indent)]
         lines = []
         for start in range(0, len(body), PART_STATEMENTS):
             part = self.block(body[start : start + PART_STATEMENTS], "  ")
@@ -196,50 +197,52 @@ class _Printer:
             lines.append(f"{indent}RVM_TRY({name}(ctx, r, c, f));")
         return lines
 
-    def placed(self, statement: Statement, indent: str) -> list[str]:
+    def statement_lines(self, statement: Statement, indent: str) -> list[str]:
         """Return the lines of a statement.
 
-        In code for debugging, where `self.places` is not None, the lines also report the statement to the virtual
-        machine: before the statement runs, and if it fails.
+        In code for debugging, where `self.statement_positions` is not None, the lines also report the statement to the
+        virtual machine: before the statement runs, and if it fails.
         """
-        if self.places is None:
+        if self.statement_positions is None:
             return self.statement(statement, None, indent)
-        place = next(self.places)
-        return [self.step(place, indent), *self.statement(statement, place, indent)]
+        instruction = next(self.statement_positions)
+        return [self.report_line(instruction, indent), *self.statement(statement, instruction, indent)]
 
-    def step(self, place: int, indent: str) -> str:
+    def report_line(self, instruction: int, indent: str) -> str:
         function = self.functions[self.routine.name]
-        return f"{indent}RVM_TRY_AT({place}, rvm_step(ctx, r, {function}, {place}, failure));"
+        return f"{indent}RVM_TRY_AT({instruction}, rvm_step(ctx, r, {function}, {instruction}, failure));"
 
-    def last_step(self, indent: str) -> list[str]:
-        """Return the line that reports the position of the jump or return at the end of a block to the virtual machine.
+    def last_report(self, indent: str) -> list[str]:
+        """Return the line that reports the jump or return at the end of a block to the virtual machine.
 
-        Return an empty list if the code is not for debugging, that is, if `self.places` is None.
+        Return an empty list if the code is not for debugging, that is, if `self.statement_positions` is None.
         """
-        return [] if self.places is None else [self.step(next(self.places), indent)]
+        return [] if self.statement_positions is None else [self.report_line(next(self.statement_positions), indent)]
 
-    def statement(self, statement: Statement, place: int | None, indent: str) -> list[str]:
+    def statement(self, statement: Statement, instruction: int | None, indent: str) -> list[str]:
         match statement:
             case CallStatement():
-                return [indent + _failing_at(place, _call(statement, self.functions, self.routines))]
+                return [indent + _report_failure_at(instruction, _call(statement, self.functions, self.routines))]
             case TailCallStatement():
                 return self.tail_call(statement, indent)
             case PrimStatement(row, args, destination, comment):
                 first, second = (*map(operand_text, args), "RVM_NIL")[:2]
                 comment = f"  /* {c_comment(comment)} */" if comment else ""
                 line = f"RVM_TRY(rvm_set_{row}({first}, {second}, &r[{destination}], failure));{comment}"
-                return [indent + _failing_at(place, line)]
+                return [indent + _report_failure_at(instruction, line)]
             case ResetStatement(register):
                 return [f"{indent}rvm_reset(&r[{register}]);"]
             case IfStatement(cond, then, orelse):
-                condition = _failing_at(place, f"RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));")
+                condition = _report_failure_at(
+                    instruction, f"RVM_TRY(rvm_condition({operand_text(cond)}, &truth, failure));"
+                )
                 return [
                     f"{indent}{{",
                     f"{indent}  int32_t truth;",
                     f"{indent}  {condition}",
                     f"{indent}  if (truth) {{",
                     *self.block(then, indent + "    "),
-                    *([] if ends_in_calls(then) else self.last_step(indent + "    ")),
+                    *([] if always_tail_calls(then) else self.last_report(indent + "    ")),
                     f"{indent}  }} else {{",
                     *self.block(orelse, indent + "    "),
                     f"{indent}  }}",
@@ -256,27 +259,27 @@ class _Printer:
         callee, args = f"f[{self.functions.get(call.function)}]", call.args
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
-        leave = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
+        leave_line = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
         comment = f"  /* {c_comment(call.function)} */"
         if call.function != self.routine.name or self.split:
-            return [f"{indent}{leave}{comment}"]
+            return [f"{indent}{leave_line}{comment}"]
         self.restarts = True
         return [
-            f"{indent}if (rvm_is_watched(ctx)) {leave}",
+            f"{indent}if (rvm_is_watched(ctx)) {leave_line}",
             f"{indent}{{{comment}",
-            *(f"{indent}  {line}" for line in self.restart(args)),
+            *(f"{indent}  {line}" for line in self.assign_parameters(args)),
             f"{indent}}}",
             f"{indent}goto start;",
         ]
 
-    def restart(self, args: tuple[Operand, ...]) -> list[str]:
-        """Return C statements that assign the arguments of a self tail call to the parameters.
+    def assign_parameters(self, args: tuple[Operand, ...]) -> list[str]:
+        """Return C statements that assign the arguments of a tail call of the routine itself to its parameters.
 
         If the same register is passed several times, the first assignment moves its value, and the others add a
         reference to the value.
         """
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        kept = {arg.index for arg in args if isinstance(arg, Register)}  # indices of registers that are arguments
+        used = {arg.index for arg in args if isinstance(arg, Register)}  # indices of registers that are arguments
         moved = {i for i, arg in enumerate(args) if arg == Register(i)}
         lines = []
         for i, arg in changed:
@@ -285,8 +288,8 @@ class _Printer:
                 moved.add(arg.index)
             else:
                 lines.append(f"rvm_retain(next{i});")
-        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in kept]
-        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in sorted(kept) if index > self.result]
+        lines += [f"rvm_reset(&r[{i}]);" for i, _ in changed if i not in used]
+        lines += [f"r[{index}].tag = RVM_TAG_NIL;" for index in sorted(used) if index > self.result]
         lines += [f"rvm_move(&r[{i}], &next{i});" for i, _ in changed]
         first = self.result + 1
         if first < self.routine.registers:
@@ -294,20 +297,20 @@ class _Printer:
         return lines
 
 
-def _is_split(body: tuple[Statement, ...]) -> bool:
+def _has_long_block(body: tuple[Statement, ...]) -> bool:
     """Return whether `body`, or a block nested in it, is so long that it is split into several C functions."""
     if len(body) > PART_STATEMENTS:
         return True
-    return any(isinstance(s, IfStatement) and (_is_split(s.then) or _is_split(s.orelse)) for s in body)
+    return any(isinstance(s, IfStatement) and (_has_long_block(s.then) or _has_long_block(s.orelse)) for s in body)
 
 
-def _failing_at(place: int | None, line: str) -> str:
-    """Return `line`, changed so that a failure in it reports instruction `place` to the virtual machine.
+def _report_failure_at(instruction: int | None, line: str) -> str:
+    """Return `line`, changed so that a failure in it reports the failed instruction to the virtual machine.
 
-    line: a line of C that begins with RVM_TRY.   place: the index of an instruction, or None to return `line`
+    line: a line of C that begins with RVM_TRY.   instruction: the index of an instruction, or None to return `line`
     unchanged.
     """
-    return line if place is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({place}, ", 1)
+    return line if instruction is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({instruction}, ", 1)
 
 
 def _array(args: tuple[Operand, ...]) -> str:

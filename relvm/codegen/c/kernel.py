@@ -64,8 +64,10 @@ def print_kernel(kernel: Kernel, symbol: str) -> str:
 
 
 def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | None]]:
-    """Return the lines of `print_kernel`, each with the statement that it is printed from.  The statement is None for
-    the comment, the signature, and the code that reads and checks the arguments."""
+    """Return the lines of C that `print_kernel` joins, each with the statement that it is printed from.
+
+    The statement is None for the comment, the signature, and the code that reads and checks the arguments.
+    """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = size_names(buffers)
     pointers = {}
@@ -78,11 +80,11 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
     lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
-    printed = [*_unowned(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_unowned(lines)]
-    return [*printed, *body.sourced_lines(), *_unowned(["  return RVM_OK;", "}"])]
+    printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
+    return [*printed, *body.lines_with_sources(), *_without_source(["  return RVM_OK;", "}"])]
 
 
-def _unowned(lines: list[str]) -> Iterator[tuple[str, None]]:
+def _without_source(lines: list[str]) -> Iterator[tuple[str, None]]:
     return ((line, None) for line in lines)
 
 
@@ -96,7 +98,10 @@ def _signature(symbol: str) -> str:
 
 
 def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
-    """Return the C names of the size variables of a kernel, in order of first occurrence in the shapes."""
+    """Return the C names of the size variables of a kernel, in order of first occurrence.
+
+    buffers: the inputs and outputs, in whose shapes the variables occur.
+    """
     sizes: dict[DimVar, str] = {}
     for buffer in buffers:
         for dim in buffer.shape:
@@ -110,10 +115,11 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 
 
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
-    """Return the lines that check the arguments: a table of the expected tensors, and a call of `rvm_kernel_check`.
+    """Return the lines of C that check the arguments of a kernel and read its sizes.
 
-    The call also fills the C array `sizes`.   sizes: the size variables of the kernel, with their C names.
-    uses_self: whether the code of the kernel uses the C parameter `self`.
+    They consist of a table of the expected tensors, and a call of `rvm_kernel_check`, which also fills the C array
+    `sizes`.   buffers: the inputs and outputs of the kernel.   sizes: the size variables of the kernel, with their C
+    names.   uses_self: whether the code of the kernel uses the C parameter `self`.
     """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
@@ -137,8 +143,8 @@ class KernelBody:
     printed lines.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
     branch come from the loop or branch itself.   parts: the C functions for the bodies of parallel loops, which must be
     placed before `lines`.  Each item is a line of C and the statement that it is printed from, or None.   used: a dict
-    from each C name that the statements use, including "self", to its declaration, in order of first use.   own: the C
-    names that the statements declare.
+    from each C name that the statements use, including "self", to its declaration, in order of first use.   declared:
+    the C names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -146,7 +152,7 @@ class KernelBody:
         self.sizes = sizes
         self.pointers = pointers
         self.used: dict[str, str] = {}
-        self.own: set[str] = set()
+        self.declared: set[str] = set()
         self.part_count = 0
         self.lines: list[str] = []
         self.sources: list[Statement | None] = []
@@ -159,19 +165,19 @@ class KernelBody:
             self.statement(statement, indent)
 
     def statement(self, statement: Statement, indent: str) -> None:
-        self.settle()
+        self.record_sources()
         outer, self.current = self.current, statement
         self.print_statement(statement, indent)
-        self.settle()
+        self.record_sources()
         self.current = outer
 
-    def settle(self) -> None:
-        """Record the current statement as the source of the lines that were added since the last call."""
+    def record_sources(self) -> None:
+        """Record that the lines added since the last call come from the current statement."""
         self.sources += [self.current] * (len(self.lines) - len(self.sources))
 
-    def sourced_lines(self) -> Iterator[tuple[str, Statement | None]]:
+    def lines_with_sources(self) -> Iterator[tuple[str, Statement | None]]:
         """Return an iterator over pairs of a line and the statement that the line is printed from."""
-        self.settle()
+        self.record_sources()
         return zip(self.lines, self.sources, strict=True)
 
     def print_statement(self, statement: Statement, indent: str) -> None:
@@ -179,7 +185,7 @@ class KernelBody:
             case Loop() if reduces_floats(statement):
                 self.lane_loop(statement, indent)
             case Loop(counter, start, stop, body, simd, reduce):
-                self.own.add(counter.name)
+                self.declared.add(counter.name)
                 if simd:
                     clauses = " ".join(f"reduction({function}:{local.name})" for function, local in reduce)
                     self.lines.append(f"RVM_SIMD({clauses})")
@@ -195,10 +201,10 @@ class KernelBody:
                     f"{indent}{self.buffer(buffer)}[{self.index(buffer, indices)}] = {self.scalar(value)};"
                 )
             case Let(local, value):
-                self.own.add(local.name)
+                self.declared.add(local.name)
                 self.lines.append(f"{indent}{local.dtype.ctype} {local.name} = {self.scalar(value)};")
             case Allocate(buffer):
-                self.own.add(buffer.name)
+                self.declared.add(buffer.name)
                 self.pointers[buffer.name] = f"{buffer.dtype.ctype} *{buffer.name}"
                 self.lines.append(indent + self.allocate(buffer))
             case Fail():
@@ -224,7 +230,7 @@ class KernelBody:
         """
         name, trips = loop.counter.name, trip_count(loop)
         first, stop = (f"{name}_{part}" for part in ("first", "stop"))
-        self.own.add(name)
+        self.declared.add(name)
         self.lines.append(f"{indent}const int64_t {stop} = {self.scalar(loop.stop)};")
         self.lines.append(f"{indent}int64_t {first} = {self.scalar(loop.start)};")
         if trips is None or trips >= SUM_LANES:
@@ -254,11 +260,11 @@ class KernelBody:
             del self.lanes[local.name]
             lanes, half = f"{local.name}_lanes", count // 2
             while half:
-                pair = _combined(clause, f"{lanes}[l]", f"{lanes}[l + {half}]")
+                pair = _combine(clause, f"{lanes}[l]", f"{lanes}[l + {half}]")
                 self.lines.append(f"{indent}for (int l = 0; l < {half}; l++) {lanes}[l] = {pair};")
                 half //= 2
             total = self.scalar(local)
-            self.lines.append(f"{indent}{total} = {_combined(clause, f'{lanes}[0]', total)};")
+            self.lines.append(f"{indent}{total} = {_combine(clause, f'{lanes}[0]', total)};")
 
     def allocate(self, buffer: Buffer) -> str:
         return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
@@ -276,10 +282,10 @@ class KernelBody:
         name = f"{self.symbol}_part{self.part_count}"
         self.part_count += 1
         inner = KernelBody(name, self.sizes, dict(self.pointers))
-        inner.own |= {loop.first.name, loop.last.name}
+        inner.declared |= {loop.first.name, loop.last.name}
         inner.statements(loop.body, "  ")
         assert not inner.part_count, "a parallel loop inside a parallel loop"
-        shared = {used: declaration for used, declaration in inner.used.items() if used not in inner.own}
+        shared = {used: declaration for used, declaration in inner.used.items() if used not in inner.declared}
         fields = "".join(f"\n  {declaration.replace('restrict ', '')};" for declaration in shared.values())
         first, last = loop.first.name, loop.last.name
         lines = [f"struct {name} {{{fields}", "};"]
@@ -290,7 +296,7 @@ class KernelBody:
         for field, declaration in shared.items():
             const = "" if "*" in declaration else "const "
             lines.append(f"  {const}{declaration} = shared->{field};")
-        self.parts += [*_unowned("\n".join(lines).split("\n")), *inner.sourced_lines(), ("}", None)]
+        self.parts += [*_without_source("\n".join(lines).split("\n")), *inner.lines_with_sources(), ("}", None)]
         self.used |= {"self": "", **shared}
         values = ", ".join(shared)
         arguments = f"{self.scalar(loop.count)}, {self.scalar(loop.grain)}"
@@ -317,7 +323,7 @@ class KernelBody:
                 text = f"{self.scalar(left, level)} {function} {self.scalar(right, level + 1)}"
                 if _is_promoted(scalar.dtype):
                     return f"({scalar.dtype.ctype})({text})"
-                return f"({text})" if level < outer or _confusing(function, outer) else text
+                return f"({text})" if level < outer or _needs_parentheses(function, outer) else text
             case Unary(function, operand):
                 narrow = f"({scalar.dtype.ctype})" if _is_promoted(scalar.dtype) else ""
                 return f"{narrow}{function}{self.scalar(operand, _UNARY)}"
@@ -337,7 +343,7 @@ class KernelBody:
         return buffer.name
 
     def convert(self, convert: Convert) -> str:
-        """Return the C expression of a conversion.
+        """Return the C expression of the conversion `convert`.
 
         Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only
         once.  Conversions to and from integers of less than a byte go through i8.  The functions are in
@@ -347,13 +353,16 @@ class KernelBody:
         if target.is_narrow_float:
             if (source, target) == (F64, F16):
                 return f"rvm_f16_of_f32(rvm_odd_f32_of_f64({self.scalar(convert.operand)}))"
-            return f"rvm_{target}_of_f32({self.converted(convert.operand, source, F32)})"
+            return f"rvm_{target}_of_f32({self.c_conversion(convert.operand, source, F32)})"
         if target.is_integer and target.bits < 8:
-            return f"rvm_{target}_of_i8({self.converted(convert.operand, source, I8)})"
-        return self.converted(convert.operand, source, target)
+            return f"rvm_{target}_of_i8({self.c_conversion(convert.operand, source, I8)})"
+        return self.c_conversion(convert.operand, source, target)
 
-    def converted(self, operand: Scalar, source: DType, target: DType) -> str:
-        """Return the C expression of an operand converted to `target`, a dtype with which C can compute."""
+    def c_conversion(self, operand: Scalar, source: DType, target: DType) -> str:
+        """Return the C expression of `operand`, converted from dtype `source` to `target`.
+
+        target: a dtype with which C can compute.
+        """
         inner = self.scalar(operand, _UNARY)
         if source.is_narrow_float:
             inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
@@ -395,8 +404,10 @@ class KernelBody:
 
 
 def _function(name: str, dtype: DType) -> str:
-    """Return the name of the C function for an intrinsic.  It is declared in the runtime, in a header in csrc/codegen,
-    or in <math.h>."""
+    """Return the name of the C function for the intrinsic `name`.
+
+    A header of the runtime, a header in csrc/codegen or <math.h> declares the function.
+    """
     if dtype.name != "f32" or name.startswith("rvm_"):
         return name
     if name == "fma":
@@ -404,7 +415,7 @@ def _function(name: str, dtype: DType) -> str:
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 
-def _combined(clause: str, left: str, right: str) -> str:
+def _combine(clause: str, left: str, right: str) -> str:
     """Return the C expression that combines the values `left` and `right` in a reduction.
 
     clause: the operator of the reduction.
@@ -419,19 +430,21 @@ def _is_promoted(dtype: DType) -> bool:
     return dtype.is_integer and dtype.bits < 32
 
 
-def _confusing(function: str, outer: int) -> bool:
-    """Return whether gcc would warn if an expression had no parentheses, although C does not require them.
+def _needs_parentheses(function: str, outer: int) -> bool:
+    """Return whether gcc warns about an expression without parentheses, although C does not require them.
 
-    An example is && inside ||.
-
-    function: the operator of the expression.   outer: the precedence of the enclosing operator.
+    An example is && inside ||.   function: the operator of the expression.   outer: the precedence of the enclosing
+    operator.
     """
     return function == "&&" and outer == _PRECEDENCE["||"]
 
 
 def literal(value: bool | int | float, dtype: DType) -> str:
-    """Return a number as a C constant of `dtype`.  For narrow floats and for integers of less than a byte, the constant
-    contains the bits of the number."""
+    """Return a number as a C constant of `dtype`.
+
+    C has no type for narrow floats and for integers of less than a byte.  Their constants are integers with the bits of
+    the number.
+    """
     if dtype.is_narrow_float or dtype.bits < 8:
         code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
         return str(int(code))

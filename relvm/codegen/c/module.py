@@ -102,21 +102,24 @@ def parse_source(text: str) -> CSource:
 
 
 def unit_kernels(kernels: Sequence[Kernel], index: int) -> Sequence[Kernel]:
-    """Return those of `kernels` that `print_c` puts in translation unit `index`."""
+    """Return the kernels that `print_c` puts in translation unit `index`.   kernels: all kernels of the module."""
     return kernels[index * _UNIT_KERNELS : (index + 1) * _UNIT_KERNELS]
 
 
 def opening_unit() -> str:
     """Return the text of a translation unit that defines `relvm_native_open`, but no kernels.
 
-    `relvm_native_open` initializes the library.  The first unit of `print_c` defines the same function.
+    `relvm_native_open` initializes the library.  The first unit of `print_c` defines it, too, so this unit is for a
+    library that does not contain the first unit.
     """
     return "\n\n".join((_KERNELS, '#include "kernel.h"', _OPEN)) + "\n"
 
 
 def _kernel_units(kernels: Sequence[Kernel]) -> Iterator[str]:
-    """Yield the texts of the translation units with kernels.  The first one also defines `relvm_native_open`, which
-    initializes the library."""
+    """Yield the texts of the translation units with kernels.
+
+    The first unit also defines `relvm_native_open`, which initializes the library.
+    """
     for index in range(max(1, -(-len(kernels) // _UNIT_KERNELS))):
         unit = unit_kernels(kernels, index)
         body = "\n\n".join(print_kernel(kernel, kernel_symbol(kernel.name)) for kernel in unit)
@@ -147,21 +150,21 @@ def without_kernels(module: LirModule) -> LirModule:
 
 
 def print_c(
-    module: LirModule, *, routines: Container[str], places: Mapping[str, Sequence[int]] | None = None
+    module: LirModule, *, routines: Container[str], statement_positions: Mapping[str, Sequence[int]] | None = None
 ) -> CSource:
     """Return the C code of all kernels of a module, and of the routines whose names are in `routines`.
 
-    places: for debugging, the indices of the bytecode instructions that correspond to the statements of each routine
-    (Bytecode.places), otherwise None.  Code for debugging keeps all values in registers, and makes all calls through
-    the virtual machine.
+    statement_positions: for debugging, the indices of the bytecode instructions that correspond to the statements of
+    each routine (Bytecode.statement_positions), otherwise None.  Code for debugging keeps all values in registers, and
+    makes all calls through the virtual machine.
     """
     kernels = tuple(_kernel_units(module.kernels))
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(kernels, "")
     functions = {name: i for i, name in enumerate(module.functions)}
-    named = {} if places else {routine.name: routine for routine in printed}
-    scalars = {} if places else scalar_functions(replace(module, routines=tuple(printed)))
+    named = {} if statement_positions else {routine.name: routine for routine in printed}
+    scalars = {} if statement_positions else scalar_functions(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = [_ROUTINES, '#include <math.h>\n\n#include "native_function.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
@@ -174,6 +177,10 @@ def print_c(
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
         else:
-            parts.append(print_routine(routine, functions, named, places[routine.name] if places else None))
+            parts.append(
+                print_routine(
+                    routine, functions, named, statement_positions[routine.name] if statement_positions else None
+                )
+            )
     parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

@@ -61,7 +61,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
     variables = [
         f"  {_CTYPES[letter]} s{index} = 0;" for index, letter in sorted(scalar.letters.items()) if index >= count
     ]
-    place, out = functions[routine.name], _FIELDS[scalar.result]
+    function_index, out = functions[routine.name], _FIELDS[scalar.result]
     boxed = ", ".join(f"{_BOXES[scalar.letters[i]]}(s{i})" for i in range(count))
     arguments = f"(const rvm_value[]){{{boxed}}}" if count else "NULL"
     passed = "".join(f", s{i}" for i in range(count))
@@ -82,7 +82,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
             f"static rvm_status call_{symbol}({_params(scalar)}) {{",
             "  rvm_value result = RVM_NIL;",
             "  if (rvm_is_slow(ctx)) {",
-            f"    RVM_TRY(rvm_scalar_call(ctx, {place}, {arguments}, {count}, {tag}, &result));",
+            f"    RVM_TRY(rvm_scalar_call(ctx, {function_index}, {arguments}, {count}, {tag}, &result));",
             f"    *out = result.as.{out};",
             "    return RVM_OK;",
             "  }",
@@ -160,15 +160,15 @@ class _Printer:
         If the routine calls itself, the code jumps to the start of the function.  Otherwise the virtual machine
         performs the tail call.
         """
-        place = self.functions[name]
+        function_index = self.functions[name]
         boxed = ", ".join(map(self.boxed, args))
         array = f"(const rvm_value[]){{{boxed}}}" if args else "NULL"
-        leave = f"return rvm_scalar_tail_call(ctx, {place}, {array}, {len(args)});"
+        leave_line = f"return rvm_scalar_tail_call(ctx, {function_index}, {array}, {len(args)});"
         if name != self.scalar.routine.name:
-            return [f"{indent}{leave}"]
+            return [f"{indent}{leave_line}"]
         self.restarts = True
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        lines = [f"{indent}if (rvm_is_watched(ctx)) {leave}", f"{indent}{{"]
+        lines = [f"{indent}if (rvm_is_watched(ctx)) {leave_line}", f"{indent}{{"]
         lines += [f"{indent}  const {_CTYPES[self.scalar.letters[i]]} next{i} = {_text(arg)};" for i, arg in changed]
         lines += [f"{indent}  s{i} = next{i};" for i, _ in changed]
         return [*lines, f"{indent}}}", f"{indent}goto start;"]

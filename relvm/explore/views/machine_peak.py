@@ -18,7 +18,7 @@ import numpy as np
 from relvm._native import lib
 from relvm.codegen.lower_to_lir import BUILTIN_PREFIX
 from relvm.compiler.build import assemble
-from relvm.compiler.disk_cache import cache_place, write
+from relvm.compiler.disk_cache import cache_file_path, write
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32, I64
@@ -84,7 +84,7 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     expect_type("again", again, bool, "True or False")
     has_compiler = find_compiler() is not None
     machine = platform.node(), platform.machine(), os.cpu_count(), lib.rvm_cpu_features(), has_compiler, threads
-    place = cache_place("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
+    place = cache_file_path("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
     if not again and (stored := _read_peaks(place, threads)):
         return stored
     operations, share = _arithmetic_rate(threads) if has_compiler else (None, 1.0)

@@ -23,7 +23,10 @@ from relvm.runtime.file_io import open_file
 
 
 class Script(ScriptFunction):
-    """A function decorated by @script.  Its source is a program of relvm, and never runs as Python."""
+    """A function decorated by @script.  Its source is a program of relvm, and never runs as Python.
+
+    Made by `script`.
+    """
 
     @property
     def module(self) -> Module:

@@ -27,8 +27,8 @@ from relvm.kernels.loop_ir import (
     minimum,
 )
 
-_ROOM = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
-_WIDEST = 256  # maximum number of output positions of a row in a block
+_MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
+_MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
 _LANES, _ROWS, _SLACK = (
     16,
     7,
@@ -36,7 +36,7 @@ _LANES, _ROWS, _SLACK = (
 )  # as in csrc/codegen/gemm_f32.h: columns and rows processed at a time, and positions of one axis processed at a time
 
 
-class _Shape:
+class _BlockLayout:
     """The window over two spatial axes, and the layout of an input block.
 
     The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
@@ -47,7 +47,7 @@ class _Shape:
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
     and elements.
 
-    phases: the phases of all window positions.   room: the maximum number of elements in a plane.
+    phases: the phases of all window positions.   max_plane_size: the maximum number of elements in a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -60,44 +60,43 @@ class _Shape:
         self.reach = tuple(
             (size - 1) * d // s for size, d, s in zip(self.sizes, self.dilations, self.strides, strict=True)
         )
-        self.phases = list(dict.fromkeys(self.tap(tap)[0] for tap in range(self.taps)))
-        self.room = _ROOM // (channels * len(self.phases))
+        self.phases = list(dict.fromkeys(self.locate_tap(tap)[0] for tap in range(self.taps)))
+        self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
 
-    def plane(self, channel: int, phase: tuple[int, int]) -> int:
+    def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
         """Return the position in the block at which the plane for `channel` and `phase` starts."""
-        return (channel * len(self.phases) + self.phases.index(phase)) * self.room
+        return (channel * len(self.phases) + self.phases.index(phase)) * self.max_plane_size
 
     @property
     def step(self) -> int:
-        """The smallest number of rows between two window positions that are in the same column of the window and read
-        the same plane."""
+        """The distance, in rows of the window, between two nearest positions of a column that read the same plane."""
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
-    def columns(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield the groups of window positions that are processed together, as pairs (first position, number of
-        positions).
+    def tap_groups(self, max_size: int) -> Iterator[tuple[int, int]]:
+        """Divide the window positions into groups that are processed together.
 
-        The positions of a group are in one column of the window, and read adjacent rows of a plane.  A position is
-        given by its row-major index in the window.   most: the maximum number of positions in a group.
+        Yield each group as a pair: the row-major index of its first window position, and the number of its positions.
+        The positions of a group are in one column of the window, and read adjacent rows of a plane, so that they can
+        share loads.   max_size: the maximum number of positions in a group.
         """
-        together = most if self.step * self.dilations[0] == self.strides[0] else 1
+        group_size = max_size if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
             for first in range(self.step):
                 rows = range(first, self.sizes[0], self.step)
-                for start in range(0, len(rows), together):
-                    yield rows[start] * self.sizes[1] + column, len(rows[start : start + together])
+                for start in range(0, len(rows), group_size):
+                    yield rows[start] * self.sizes[1] + column, len(rows[start : start + group_size])
 
-    def tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the phase of a window position, and its offset (rows, elements) in the plane of this phase.
+    def locate_tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return where a window position reads its elements: the phase of the plane, and the offset in this plane.
 
-        tap: the row-major index of the window position.
+        The phase and the offset are pairs (rows, elements).   tap: the row-major index of the window position.
         """
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
         return (row_phase, column_phase), (row, column)
 
 
-def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
+def can_write_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     """Return whether `write_few_filters` can generate the convolution of input `x` and weights `w`.
 
     This function does not check that the number of filters per group is small.
@@ -106,20 +105,20 @@ def has_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
     known = all(isinstance(size, int) and size > 0 for size in sizes) and len(window.sizes) <= 2
     if not known or x.dtype.name != "f32":
         return False
-    shape = _Shape(window, known_size(w.shape[1]))
-    return shape.room // (_WIDEST + shape.reach[1]) > shape.reach[0]
+    shape = _BlockLayout(window, known_size(w.shape[1]))
+    return shape.max_plane_size // (_MAX_COLUMNS + shape.reach[1]) > shape.reach[0]
 
 
-def _is_whole(shape: _Shape, indices: tuple[AnyDim, ...]) -> bool:
-    """Return whether a single block is known to cover all output positions of a channel.
+def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
+    """Return whether a single block certainly covers all output positions of a channel.
 
-    If so, the padding is in the same place each time the block is filled, and is set to zero only once.   indices: the
-    spatial dimensions of the output.
+    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   shape: the
+    layout of a block.   indices: the spatial dimensions of the output.
     """
     high, wide = indices if len(indices) == 2 else (1, *indices)
-    if not isinstance(high, int) or not isinstance(wide, int) or wide > _WIDEST:
+    if not isinstance(high, int) or not isinstance(wide, int) or wide > _MAX_COLUMNS:
         return False
-    return high + shape.reach[0] <= shape.room // (-(-wide // _LANES) * _LANES + shape.reach[1])
+    return high + shape.reach[0] <= shape.max_plane_size // (-(-wide // _LANES) * _LANES + shape.reach[1])
 
 
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
@@ -127,22 +126,22 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
 
     x, w: the input and the weights.   filters: the number of filters per group.
     """
-    shape = _Shape(window, known_size(w.shape[1]))
+    shape = _BlockLayout(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
     groups = k.size(result.shape[1:2]) / filters
-    across = k.let("across", maximum(minimum(wide, _WIDEST), 1))
+    across = k.let("across", maximum(minimum(wide, _MAX_COLUMNS), 1))
     lanes = k.let("lanes", (across + (_LANES - 1)) / _LANES * _LANES)
     pitch = k.let("pitch", lanes + shape.reach[1])
-    down = k.let("down", maximum(minimum(high, shape.room / pitch - shape.reach[0]), 1))
-    every, is_whole = shape.channels * shape.taps, _is_whole(shape, result.shape[2:])
+    down = k.let("down", maximum(minimum(high, shape.max_plane_size / pitch - shape.reach[0]), 1))
+    every, has_padding = shape.channels * shape.taps, _fits_one_block(shape, result.shape[2:])
     with k.parallel(k.size(result.shape[:1]) * groups, wide * high * (every * filters)) as (first, last):
-        room = _ROOM + _SLACK + (_ROWS - 1) * (_WIDEST + shape.reach[1])
-        block = k.allocate("block", x.dtype, (room,))
-        sums = k.allocate("sums", x.dtype, (shape.room + _SLACK + (_ROWS - 1) * _WIDEST,))
-        with k.loop(room, simd=True) as i:
+        max_plane_size = _MAX_BLOCK_SIZE + _SLACK + (_ROWS - 1) * (_MAX_COLUMNS + shape.reach[1])
+        block = k.allocate("block", x.dtype, (max_plane_size,))
+        sums = k.allocate("sums", x.dtype, (shape.max_plane_size + _SLACK + (_ROWS - 1) * _MAX_COLUMNS,))
+        with k.loop(max_plane_size, simd=True) as i:
             k.store(block, (i,), 0)
-        add_up = _sums_of(k, shape, pitch, lanes, w, block, sums, is_line=len(result.shape) < 4)
+        convolve = _make_convolve(k, shape, pitch, lanes, w, block, sums, is_line=len(result.shape) < 4)
         with (
             k.loop(last, start=first, name="number") as number,
             k.loop((high + (down - 1)) / down, name="row") as row,
@@ -152,18 +151,18 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
             count = k.let("rows", minimum(high - at[0], down)), k.let("columns", minimum(wide - at[1], across))
             for plane in range(shape.channels):
                 channel = k.let("channel", number * shape.channels + plane)
-                _bring_planes(k, x, channel, block, plane, shape, pitch, at, count, is_whole)
+                _copy_planes(k, x, channel, block, plane, shape, pitch, at, count, has_padding)
             with k.loop(filters, name="f") as f:
                 filter_ = k.let("filter", number % groups * filters + f)
-                add_up(filter_ * every, *count)
+                convolve(filter_ * every, *count)
                 with k.loop(count[0], name="i") as i, k.loop(count[1], name="j", simd=True) as j:
-                    place = (at[0] + i) * wide + at[1] + j
-                    result.store(k, (number / groups, filter_, place), sums[i * lanes + j])
+                    position = (at[0] + i) * wide + at[1] + j
+                    result.store(k, (number / groups, filter_, position), sums[i * lanes + j])
 
 
-def _sums_of(
+def _make_convolve(
     k: KernelBuilder,
-    shape: _Shape,
+    shape: _BlockLayout,
     pitch: Local,
     lanes: Local,
     w: Buffer,
@@ -177,25 +176,25 @@ def _sums_of(
     The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
     number of output positions in a row.
 
-    pitch: the distance between rows in a plane of `block`.   lanes: the distance between rows in `sums`.   is_line:
-    whether the convolution has one spatial axis.
+    shape: the layout of `block`.   pitch: the distance between rows in a plane of `block`.   lanes: the distance
+    between rows in `sums`.   is_line: whether the convolution has one spatial axis.
 
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
     """
     groups: dict[int, list[tuple[int, int]]] = {}  # number of positions -> plane and first position of each column
     for plane in range(shape.channels):
-        for tap, below in shape.columns(1 if is_line else _ROWS):
+        for tap, below in shape.tap_groups(1 if is_line else _ROWS):
             groups.setdefault(below, []).append((plane, tap))
     count = sum(map(len, groups.values()))
     offsets, firsts = k.allocate("offsets", I64, (count,)), k.allocate("firsts", I64, (count,))
     for number, (plane, tap) in enumerate(itertools.chain.from_iterable(groups.values())):
-        phase, (row, column) = shape.tap(tap)
-        k.store(offsets, (number,), pitch * row + (shape.plane(plane, phase) + column))
+        phase, (row, column) = shape.locate_tap(tap)
+        k.store(offsets, (number,), pitch * row + (shape.plane_position(plane, phase) + column))
         k.store(firsts, (number,), plane * shape.taps + tap)
     zero = Literal(0, I64)
 
-    def add_up(start: Scalar, rows: Local, indices: Local) -> None:
+    def convolve(start: Scalar, rows: Local, indices: Local) -> None:
         weights = Address(w, k.let("weights", start))
         if is_line:
             to_offsets = Address(offsets, zero)
@@ -208,29 +207,29 @@ def _sums_of(
             k.invoke("rvm_columns_f32", below, rows, indices, *columns, *where, int(done > 0))
             done += len(members)
 
-    return add_up
+    return convolve
 
 
-def _bring_planes(
+def _copy_planes(
     k: KernelBuilder,
     x: Buffer,
     channel: Scalar,
     block: Buffer,
     plane: int,
-    shape: _Shape,
+    shape: _BlockLayout,
     pitch: Local,
     at: tuple[Local, Local],
     count: tuple[Local, Local],
-    is_whole: bool,
+    has_padding: bool,
 ) -> None:
     """Generate code that copies elements of one channel of x to the planes of this channel in the block.
 
     The code copies the elements that the output positions of the block read, and writes zeros for padding.
 
     channel: the row-major index of the channel over the batch and channel axes of x.   plane: the index of the channel
-    in its group.   pitch: the distance between the rows of a plane.   at: the row and the column of the first output
-    position of the block.   count: the number of output rows, and of output positions in a row.   is_whole: whether the
-    zeros of the padding are in the block already.
+    in its group.   shape: the layout of the block.   pitch: the distance between the rows of a plane.   at: the row and
+    the column of the first output position of the block.   count: the number of output rows, and of output positions in
+    a row.   has_padding: whether the zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
@@ -243,7 +242,7 @@ def _bring_planes(
         first = k.let("first", minimum(first, columns))
         bounds[phase] = offset, first, k.let("last", maximum(last, first))
 
-    def bring(from_row: Scalar, to_row: Scalar, columns: Sequence[Scalar], origin: Scalar, to: int) -> None:
+    def copy_rows(from_row: Scalar, to_row: Scalar, columns: Sequence[Scalar], origin: Scalar, to: int) -> None:
         source = origin + from_row * shape.strides[0] * wide + columns[1] * shape.strides[1]
         target = Address(block, from_row * pitch + to)
         steps = shape.strides[0] * wide, shape.strides[1], to_row - from_row
@@ -259,10 +258,10 @@ def _bring_planes(
         for phase, (offset, first, last) in bounds.items():
             if (row_phase, phase) not in shape.phases:
                 continue
-            origin = start + begin * wide + offset, shape.plane(plane, (row_phase, phase))
-            if is_whole:
-                bring(above, below, (first, first, last, last), *origin)
+            origin = start + begin * wide + offset, shape.plane_position(plane, (row_phase, phase))
+            if has_padding:
+                copy_rows(above, below, (first, first, last, last), *origin)
             else:
-                bring(zero, above, (zero, zero, zero, columns), *origin)
-                bring(above, below, (zero, first, last, columns), *origin)
-                bring(below, rows, (zero, zero, zero, columns), *origin)
+                copy_rows(zero, above, (zero, zero, zero, columns), *origin)
+                copy_rows(above, below, (zero, first, last, columns), *origin)
+                copy_rows(below, rows, (zero, zero, zero, columns), *origin)

@@ -13,7 +13,7 @@ from relvm.ir.dtypes import I32, I64
 from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
-from relvm.kernels.gemm.gemm_int8 import WORD, flip_of, padding_word, unsigned_zero, word_of
+from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point, word_of
 from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
 
 _STRIP = 128  # output positions of a row that are processed at a time
@@ -22,12 +22,12 @@ _SLACK = 64  # positions that csrc/codegen/gemm_int8.h processes at a time
 _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 or L2 cache
 
 
-class _Shape:
+class _RingLayout:
     """The window over two spatial axes, and the layout of the ring buffer.
 
-    The ring buffer contains words, and has shape (`rows`, `fours`, `pitch`).  rows: the number of input rows that the
-    window covers.   fours: the number of words in a row of the window.   pitch: the maximum number of output positions
-    that are processed at a time, rounded up to a multiple of _SLACK.
+    The ring buffer contains words, and has shape (`rows`, `words_per_row`, `pitch`).  rows: the number of input rows
+    that the window covers.   words_per_row: the number of words in a row of the window.   pitch: the maximum number of
+    output positions that are processed at a time, rounded up to a multiple of _SLACK.
     """
 
     def __init__(self, window: Window, wide: object) -> None:
@@ -36,20 +36,20 @@ class _Shape:
         self.strides, self.dilations = window.strides, window.dilations
         self.pads = window.pads[:2]
         self.strip = min(_STRIP, max(wide, 1)) if isinstance(wide, int) else _STRIP
-        self.fours = math.ceil(self.sizes[1] / WORD)
+        self.words_per_row = math.ceil(self.sizes[1] / WORD)
         self.pitch = math.ceil(self.strip / _SLACK) * _SLACK
         self.rows = (self.sizes[0] - 1) * self.dilations[0] + 1
-        self.row_size = self.fours * self.pitch
+        self.row_size = self.words_per_row * self.pitch
 
 
-def is_byte_depthwise(w: Buffer, window: Window) -> bool:
-    """Return whether `write_byte_depthwise` can generate a convolution with weights `w`.
+def can_write_byte_depthwise(w: Buffer, window: Window) -> bool:
+    """Return whether `write_byte_depthwise` can generate the convolution with weights `w` and window `window`.
 
-    It can if `w` has shape (filters, 1, window...), and if the window has known sizes and is not too large.
+    This requires that `w` has shape (filters, 1, window...), and that the window has known sizes and is not too large.
     """
     if not all(isinstance(size, int) and size > 0 for size in window.sizes) or len(window.sizes) > 2:
         return False
-    shape = _Shape(window, None)
+    shape = _RingLayout(window, None)
     return w.shape[1] == 1 and shape.rows * shape.row_size * WORD <= _MAX_BYTES
 
 
@@ -60,12 +60,12 @@ def write_byte_depthwise(
 
     padding: the zero point of x.   filters: the number of filters per group.
     """
-    shape = _Shape(window, result.shape[-1])
-    taps = shape.sizes[0] * shape.fours
+    shape = _RingLayout(window, result.shape[-1])
+    taps = shape.sizes[0] * shape.words_per_row
     wide = as_scalar(result.shape[-1], I64)
     high = as_scalar(result.shape[2], I64) if len(result.shape) == 4 else Literal(1, I64)
     all_filters = k.size(result.shape[1:2])
-    zero = unsigned_zero(k, x.dtype, padding)
+    zero = unsigned_zero_point(k, x.dtype, padding)
     pad_word = padding_word(k, zero)
     rows = k.let("rows", maximum(Select(wide <= shape.strip, _BLOCK / maximum(wide, 1), Literal(1, I64)), 1))
     with k.parallel(k.size(result.shape[:2]), wide * high * taps) as (first, last):
@@ -88,7 +88,7 @@ def write_byte_depthwise(
                     top = k.let("top", block * rows)
                     end = k.let("end", minimum(top + rows, high))
                     with k.loop(end, start=top, name="y") as y:
-                        _bring_rows(k, x, ring, shape, plane, start, count, y, padding, pad_word)
+                        _fill_ring(k, x, ring, shape, plane, start, count, y, padding, pad_word)
                         _set_offsets(k, offsets, shape, y)
                         at = k.let("at", (y - top) * count)
                         with k.loop(shape.pitch, name="o", simd=True) as o:
@@ -99,29 +99,31 @@ def write_byte_depthwise(
                         result.store(k, (image, filter_, top * wide + start + o), sums[o])
 
 
-def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _Shape, filter_: Local) -> Local:
-    """Generate code that packs the weights of filter `filter_` into words and stores them in `weights`.  Return the
-    variable that contains the sum of the weights.
+def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Local) -> Local:
+    """Generate code that packs the weights of one filter into words, and stores the words in `weights`.
 
-    w: the weights of all filters.
+    Return the variable that contains the sum of the weights.   w: the weights of all filters.   shape: the window and
+    the layout of its words.   filter_: the index of the filter.
     """
     total = k.let("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
         at = k.let("at_w", (filter_ * rows + r) * wide)
-        for four in range(shape.fours):
+        for four in range(shape.words_per_row):
             here = [k.let("b", w.flat(at + i).to(I32)) for i in range(four * WORD, min(four * WORD + WORD, wide))]
-            k.store(weights, (r * shape.fours + four,), word_of([*here, *[Literal(0, I32)] * (WORD - len(here))]))
+            k.store(
+                weights, (r * shape.words_per_row + four,), word_of([*here, *[Literal(0, I32)] * (WORD - len(here))])
+            )
             for byte in here:
                 k.assign(total, total + byte)
     return total
 
 
-def _bring_rows(
+def _fill_ring(
     k: KernelBuilder,
     x: Buffer,
     ring: Buffer,
-    shape: _Shape,
+    shape: _RingLayout,
     plane: Local,
     start: Local,
     count: Local,
@@ -129,42 +131,45 @@ def _bring_rows(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Generate code that stores words of input rows in the ring buffer.  The rows are those that output row `y` reads
-    and output row `y - 1` does not.
+    """Generate code that loads input rows into the ring buffer, as words.
 
-    plane: the position in x at which the channel begins.   start, count: the first output position of the row to
-    process, and the number of output positions.   padding: the zero point of x.   pad_word: the word for positions
-    outside the input (see `padding_word`).
+    The rows are those that output row `y` reads and output row `y - 1` does not.
+
+    shape: the layout of the ring buffer.   plane: the position in x at which the channel begins.   start, count: the
+    first output position of the row to process, and the number of output positions.   padding: the zero point of x.
+    pad_word: the word for positions outside the input (see `padding_word`).
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])
-    kept = shape.rows - min(shape.strides[0], shape.rows)
-    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(kept, I64)))
+    reused_rows = shape.rows - min(shape.strides[0], shape.rows)
+    fresh = k.let("fresh", Select(y.eq(0), Literal(0, I64), Literal(reused_rows, I64)))
     before = k.let("before", start * shape.strides[1] - shape.pads[1])
     with k.loop(shape.rows, start=fresh, name="n") as n:
         row = k.let("row", y * shape.strides[0] + n)
         target = k.let("target", row % shape.rows * shape.row_size)
-        place = k.let("place", row - shape.pads[0])
-        inside = k.let("inside", (place >= 0).logical_and(place < high))
+        position = k.let("place", row - shape.pads[0])
+        inside = k.let("inside", (position >= 0).logical_and(position < high))
         with k.branch(inside):
-            line = Address(x, plane + place * wide)
-            for four in range(shape.fours):
+            line = Address(x, plane + position * wide)
+            for four in range(shape.words_per_row):
                 at = before + four * WORD * shape.dilations[1]
-                have = min(shape.sizes[1] - four * WORD, WORD)
-                how = shape.dilations[1], have, count, shape.strides[1], padding, flip_of(x.dtype)
+                valid = min(shape.sizes[1] - four * WORD, WORD)
+                how = shape.dilations[1], valid, count, shape.strides[1], padding, unsigned_flip_mask(x.dtype)
                 k.invoke("rvm_words_of_line", Address(ring, target + four * shape.pitch), line, wide, at, *how)
         with k.branch(inside.eq(False)), k.loop(shape.row_size, name="i", simd=True) as i:
             k.store(ring, (target + i,), pad_word)
 
 
-def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _Shape, y: Local) -> None:
-    """Generate code that stores an offset in `offsets` for each word of weights.
+def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local) -> None:
+    """Generate code that stores, for each word of weights, where in the ring buffer its input words begin.
 
-    The offset is the position in the ring buffer of the first input word by which this word of weights is multiplied.
-    y: the output row.
+    A word of weights is multiplied by adjacent input words, one for each output position.
+
+    offsets: the array for the flat positions in the ring buffer.   shape: the layout of the ring buffer.   y: the
+    output row.
     """
     for row in range(shape.sizes[0]):
-        place = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
-        at_row = k.let("at_row", place * shape.row_size)
-        for four in range(shape.fours):
-            k.store(offsets, (row * shape.fours + four,), at_row + four * shape.pitch)
+        position = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows
+        at_row = k.let("at_row", position * shape.row_size)
+        for four in range(shape.words_per_row):
+            k.store(offsets, (row * shape.words_per_row + four,), at_row + four * shape.pitch)

@@ -33,7 +33,7 @@ class Window:
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
 
-    def is_point(self) -> bool:
+    def is_pointwise(self) -> bool:
         """Return whether each output position reads only the input position with the same index."""
         return not any(self.pads) and all(n == 1 for n in (*self.sizes, *self.strides))
 
@@ -57,19 +57,19 @@ def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilat
     ones = (1,) * rank
     strides, dilations = ones if strides is None else strides, ones if dilations is None else dilations
     pads = (0,) * (2 * rank) if pads is None else pads
-    for name, given, count, least in (
+    for name, values, count, least in (
         ("strides", strides, rank, 1),
         ("pads", pads, 2 * rank, 0),
         ("dilations", dilations, rank, 1),
     ):
-        expect_integers(op, name, given, count)
+        expect_integers(op, name, values, count)
         message = "{}: {} are {}, expected values of at least {}"
-        expect(all(n >= least for n in given), message, op, name, given, least, error=RelvmArgumentError)
+        expect(all(n >= least for n in values), message, op, name, values, least, error=RelvmArgumentError)
     return Window(tuple(sizes), strides, pads, dilations)
 
 
 def over_two_axes(window: Window) -> Window:
-    """Return an equivalent window over two spatial axes.  A window over one axis gets a leading axis of size 1."""
+    """Return `window` as a window over two spatial axes.  If it has one axis, add a leading axis of size 1."""
     if len(window.sizes) == 2:
         return window
     (before, behind) = window.pads
@@ -102,12 +102,12 @@ def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tu
     + offset`.
     """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
-    room = dim - 1 - offset
-    last = Select(room < 0, Literal(0, I64), room / stride + 1)
+    last_input = dim - 1 - offset
+    last = Select(last_input < 0, Literal(0, I64), last_input / stride + 1)
     return first, minimum(last, indices)
 
 
-def each_tap(
+def for_each_tap(
     k: KernelBuilder,
     window: Window,
     dims: tuple[AnyDim, ...],
@@ -115,13 +115,14 @@ def each_tap(
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar, Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row, by calling `body` for each window position, in row-major order.  Rows of the
-    window that lie outside the input are skipped at run time.
+    """Generate loops over the window positions of one output row, with the code that `body` generates.
+
+    At run time, the loops skip rows of the window that lie outside the input.
 
     dims, indices: the spatial dimensions of the input and of the output.   row: the output position along all spatial
-    axes except the last.   body(tap, source, first, stop): generates the code for the window position with row-major
-    index `tap`.  At this position, the window is inside the input for the output positions o in [first, stop) of the
-    row.  They read position `source + o * stride` of their input channel.
+    axes except the last.   body(tap, source, first, stop): generates the code for the window position `tap`, a
+    row-major index.  This window position is inside the input for the output positions o in [first, stop) of the row.
+    Each of them reads position `source + o * stride` of the input channel.
     """
     last = len(dims) - 1
 
@@ -133,22 +134,23 @@ def each_tap(
             tap = tap * as_scalar(window.sizes[last], I64) + at
             body(tap, source * dim + offset, k.let("first", first), k.let("stop", stop))
 
-    each_row(k, window, dims, row, along)
+    for_each_row(k, window, dims, row, along)
 
 
-def each_row(
+def for_each_row(
     k: KernelBuilder,
     window: Window,
     dims: tuple[AnyDim, ...],
     row: Sequence[Scalar],
     body: Callable[[Scalar, Scalar], None],
 ) -> None:
-    """Generate code for one output row, by calling `body` for each row of the window, in order.  At run time, rows of
-    the window that lie outside the input are skipped.
+    """Generate loops over the rows of the window for one output row, with the code that `body` generates.
 
-    row: the output position along all spatial axes except the last.   body(tap, source): generates the code for row
-    `tap` of the window, which reads row `source` of the input channel.  Both are row-major indices over all spatial
-    axes except the last.
+    At run time, the loops skip rows of the window that lie outside the input.
+
+    dims: the spatial dimensions of the input.   row: the output position along all spatial axes except the last.
+    body(tap, source): generates the code for row `tap` of the window, which reads row `source` of the input channel.
+    Both are row-major indices over all spatial axes except the last.
     """
     with ExitStack() as loops:
         tap: Scalar = Literal(0, I64)
@@ -158,25 +160,27 @@ def each_row(
             tap = tap * as_scalar(size, I64) + at
             dim = as_scalar(dims[axis], I64)
             offset = at * window.dilations[axis] - window.pads[axis]
-            place = k.let("place", row[axis] * window.strides[axis] + offset)
-            loops.enter_context(k.branch((place >= 0).logical_and(place < dim)))
-            source = source * dim + place
+            position = k.let("place", row[axis] * window.strides[axis] + offset)
+            loops.enter_context(k.branch((position >= 0).logical_and(position < dim)))
+            source = source * dim + position
         body(tap, source)
 
 
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
-    """Return an array with all windows of x, of shape (batch, channel, output spatial..., window spatial...).  Padding
-    has the value `fill`.  If the window is larger than the padded input along an axis, the output size of this axis is
-    0."""
+    """Return all windows of `x`, as an array of shape (batch, channel, output spatial..., window spatial...).
+
+    fill: the value of padding.   If the window is larger than the padded input along an axis, the output size of this
+    axis is 0.
+    """
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]
     padded = np.pad(x, margins, constant_values=fill)
     spans = tuple(
         (known_size(size) - 1) * dilation + 1 for size, dilation in zip(window.sizes, window.dilations, strict=True)
     )
-    rooms = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
-    if min(rooms) < 0:
-        indices = (max(room // stride + 1, 0) for room, stride in zip(rooms, window.strides, strict=True))
+    free_sizes = [size - span for size, span in zip(padded.shape[2:], spans, strict=True)]
+    if min(free_sizes) < 0:
+        indices = (max(free // stride + 1, 0) for free, stride in zip(free_sizes, window.strides, strict=True))
         return np.empty((*x.shape[:2], *indices, *window.sizes), x.dtype)
     views = np.lib.stride_tricks.sliding_window_view(padded, spans, tuple(range(2, 2 + rank)))
     steps = [slice(None, None, step) for step in (*window.strides, *window.dilations)]

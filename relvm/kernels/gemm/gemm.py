@@ -27,7 +27,7 @@ from relvm.kernels.loop_ir import (
     constant_value,
     minimum,
 )
-from relvm.kernels.lowering_rules import clip
+from relvm.kernels.lowering_rules import clip_to_block
 
 ROWS, DEPTH = 6, 512
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
@@ -39,16 +39,20 @@ Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """Return the panel width for a matrix with `columns` columns.  This is the width that needs the least padding, or
-    the largest width if the number of columns is unknown."""
+    """Return the number of columns of a panel, for a matrix with `columns` columns.
+
+    This is the element of WIDTHS that needs the least padding, or the largest if the number of columns is unknown.
+    """
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
     return min(WIDTHS, key=lambda width: (-(-columns // width) * width, -width))
 
 
-def copied_width(k: KernelBuilder, columns: object) -> int:
-    """Return the width of panels that are copied at run time.  This is `panel_width`, or the smallest width if the
-    kernel should use little memory (`is_compact`)."""
+def run_time_panel_width(k: KernelBuilder, columns: object) -> int:
+    """Return the panel width for a matrix with `columns` columns that is packed at run time.
+
+    This is `panel_width`, or the smallest width if the kernel should use little memory (`k.is_compact`).
+    """
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
 
@@ -70,21 +74,21 @@ class Lhs:
 
 @value_record
 class LhsInt8:
-    """A left matrix of bytes with contiguous rows.  The element at (row, column) is `buffer.flat[start + row * row_step
-    + column]`.
+    """A left matrix of bytes with contiguous rows.
 
-    The product processes four columns of the left matrix at a time, as one word.  The depth of the product is therefore
-    counted in words of four bytes, and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
+    The element at (row, column) is `buffer.flat[start + row * row_step + column]`.  The product processes four columns
+    of the left matrix at a time, as one word.  The depth of the product is therefore counted in words of four bytes,
+    and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
     depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
     is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
 
-    begin(row, goes_on): generates the code that is needed once for row `row` of the left matrix, and returns a function
-    correction(first, column).  This function returns the correction for the zero points, a number to add to the sum of
-    products of that row and a column of the right matrix: column `column` of the panel that begins at column `first`.
-    If the depth is divided into chunks, each chunk adds its own correction, and the first one also adds the part that
-    depends on the whole row.   goes_on: whether this is not the first chunk.  None stands for False.
+    begin(row, after_first): generates the code that is needed once for row `row`, and returns a function
+    correction(first, column).  The function returns a scalar that is added to an element of the product, because of the
+    zero points.  This element is that of row `row`, and of column `column` of the panel that begins at column `first`.
+    If the depth is divided into chunks, each chunk adds a correction.   after_first: whether this is not the first
+    chunk.  None stands for False.
     """
 
     buffer: Buffer
@@ -101,8 +105,10 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix packed in panels of columns (relvm/kernels/gemm/packing.py).  Each panel is stored row by row.
-    The last panel can be narrower than the others."""
+    """A right matrix that is packed in panels of columns at compile time (relvm/kernels/gemm/packing.py).
+
+    Each panel is stored row by row.  The last panel can be narrower than the others.
+    """
 
     buffer: Buffer
     start: Scalar
@@ -128,23 +134,24 @@ def gemm(
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
 ) -> None:
-    """Generate a batch of matrix products.  Element (i, j) of a product is the sum over p of left(i, p) * right(p, j).
-    It is passed to `result` with the indices counters(i, j).
+    """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
 
-    batch: the batch dimensions.   sizes: rows, columns and depth.  If the left matrix consists of bytes, the depth is
-    in words.   width: the panel width.   operands(indices): returns left, right and counters for the batch element at
-    `indices`.  The classes of left and right must be the same for all batch elements.
+    batch: the batch dimensions.   sizes: the number of rows and of columns of a product, and the depth, which is the
+    number of summed products.  If the left matrix consists of bytes, the depth is in words.   width: the panel width.
+    operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
+    `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
+    classes of `left` and `right` must be the same for all products.
     """
     rows, columns, depth = sizes
-    blocks, groups = _blocks(columns, width), _blocks(rows, ROWS)
+    blocks, groups = _block_count(columns, width), _block_count(rows, ROWS)
     panels = blocks * k.size(tuple(batch))
     least = minimum(groups, _MIN_TILES)
     with k.parallel(panels * groups, depth * width, least=least) as (first, last):
-        tile = k.allocate("tile", result.dtype, (_most_rows(rows) * width,))
+        tile = k.allocate("tile", result.dtype, (_max_tile_rows(rows) * width,))
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
-            tiles = clip(k, first, last, number, groups)
+            tiles = clip_to_block(k, first, last, number, groups)
             column = k.let("column", number % blocks * width)
-            left, right, counters = operands(batch_place(k, number / blocks, batch))
+            left, right, counters = operands(batch_indices(k, number / blocks, batch))
             count = k.let("width", minimum(columns - column, width))
             known = constant_value(columns)
             narrow = None if known is None else known % width
@@ -160,10 +167,11 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate code that copies a panel of `right` and multiplies the left matrix by it.
+    """Generate code that copies one panel of `right` and multiplies the left matrix by it.
 
-    depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
-    DEPTH rows.
+    product: the generator of the product of the left matrix and the panel.   depth: the number of rows of the panel.
+    If it is large or unknown, the panel is copied and multiplied in chunks of DEPTH rows, because the copy is on the C
+    stack.
     """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
@@ -176,28 +184,32 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
     if result.partial is None:
         raise NotFusable
     panel = k.allocate("panel", result.dtype, (DEPTH * width,))
-    with k.loop(Select(depth > 0, _blocks(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
+    with k.loop(Select(depth > 0, _block_count(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
         zero = k.let("from", chunk * DEPTH)
         span = k.let("span", minimum(depth - zero, DEPTH))
         right.fill(panel, zero, span, product.column, product.count)
         product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
 
-def batch_place(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
-    """Convert the row-major index of a batch element to its indices along the batch dimensions.
+def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> tuple[Scalar, ...]:
+    """Return the indices of matrix `number` of a batch along the batch dimensions `batch`.
 
-    number: the row-major index.   batch: the batch dimensions.
+    number: the row-major index of the matrix in the batch.
     """
-    place: list[Scalar] = []
+    inner_indices: list[Scalar] = []
     for extent in reversed(batch[1:]):
-        place.insert(0, k.let("place", number % k.size((extent,))))
+        inner_indices.insert(0, k.let("place", number % k.size((extent,))))
         number = k.let("number", number / k.size((extent,)))
-    return (number, *place) if batch else ()
+    return (number, *inner_indices) if batch else ()
 
 
 @value_record
 class _PanelMatmul:
-    """The product of the left matrix and one panel of the right matrix."""
+    """The generator of the product of the left matrix and one panel of the right matrix.
+
+    rows: the number of rows of the left matrix.   column: the first column of the panel.   count: the number of columns
+    of the panel.   left, width, result, counters: as in `gemm`.   tile: the array for a tile of the product.
+    """
 
     k: KernelBuilder
     rows: Scalar
@@ -213,18 +225,25 @@ class _PanelMatmul:
     tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute, each of ROWS rows
 
     def write(
-        self, first: Scalar, span: Scalar, right: Buffer, start: Scalar, goes_on: Scalar | None, is_part: Scalar | None
+        self,
+        first: Scalar,
+        span: Scalar,
+        right: Buffer,
+        start: Scalar,
+        after_first: Scalar | None,
+        before_last: Scalar | None,
     ) -> None:
         """Generate the product of the left matrix and a chunk of the panel: rows [first, first + span).
 
         Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks, each one adds its
-        product to partial sums in memory.   goes_on: whether an earlier chunk has stored partial sums.   is_part:
-        whether a later chunk follows, so that the sums are not final.   A condition that is None never holds.
+        product to partial sums in memory.   after_first: whether an earlier chunk has stored partial sums.
+        before_last: whether a later chunk follows, so that the sums are not final.   A condition that is None never
+        holds.
         """
         k, rows = self.k, constant_value(self.rows)
 
         def tiles(row: Scalar, count: int) -> None:
-            self._tile(k.let("row", row), count, first, span, right, start, goes_on, is_part)
+            self._tile(k.let("row", row), count, first, span, right, start, after_first, before_last)
 
         low, high = self.tiles
         full = self.rows / ROWS
@@ -249,39 +268,41 @@ class _PanelMatmul:
         span: Scalar,
         right: Buffer,
         start: Scalar,
-        goes_on: Scalar | None,
-        is_part: Scalar | None,
+        after_first: Scalar | None,
+        before_last: Scalar | None,
     ) -> None:
         k, width, tile, partial = self.k, self.width, self.tile, self.result.partial
-        if goes_on is not None and partial is not None:
-            kept = partial.buffer
-            with k.branch(goes_on):
-                self._each(row, count, lambda at, place: k.store(tile, (at,), kept.flat(place)))
+        if after_first is not None and partial is not None:
+            sums_buffer = partial.buffer
+            with k.branch(after_first):
+                self._for_each_element(
+                    row, count, lambda at, sum_position: k.store(tile, (at,), sums_buffer.flat(sum_position))
+                )
         left = self.left
         if isinstance(left, Lhs) and tile.dtype.name == "f32":
-            adds = Literal(0, I64) if goes_on is None else goes_on
+            adds = Literal(0, I64) if after_first is None else after_first
             a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
             steps = left.row_step, left.column_step
 
             def add(columns: int) -> None:
-                where = (a, *steps, Address(right, start), self._row_of(columns), to_tile, width, adds)
+                where = (a, *steps, Address(right, start), self._panel_row_stride(columns), to_tile, width, adds)
                 k.invoke("rvm_tile_f32", count, columns, span, *where)
 
-            self._in_columns(add)
+            self._for_each_width(add)
         elif isinstance(left, LhsInt8):
-            self._tile_of_bytes(left, row, count, first, span, right, start, goes_on)
+            self._int8_tile(left, row, count, first, span, right, start, after_first)
         else:
-            self._plain_tile(left, row, count, first, span, right, start, goes_on)
-        if is_part is None or partial is None:
-            self._finish(row, count)
+            self._plain_tile(left, row, count, first, span, right, start, after_first)
+        if before_last is None or partial is None:
+            self._store_results(row, count)
             return
         out = partial.buffer
-        with k.branch(is_part):
-            self._each(row, count, lambda at, place: k.store(out, (place,), tile[at]))
-        with k.branch(Unary("!", is_part, BOOL)):
-            self._finish(row, count)
+        with k.branch(before_last):
+            self._for_each_element(row, count, lambda at, sum_position: k.store(out, (sum_position,), tile[at]))
+        with k.branch(Unary("!", before_last, BOOL)):
+            self._store_results(row, count)
 
-    def _tile_of_bytes(
+    def _int8_tile(
         self,
         left: LhsInt8,
         row: Local,
@@ -290,30 +311,30 @@ class _PanelMatmul:
         span: Scalar,
         right: Buffer,
         start: Scalar,
-        goes_on: Scalar | None,
+        after_first: Scalar | None,
     ) -> None:
         k, width, tile = self.k, self.width, self.tile
         with k.loop(count, name="r") as r:
-            term = left.begin(k.let("i", row + r), goes_on)
+            term = left.begin(k.let("i", row + r), after_first)
             with k.loop(self.count, name="j", simd=True) as j:
                 at, value = r * width + j, term(self.column, j)
-                before = None if goes_on is None else Select(goes_on, tile[at], Literal(0, tile.dtype))
+                before = None if after_first is None else Select(after_first, tile[at], Literal(0, tile.dtype))
                 k.store(tile, (at,), value if before is None else before + value)
         depth = k.let("bytes", minimum(span * 4, left.depth - first * 4))
         a, to_tile = Address(left.buffer, left.position(row, first * 4)), Address(tile, Literal(0, I64))
         how = left.row_step, left.flip, int(left.is_signed)
 
         def add(columns: int) -> None:
-            where = (Address(right, start), self._row_of(columns), to_tile, width)
+            where = (Address(right, start), self._panel_row_stride(columns), to_tile, width)
             k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, *where)
 
-        self._in_columns(add)
+        self._for_each_width(add)
 
-    def _row_of(self, columns: int) -> int:
-        """Return the distance in memory between the rows of a panel that has `columns` columns."""
+    def _panel_row_stride(self, columns: int) -> int:
+        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns."""
         return columns if self.is_packed else self.width
 
-    def _in_columns(self, body: Callable[[int], None]) -> None:
+    def _for_each_width(self, body: Callable[[int], None]) -> None:
         """Generate code for a panel by calling body(columns) for each number of columns that the panel can have.
 
         If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
@@ -343,7 +364,7 @@ class _PanelMatmul:
         span: Scalar,
         right: Buffer,
         start: Scalar,
-        goes_on: Scalar | None,
+        after_first: Scalar | None,
     ) -> None:
         k, width, tile = self.k, self.width, self.tile
 
@@ -351,62 +372,63 @@ class _PanelMatmul:
             with k.loop(count * width, name="e", simd=True) as e:
                 k.store(tile, (e,), 0)
 
-        if goes_on is None:
+        if after_first is None:
             clear()
         else:
-            with k.branch(Unary("!", goes_on, BOOL)):
+            with k.branch(Unary("!", after_first, BOOL)):
                 clear()
 
         def add(columns: int) -> None:
             with k.loop(span, name="p") as p, k.loop(count, name="r") as r:
                 factor = k.let("factor", left.element(row + r, first + p))
                 with k.loop(columns, name="j", simd=True) as j:
-                    here, place = r * width + j, start + p * self._row_of(columns) + j
-                    k.store(tile, (here,), tile[here] + factor * right.flat(place))
+                    here, sum_position = r * width + j, start + p * self._panel_row_stride(columns) + j
+                    k.store(tile, (here,), tile[here] + factor * right.flat(sum_position))
 
         if self.is_packed:
-            self._in_columns(add)
+            self._for_each_width(add)
         else:
             add(width)
 
-    def _finish(self, row: Local, count: int) -> None:
+    def _store_results(self, row: Local, count: int) -> None:
         k = self.k
         with k.loop(count, name="r") as r:
             i = k.let("i", row + r)
             with k.loop(self.count, name="j", simd=True) as j:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
-    def _each(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
-        """Generate code for each element of `count` rows of the tile, by calling body(tile_position, sum_position).
+    def _for_each_element(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
+        """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
-        The arguments are the flat positions of the element in the tile and in the partial sums.   row: the row of the
-        result that corresponds to the first of the `count` rows.
+        body(tile_position, sum_position): receives the flat positions of the element in the tile and in the partial
+        sums.   row: the row of the product that is in the first row of the tile.
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
-            place = self.result.partial_position(self.counters(row + r, self.column + j))
-            body(r * self.width + j, place)
+            sum_position = self.result.partial_position(self.counters(row + r, self.column + j))
+            body(r * self.width + j, sum_position)
 
 
-def fill_from_rows(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from x, where it is stored row by row.
+def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
+    """Return a right matrix whose panels are copied from a row-major matrix at run time.
 
-    It begins at flat position `start` of x, and has `columns` columns.   width: the panel width.
+    The row-major matrix begins at flat position `start` of `x` and has `columns` columns.   width: the panel width.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
         with k.loop(span, name="p") as p:
             source = k.let("source", start + (first + p) * columns + column)
             copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
-        clear_rest(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
 
 
-def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix that is copied from x, where it is stored column by column.
+def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
+    """Return a right matrix whose panels are copied from a column-major matrix at run time.
 
-    Its first column begins at flat position `start` of x.   depth: the length of a column.   width: the panel width.
+    The column-major matrix begins at flat position `start` of `x`.   depth: the length of a column.   width: the panel
+    width.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -414,7 +436,7 @@ def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar,
             source = k.let("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
                 k.store(panel, (p * width + j,), x.flat(source + p))
-        clear_rest(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, width)
 
     return PackOnTheFly(fill)
 
@@ -422,7 +444,7 @@ def fill_from_columns(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar,
 def copy_run(
     k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
 ) -> None:
-    """Generate `panel[to + j] = x[source + j]` for first <= j < end."""
+    """Generate code that copies part of a row to a panel: `panel[to + j] = x[source + j]` for first <= j < end."""
     if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
         k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
         return
@@ -430,8 +452,10 @@ def copy_run(
         k.store(panel, (to + j,), x.flat(source + j))
 
 
-def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Generate code that sets columns [count, width) of a panel to 0.   rows: the number of rows of the panel.
+def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
+    """Generate code that sets columns [count, width) of a panel to 0.
+
+    rows: the number of rows of the panel.
 
     The results of these columns are not used, but uninitialized memory can contain denormal numbers, which are slow to
     add.
@@ -444,11 +468,11 @@ def clear_rest(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, wid
         k.store(panel, (p * width + j,), 0)
 
 
-def _most_rows(rows: Scalar) -> int:
-    """Return the maximum number of rows in a tile of a result with `rows` rows.  It is at least 1."""
+def _max_tile_rows(rows: Scalar) -> int:
+    """Return the maximum number of rows in a tile, at least 1, for a product with `rows` rows."""
     known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
 
 
-def _blocks(size: Scalar, block: int) -> Scalar:
+def _block_count(size: Scalar, block: int) -> Scalar:
     return (size + (block - 1)) / block

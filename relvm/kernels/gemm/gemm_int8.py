@@ -1,5 +1,6 @@
-"""Matrix products of bytes with zero points, computed as products of signed and unsigned bytes
-(csrc/codegen/gemm_int8.h).
+"""Matrix products of bytes with zero points (csrc/codegen/gemm_int8.h).
+
+They are computed as products of signed and unsigned bytes:
 
     sum of (a - a_zero) (b - b_zero) = sum of a b - a_zero * (sum of b) - b_zero * (sum of a) + depth * a_zero * b_zero
 
@@ -19,7 +20,7 @@ from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local,
 
 WORD = 4  # bytes in a word
 _HIGH_BITS = 0x80808080
-_MOVE = 128
+_SHIFT = 128
 
 
 @value_record
@@ -40,15 +41,18 @@ class Signs:
         return _HIGH_BITS if self.left else 0
 
 
-def signs_of(left: DType, right: DType) -> Signs:
-    """Return the conversion for a left and a right matrix of these dtypes, each i8 or u8."""
+def choose_signs(left: DType, right: DType) -> Signs:
+    """Return the conversion after which the bytes of one matrix are signed and those of the other are unsigned.
+
+    left, right: the dtypes of the matrices, i8 or u8.
+    """
     if left == U8:
-        return Signs(0, -_MOVE if right == U8 else 0, left_is_signed=False)
-    return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_MOVE, 0, left_is_signed=False)
+        return Signs(0, -_SHIFT if right == U8 else 0, left_is_signed=False)
+    return Signs(0, 0, left_is_signed=True) if right == U8 else Signs(_SHIFT, 0, left_is_signed=False)
 
 
 @value_record
-class Zeros:
+class ZeroPoints:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 
     left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.
@@ -63,10 +67,14 @@ class Zeros:
     column_sum: Callable[[Scalar, Scalar], Scalar]
 
 
-def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: Zeros) -> LhsInt8:
-    """Return a left matrix of bytes.  Its rows begin at flat position `start` of x, and have `depth` bytes each."""
+def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: ZeroPoints) -> LhsInt8:
+    """Return the left matrix of a product of bytes, which is stored row by row from flat position `start` of `x` on.
 
-    def begin(row: Local, goes_on: Scalar | None) -> Callable[[Local, Local], Scalar]:
+    depth: the number of bytes in a row.   signs: the conversion of the bytes.   zeros: the zero points of both
+    matrices.
+    """
+
+    def begin(row: Local, after_first: Scalar | None) -> Callable[[Local, Local], Scalar]:
         left = None if zeros.left is None else zeros.left(row)
         once: Scalar | None = None
         if zeros.right is not None:
@@ -79,7 +87,7 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
                 value = -(left * zeros.column_sum(first, column))
             if once is not None and zeros.right is not None:
                 whole = zeros.right(first + column) * once
-                value = value + (whole if goes_on is None else Select(goes_on, Literal(0, I32), whole))
+                value = value + (whole if after_first is None else Select(after_first, Literal(0, I32), whole))
             return value
 
         return term
@@ -87,15 +95,15 @@ def byte_rows(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: 
     return LhsInt8(x, start, depth, depth, signs.flip, signs.left_is_signed, begin)
 
 
-def sum_of_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, move: int) -> Local:
-    """Generate code that sums `depth` bytes of x, from flat position `start` on.  Return the variable with the sum.
+def sum_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, shift: int) -> Local:
+    """Generate code that sums `depth` bytes of `x`, from flat position `start` on.  Return the variable with the sum.
 
-    move: a number that is added to each byte.
+    shift: a number that is added to each byte before the sum.
     """
     total = k.let("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
-    return k.let("row_sum", total + depth.to(I32) * move) if move else total
+    return k.let("row_sum", total + depth.to(I32) * shift) if shift else total
 
 
 def word_count(depth: AnyDim) -> Scalar:
@@ -103,18 +111,17 @@ def word_count(depth: AnyDim) -> Scalar:
     return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
-def flip_of(dtype: DType) -> int:
-    """Return a mask of the bits to invert in a word, so that its bytes become unsigned.   dtype: the dtype of the
-    bytes."""
+def unsigned_flip_mask(dtype: DType) -> int:
+    """Return the bits to invert in a word of four bytes, so that bytes of type `dtype` become unsigned."""
     return _HIGH_BITS if dtype == I8 else 0
 
 
-def unsigned_zero(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
+def unsigned_zero_point(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
     """Return the zero point of bytes after their conversion to unsigned.
 
     dtype, zero: the dtype and the zero point of the bytes before the conversion.
     """
-    return k.let("zero", zero.to(I32) + (_MOVE if dtype == I8 else 0))
+    return k.let("zero", zero.to(I32) + (_SHIFT if dtype == I8 else 0))
 
 
 def padding_word(k: KernelBuilder, zero: Local) -> Local:
@@ -123,21 +130,21 @@ def padding_word(k: KernelBuilder, zero: Local) -> Local:
 
 
 def word_of(elements: Sequence[Scalar]) -> Scalar:
-    """Return a word composed of the low bytes of four i32 numbers.  The first number is in the lowest bits."""
+    """Return a word of the low bytes of the four i32 scalars `elements`.  The first is in the lowest bits."""
     word, *others = (element.to(U8).to(U32) for element in elements)
     for position, byte in enumerate(others, start=1):
         word = Binary("|", word, Binary("<<", byte, Literal(8 * position, U32), U32), U32)
     return word.to(I32)
 
 
-def fill_words(
-    k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, move: int, sums: Buffer
+def pack_words(
+    k: KernelBuilder, x: Buffer, start: Scalar, sizes: tuple[Scalar, Scalar], width: int, shift: int, sums: Buffer
 ) -> PackOnTheFly:
-    """Return a right matrix of words that is packed from a matrix of bytes in x.  The matrix of bytes begins at flat
-    position `start`, and is stored row by row.
+    """Return a right matrix of words, whose panels are packed from a row-major matrix of bytes at run time.
 
-    sizes: depth and columns of the matrix of bytes.   move: the number to add to each byte.   sums: an array of `width`
-    elements, in which the kernel stores the sums of the panel's columns.
+    The matrix of bytes begins at flat position `start` of `x`.   sizes: its number of rows and of columns.   width: the
+    panel width.   shift: the number to add to each byte.   sums: an array of `width` elements, in which the kernel
+    stores the sums of the panel's columns.
     """
     depth, columns = sizes
 
@@ -150,7 +157,7 @@ def fill_words(
 
             def write(element: Callable[[int, Scalar], Scalar]) -> None:
                 with k.loop(count, name="j", simd=True) as j:
-                    elements = [k.let("b", element(i, x.flat(sources[i] + j).to(I32) + move)) for i in range(4)]
+                    elements = [k.let("b", element(i, x.flat(sources[i] + j).to(I32) + shift)) for i in range(4)]
                     k.store(panel, (p * width + j,), word_of(elements))
                     k.store(sums, (j,), sums[j] + (elements[0] + elements[1] + (elements[2] + elements[3])))
 

@@ -13,7 +13,7 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """Pack a matrix of shape (depth, columns) into panels of `panel_width` columns.
+    """Pack the matrix `b` of shape (depth, columns) into panels of `panel_width` columns.
 
     Each panel is stored row by row.  The last panel can be narrower than the others.  A product rounds the number of
     columns of a tile up to a multiple of STEP, and so reads past the end of the last row.  Zeros are therefore appended
@@ -21,7 +21,7 @@ def pack_columns(b: np.ndarray) -> np.ndarray:
     """
     depth, columns = b.shape
     width = panel_width(columns)
-    packed = np.empty(b.size + _spare(columns), b.dtype)
+    packed = np.empty(b.size + _padding_size(columns), b.dtype)
     for start in range(0, columns, width):
         panel = b[:, start : start + width]
         packed[start * depth : start * depth + panel.size].reshape(panel.shape)[:] = panel
@@ -30,15 +30,14 @@ def pack_columns(b: np.ndarray) -> np.ndarray:
 
 
 def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
-    """Return the original matrix of an array that `pack_columns` returned.   columns: the number of columns of the
-    matrix."""
-    width, depth = panel_width(columns), (packed.size - _spare(columns)) // columns
+    """Reverse `pack_columns`: return the matrix, with `columns` columns, that was packed into the array `packed`."""
+    width, depth = panel_width(columns), (packed.size - _padding_size(columns)) // columns
     starts = range(0, columns, width)
     panels = [packed[start * depth : min(start + width, columns) * depth].reshape(depth, -1) for start in starts]
     return np.concatenate(panels, axis=1)
 
 
-def packed_rows(name: str, b: TensorType, columns: int) -> int:
+def packed_row_count(name: str, b: TensorType, columns: int) -> int:
     """Return the number of rows of a packed matrix with `columns` columns.
 
     name: the name of the operator, for messages.   b: the type of the packed matrix, of rank 1 and known size.
@@ -49,11 +48,11 @@ def packed_rows(name: str, b: TensorType, columns: int) -> int:
     is_count = isinstance(columns, int) and not isinstance(columns, bool) and columns > 0
     expect(is_count, "{}: columns is {!r}, expected an integer of at least 1", name, columns, error=RelvmArgumentError)
     elements: Any = b.known_shape[0]
-    rows, rest = divmod(elements - _spare(columns), columns)
+    rows, rest = divmod(elements - _padding_size(columns), columns)
     message = "{}: b has {} elements, expected rows of {} and {} more"
-    expect(rows >= 0 and rest == 0, message, name, elements, columns, _spare(columns), error=RelvmShapeError)
+    expect(rows >= 0 and rest == 0, message, name, elements, columns, _padding_size(columns), error=RelvmShapeError)
     return rows
 
 
-def _spare(columns: int) -> int:
+def _padding_size(columns: int) -> int:
     return -columns % STEP

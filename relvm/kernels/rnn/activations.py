@@ -55,7 +55,7 @@ def _sigmoid(x: Scalar, alpha: float, beta: float) -> Scalar:
     return Literal(1, x.dtype) / (_call("exp", -x) + 1)
 
 
-def _between(x: Scalar, low: float, high: float) -> Scalar:
+def _clamp(x: Scalar, low: float, high: float) -> Scalar:
     return Select(x < low, Literal(low, x.dtype), Select(x > high, Literal(high, x.dtype), x))
 
 
@@ -88,7 +88,7 @@ ACTIVATIONS = {
         1.0,
     ),
     "hardsigmoid": Activation(
-        lambda x, a, b: _between(x * a + b, 0, 1),
+        lambda x, a, b: _clamp(x * a + b, 0, 1),
         lambda x, a, b: np.clip(x * a + b, 0, 1),
         0.2,
         0.5,
@@ -103,8 +103,8 @@ ACTIVATIONS = {
 }
 
 
-def choose(
-    op: str, activations: Any, alpha: Any, beta: Any, usual: tuple[str, ...], directions: int
+def choose_activations(
+    op: str, activations: Any, alpha: Any, beta: Any, defaults: tuple[str, ...], directions: int
 ) -> list[list[BoundActivation]]:
     """Return the activations of each direction of the network.
 
@@ -113,10 +113,10 @@ def choose(
     op
         The name of the operator, for error messages.
     activations
-        The names for the first direction, then for the second, or None to use `usual` for each direction.
+        The names for the first direction, then for the second, or None to use `defaults` for each direction.
     alpha, beta
         A number for each name, or None for the default of each activation.
-    usual
+    defaults
         The default names for one direction.
     directions
         The number of directions.
@@ -126,8 +126,8 @@ def choose(
     RelvmArgumentError
         The number of names or numbers is wrong, or a name is not in ACTIVATIONS.
     """
-    names = usual * directions if activations is None else activations
-    count = len(usual) * directions
+    names = defaults * directions if activations is None else activations
+    count = len(defaults) * directions
     is_list = isinstance(names, tuple) and len(names) == count
     message = "{}: activations are {!r}, expected {} names"
     expect(is_list, message, op, names, count, error=RelvmArgumentError)
@@ -135,16 +135,20 @@ def choose(
         message = "{}: unknown activation {!r}; expected one of {}"
         expect(name in ACTIVATIONS, message, op, name, ", ".join(ACTIVATIONS), error=RelvmArgumentError)
     found = [ACTIVATIONS[name] for name in names]
-    alphas = _numbers(op, "alpha", alpha, [each.alpha for each in found])
-    betas = _numbers(op, "beta", beta, [each.beta for each in found])
+    alphas = _expect_numbers(op, "alpha", alpha, [each.alpha for each in found])
+    betas = _expect_numbers(op, "beta", beta, [each.beta for each in found])
     chosen = [BoundActivation(*each) for each in zip(found, alphas, betas, strict=True)]
-    return [chosen[start : start + len(usual)] for start in range(0, count, len(usual))]
+    return [chosen[start : start + len(defaults)] for start in range(0, count, len(defaults))]
 
 
-def _numbers(op: str, name: str, given: Any, usual: list[float | None]) -> list[float]:
-    if given is None:
-        return [0.0 if number is None else number for number in usual]
-    fits = isinstance(given, tuple) and len(given) == len(usual) and all(isinstance(n, int | float) for n in given)
+def _expect_numbers(op: str, name: str, numbers: Any, defaults: list[float | None]) -> list[float]:
+    if numbers is None:
+        return [0.0 if number is None else number for number in defaults]
+    fits = (
+        isinstance(numbers, tuple)
+        and len(numbers) == len(defaults)
+        and all(isinstance(n, int | float) for n in numbers)
+    )
     message = "{}: {} is {!r}, expected {} numbers"
-    expect(fits, message, op, name, given, len(usual), error=RelvmArgumentError)
-    return list(given)
+    expect(fits, message, op, name, numbers, len(defaults), error=RelvmArgumentError)
+    return list(numbers)

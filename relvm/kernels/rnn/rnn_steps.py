@@ -79,9 +79,11 @@ class SequenceBatch:
     is_only_batch: bool
 
     @contextmanager
-    def each(self) -> Iterator[SequenceStep]:
-        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.  This
-        includes sequences that have fewer than t + 1 steps."""
+    def each_sequence(self) -> Iterator[SequenceStep]:
+        """A context manager that opens a loop over all sequences of the batch, and yields step t of a sequence.
+
+        This includes sequences that end before step t.
+        """
         k, (batch, directions), (_, hidden, width) = self.k, self.sizes, self.r.shape
         with k.loop(self.count, name="row") as row:
             n = k.let("n", self.first + row)
@@ -91,9 +93,9 @@ class SequenceBatch:
             yield SequenceStep(n, at_x, at_h, at_y, at_sums)
 
     @contextmanager
-    def each_active(self) -> Iterator[SequenceStep]:
-        """A context manager like `each`, but only for the sequences that have a step t."""
-        with self.each() as row:
+    def each_active_sequence(self) -> Iterator[SequenceStep]:
+        """A context manager like `each_sequence`, but only for the sequences that have a step t."""
+        with self.each_sequence() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
                 yield row
@@ -114,8 +116,12 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate the product of `multiply` in tiles, for a batch of `count` sequences.  All tiles are full: the last
-        tile can overlap the previous one."""
+        """Generate the product of `multiply`, which has the same parameters, in tiles.
+
+        count: the number of sequences of the batch.
+
+        All tiles have full width: the last tile can overlap the previous one.
+        """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
@@ -123,7 +129,7 @@ class SequenceBatch:
             k.invoke("rvm_tile_f32", count, wide, hidden, a, step, 1, b, width, Address(self.sums, column), width, 0)
 
         full, rest = columns // _COLUMNS * _COLUMNS, columns % _COLUMNS // _STEP * _STEP
-        part = self._part(full // _COLUMNS, hidden * _COLUMNS * count // 8)
+        part = self._thread_range(full // _COLUMNS, hidden * _COLUMNS * count // 8)
         with part as (low, high), k.loop(high, start=low, name="panel") as panel:
             tile(k.let("column", panel * _COLUMNS + first), _COLUMNS)
         if rest:
@@ -132,11 +138,14 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate row `row` of the product of `multiply` with simple loops, for one sequence.  The loops read r in
-        memory order, because reading r takes most of the time."""
+        """Generate row `row` of the product of `multiply`, which has the same parameters, with simple loops.
+
+        start: the position in `left` at which the row of the matrix begins.   The loops read the weights `r` in memory
+        order, because reading them takes most of the time.
+        """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
-        with self._part(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
+        with self._thread_range(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
             begin, end = low * _COLUMNS, k.let("end", minimum(high * _COLUMNS, columns))
 
             def add(p: Local, rows: int) -> None:
@@ -160,7 +169,7 @@ class SequenceBatch:
                 add(p, 1)
 
     @contextmanager
-    def _part(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
+    def _thread_range(self, count: int, work: int) -> Iterator[tuple[Scalar, Scalar]]:
         """A context manager that yields the bounds of the range to process, a part of [0, count).
 
         If this is the only batch, a parallel loop is opened, and the range is the part of one thread.  Otherwise it is
@@ -173,7 +182,7 @@ class SequenceBatch:
         yield Literal(0, I64), Literal(count, I64)
 
 
-def each_step(
+def generate_steps(
     k: KernelBuilder,
     op: str,
     x: Buffer,
@@ -198,24 +207,29 @@ def each_step(
             length = k.let("length", lengths[n].to(I64))
             outside = (length < 0).logical_or(length > steps)
             k.fail(outside, "SHAPE_ERROR", f"{op}: a sequence has %lld steps, expected 0 to %lld", length, steps)
-    walk = _Walk(k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step)
+    generator = _StepGenerator(
+        k, (steps, batch), r, states, None if all_steps else lengths, y, DIRECTIONS[direction], step
+    )
     sequences = x.shape[1]
-    counts = _counts(sequences)
+    counts = _batch_sizes(sequences)
     if known_size(r.shape[0]) > 1 or (isinstance(sequences, int) and sequences > _ROWS):
-        walk.apart(counts)
+        generator.write_all_batches(counts)
         return
     if isinstance(sequences, int):
-        walk.together(counts)
+        generator.write_single_batch(counts)
         return
     with k.branch(batch <= _ROWS):
-        walk.together(counts)
+        generator.write_single_batch(counts)
     with k.branch(batch > _ROWS):
-        walk.apart(counts[1:])  # a remainder of one sequence is avoided
+        generator.write_all_batches(counts[1:])  # a remainder of one sequence is avoided
 
 
-def _counts(sequences: object) -> range:
-    """Return the batch sizes that occur if `sequences` sequences are divided into as few batches as possible, of sizes
-    as equal as possible.  If the number of sequences is not a known integer, return all sizes up to the maximum."""
+def _batch_sizes(sequences: object) -> range:
+    """Return the possible batch sizes for `sequences` sequences.
+
+    The sequences are divided into as few batches as possible, of sizes as equal as possible.  If the number of
+    sequences is not a known integer, return all sizes up to the maximum.
+    """
     if not isinstance(sequences, int):
         return range(1, _ROWS + 1)
     groups = max(1, -(-sequences // _ROWS))
@@ -223,12 +237,12 @@ def _counts(sequences: object) -> range:
 
 
 @value_record
-class _Walk:
-    """Generator of all steps of all sequences.
+class _StepGenerator:
+    """Generator of the code for all steps of all sequences.
 
     sizes: the number of steps, and the number of sequences.   lengths: the lengths of the sequences, or None if all
     sequences have all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in
-    `each_step`.
+    `generate_steps`.
     """
 
     k: KernelBuilder
@@ -240,27 +254,34 @@ class _Walk:
     backwards: tuple[bool, ...]
     step: Callable[[SequenceBatch], None]
 
-    def together(self, counts: range) -> None:
-        """Generate all sequences as one batch, for a network with one direction and few sequences."""
-        zero = self.k.let("first", Literal(0, I64))
-        self._rows(0, zero, self.sizes[1], counts, self._sums(counts), is_only_batch=True)
+    def write_single_batch(self, counts: range) -> None:
+        """Generate the steps of a network with one direction and few sequences, which form a single batch.
 
-    def apart(self, counts: range) -> None:
+        counts: the possible numbers of sequences.
+        """
+        zero = self.k.let("first", Literal(0, I64))
+        self._write_batch(0, zero, self.sizes[1], counts, self._allocate_sums(counts), is_only_batch=True)
+
+    def write_all_batches(self, counts: range) -> None:
+        """Generate a parallel loop over the batches of all directions.
+
+        counts: the possible numbers of sequences in a batch.
+        """
         k, (steps, batch), (directions, hidden, width) = self.k, self.sizes, map(known_size, self.r.shape)
         groups = (batch + (_ROWS - 1)) / _ROWS
         with k.parallel(groups * directions, steps * (hidden * width // 2)) as (low, high):
-            sums = self._sums(counts)
+            sums = self._allocate_sums(counts)
             with k.loop(high, start=low, name="number") as number:
                 first = k.let("first", number % groups * batch / groups)
                 count = k.let("count", (number % groups + 1) * batch / groups - first)
                 for direction in range(directions):
                     with nullcontext() if directions == 1 else k.branch((number / groups).eq(direction)):
-                        self._rows(direction, first, count, counts, sums, is_only_batch=False)
+                        self._write_batch(direction, first, count, counts, sums, is_only_batch=False)
 
-    def _sums(self, counts: range) -> Buffer:
+    def _allocate_sums(self, counts: range) -> Buffer:
         return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * known_size(self.r.shape[2]),))
 
-    def _rows(
+    def _write_batch(
         self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, is_only_batch: bool
     ) -> None:
         k, (steps, batch), lengths = self.k, self.sizes, self.lengths
@@ -272,9 +293,11 @@ class _Walk:
             if lengths is not None:
                 k.assign(longest, maximum(longest, length))
             at = k.let("at", at_h + row * hidden)
-            for start, kept in self.states:
+            for start, state_buffer in self.states:
                 with k.loop(hidden, name="j", simd=True) as j:
-                    k.store(kept, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, kept.dtype)))
+                    k.store(
+                        state_buffer, (at + j,), Select(length > 0, start.flat(at + j), Literal(0, state_buffer.dtype))
+                    )
             with k.loop(steps, start=length, name="t") as t:
                 at_y = k.let("at_y", ((t * directions + direction) * batch + first + row) * hidden)
                 with k.loop(hidden, name="j", simd=True) as j:

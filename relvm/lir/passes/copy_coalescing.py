@@ -14,7 +14,7 @@ from relvm.lir.routine import (
     ResetStatement,
     Statement,
     TailCallStatement,
-    joined,
+    merge_origins,
 )
 
 _COPY = "vm.builtin.copy"
@@ -33,41 +33,41 @@ def copy_coalescing(module: LirModule) -> LirModule:
     The change is correct because each value has its own register, and no statement before the copy reads the
     destination of the copy.
     """
-    return replace(module, routines=tuple(replace(each, body=_block(each.body)) for each in module.routines))
+    return replace(module, routines=tuple(replace(each, body=_coalesce_block(each.body)) for each in module.routines))
 
 
-def _block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the block without unnecessary copies.  Nested ifs are processed, too."""
-    body = tuple(map(_inside, body))
+def _coalesce_block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return the block `body` without unnecessary copies, also inside nested ifs."""
+    body = tuple(map(_coalesce_branches, body))
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
-            name == _COPY and any(_makes(statement, index) for statement in before)
+            name == _COPY and any(_writes(statement, index) for statement in before)
         ):
-            return tuple(_moved(statement, index, copy, target) for statement in before)
+            return tuple(_redirect(statement, index, copy, target) for statement in before)
     return body
 
 
-def _inside(statement: Statement) -> Statement:
+def _coalesce_branches(statement: Statement) -> Statement:
     if isinstance(statement, IfStatement):
-        return replace(statement, then=_block(statement.then), orelse=_block(statement.orelse))
+        return replace(statement, then=_coalesce_block(statement.then), orelse=_coalesce_block(statement.orelse))
     return statement
 
 
-def _makes(statement: Statement, register: int) -> bool:
-    """Return whether the statement writes `register`."""
+def _writes(statement: Statement, register: int) -> bool:
+    """Return whether `statement`, or a statement inside it, writes register `register`."""
     match statement:
         case CallStatement(destination=destination) | PrimStatement(destination=destination):
             return destination == register
         case IfStatement(then=then, orelse=orelse):
-            return any(_makes(inner, register) for inner in (*then, *orelse))
+            return any(_writes(inner, register) for inner in (*then, *orelse))
     return False
 
 
-def _moved(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
+def _redirect(statement: Statement, register: int, copy: CallStatement, target: int) -> Statement:
     """Return `statement` with register `register` replaced by `target`, the destination register of `copy`.
 
-    If the statement computes the value of `register`, it gets the comment of `copy`.  Unless it is a call of a kernel,
-    it also gets the origins of `copy`, in addition to its own.
+    A statement that computes the value of `register` gets the comment of `copy`.  Unless it is a call of a kernel, it
+    also gets the origins of `copy`, in addition to its own.
     """
 
     def operand(value: Operand) -> Operand:
@@ -80,10 +80,10 @@ def _moved(statement: Statement, register: int, copy: CallStatement, target: int
             return replace(statement, args=tuple(map(operand, args)))
         case IfStatement(cond, then, orelse):
             then, orelse = (
-                tuple(_moved(inner, register, copy, target) for inner in branch) for branch in (then, orelse)
+                tuple(_redirect(inner, register, copy, target) for inner in branch) for branch in (then, orelse)
             )
             return replace(statement, cond=operand(cond), then=then, orelse=orelse)
-    moved = replace(statement, args=tuple(map(operand, statement.args)))
+    redirected = replace(statement, args=tuple(map(operand, statement.args)))
     if (
         statement.destination is None and statement.comment and copy.comment
     ):  # the arguments of a kernel include the tensors that it writes
@@ -92,8 +92,8 @@ def _moved(statement: Statement, register: int, copy: CallStatement, target: int
         names = [
             copy.comment if value == Register(register) else name for name, value in zip(names, written, strict=True)
         ]
-        return replace(moved, comment=", ".join(names))
+        return replace(redirected, comment=", ".join(names))
     if statement.destination != register:
-        return moved
-    comment, origins = copy.comment or statement.comment, joined(statement.origins, copy.origins)
-    return replace(moved, destination=target, comment=comment, origins=origins)
+        return redirected
+    comment, origins = copy.comment or statement.comment, merge_origins(statement.origins, copy.origins)
+    return replace(redirected, destination=target, comment=comment, origins=origins)

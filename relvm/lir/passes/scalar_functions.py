@@ -50,22 +50,24 @@ def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
 
     Their parameters, intermediate values and results are scalars of known types.  They call only scalar routines.
     """
-    entries = {routine.name: _entry(routine, module) for routine in module.routines}
-    routines = {r.name: r for r in module.routines if len(entries[r.name]) == len(r.params)}
+    parameter_types = {routine.name: _checked_types(routine, module) for routine in module.routines}
+    routines = {r.name: r for r in module.routines if len(parameter_types[r.name]) == len(r.params)}
     while True:
-        typed = _types(routines, entries)
-        kept = {name: routines[name] for name in typed}
-        if len(kept) == len(routines):
+        typed = _infer_types(routines, parameter_types)
+        still_scalar = {name: routines[name] for name in typed}
+        if len(still_scalar) == len(routines):
             return {
                 name: ScalarRoutine(routine, typed[name], typed[name][len(routine.params)], len(routine.params))
                 for name, routine in routines.items()
             }
-        routines = kept
+        routines = still_scalar
 
 
-def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
-    """Return the types of parameters that the routine checks at its beginning, as a dict from register to type
-    letter."""
+def _checked_types(routine: Routine, module: LirModule) -> dict[int, str]:
+    """Return the types that the checks at the beginning of a routine require of its parameters.
+
+    The result maps the register of each checked parameter to the letter of its type (see ScalarRoutine).
+    """
     found: dict[int, str] = {}
     for statement in routine.body:
         match statement:
@@ -81,13 +83,13 @@ def _entry(routine: Routine, module: LirModule) -> dict[int, str]:
     return found
 
 
-def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+def _infer_types(routines: dict[str, Routine], parameter_types: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
     """Infer the types of the registers of each routine, as a dict from register to type letter.
 
-    Return these dicts by the name of the routine.  A routine with a register of unknown type is omitted.   entries: the
-    types of the parameters of each routine.
+    Return these dicts by the name of the routine.  A routine with a register of unknown type is omitted.
+    parameter_types: the types of the parameters of each routine.
     """
-    types = {name: dict(entries[name]) for name in routines}
+    types = {name: dict(parameter_types[name]) for name in routines}
     changed = True
     while changed:
         changed = False
@@ -95,21 +97,21 @@ def _types(routines: dict[str, Routine], entries: dict[str, dict[int, str]]) -> 
             if name not in types:
                 continue
             before = len(types[name])
-            if not _walk(routine, routine.body[len(routine.params) :], routines, types):
+            if not _infer_block(routine, routine.body[len(routine.params) :], routines, types):
                 del types[name]
                 changed = True
             else:
                 changed |= len(types[name]) > before
-    whole = (name for name in types if _is_whole(routines[name], types))
-    return {name: types[name] for name in whole}
+    fully_typed = (name for name in types if _is_fully_typed(routines[name], types))
+    return {name: types[name] for name in fully_typed}
 
 
-def _walk(
+def _infer_block(
     routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
 ) -> bool:
-    """Record in `types[routine.name]` the known types of the registers that `body` writes.
+    """Record in `types[routine.name]` the types of the registers that the block `body` writes, as far as known.
 
-    Return whether `body` computes with scalars only, and each register has a single type.
+    Return whether the block computes with scalars only, and each register has a single type.
     """
     known = types[routine.name]
     result = len(routine.params)
@@ -121,8 +123,8 @@ def _walk(
         match statement:
             case PrimStatement(row, args, destination):
                 operands = (_letter(arg, known) for arg in args)
-                wanted = _ROWS[row].operands
-                if any(got not in (None, want) for got, want in zip(operands, wanted, strict=True)):
+                expected = _ROWS[row].operands
+                if any(actual not in (None, letter) for actual, letter in zip(operands, expected, strict=True)):
                     return False
                 if not write(destination, _ROWS[row].result):
                     return False
@@ -140,7 +142,9 @@ def _walk(
             case IfStatement(cond, then, orelse):
                 if not _is_scalar(cond) or _letter(cond, known) == "f":
                     return False
-                if not _walk(routine, then, routines, types) or not _walk(routine, orelse, routines, types):
+                if not _infer_block(routine, then, routines, types) or not _infer_block(
+                    routine, orelse, routines, types
+                ):
                     return False
             case _:
                 return False
@@ -164,11 +168,11 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
     return None
 
 
-def _is_whole(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
-    """Return whether the routine is fully typed: each register that it reads has a type, and each call passes the types
-    that the callee expects.
+def _is_fully_typed(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
+    """Return whether all types in a routine are known and consistent, so that C variables can replace its registers.
 
-    The routine must also write its result, and must not contain resets of registers.
+    Each register that it reads must have a type, and each call must pass the types that the callee expects.  The
+    routine must write its result, and must not contain resets of registers.
     """
     known = types[routine.name]
     if len(routine.params) not in known:

@@ -14,7 +14,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
-    joined,
+    merge_origins,
 )
 
 _COPY = "vm.builtin.copy"
@@ -29,18 +29,18 @@ def tail_calls(module: LirModule) -> LirModule:
     If an `if` precedes the copy, the copy is first moved to the ends of both branches.
     """
     functions = {routine.name for routine in module.routines} | set(INVOKES)
-    return replace(module, routines=tuple(_routine(routine, functions) for routine in module.routines))
+    return replace(module, routines=tuple(_convert_routine(routine, functions) for routine in module.routines))
 
 
-def _routine(routine: Routine, functions: set[str]) -> Routine:
-    return replace(routine, body=_ended(routine.body, len(routine.params), functions))
+def _convert_routine(routine: Routine, functions: set[str]) -> Routine:
+    return replace(routine, body=_convert_end(routine.body, len(routine.params), functions))
 
 
-def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
-    """Return `body` with tail calls at its ends where possible.
+def _convert_end(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
+    """Replace calls at the end of a block, or at the ends of its branches, by tail calls where possible.
 
-    The last statement of `body` copies the result of the routine into register `result`.   functions: the names of the
-    functions that tail calls can call.
+    body: the block.  Its last statement copies the result of the routine to register `result`.   functions: the names
+    of the functions that tail calls can call.
     """
     *before, last = body
     assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
@@ -53,38 +53,44 @@ def _ended(body: tuple[Statement, ...], result: int, functions: set[str]) -> tup
         case [*start, CallStatement(function, args, destination, _) as call] if (
             destination == value.index and function in functions
         ):
-            return (*start, TailCallStatement(function, args, origins=joined(call.origins, last.origins)))
-        case [*start, IfStatement(_, then, orelse) as branches] if _ends_in(then, value) and _ends_in(orelse, value):
-            then, orelse = (_ended(_into(branch, last), result, functions) for branch in (then, orelse))
-            if not (_has_tail(then) or _has_tail(orelse)):
+            return (*start, TailCallStatement(function, args, origins=merge_origins(call.origins, last.origins)))
+        case [*start, IfStatement(_, then, orelse) as branches] if _ends_with_copy_to(
+            then, value
+        ) and _ends_with_copy_to(orelse, value):
+            then, orelse = (
+                _convert_end(_change_destination(branch, last), result, functions) for branch in (then, orelse)
+            )
+            if not (_ends_with_tail_call(then) or _ends_with_tail_call(orelse)):
                 return body
             return (*start, replace(branches, then=then, orelse=orelse))
     return body
 
 
-def _ends_in(body: tuple[Statement, ...], merged: Register) -> bool:
-    """Return whether `body`, a branch of an `if`, ends with a copy into `merged`, the register for the result of the
-    `if`."""
+def _ends_with_copy_to(body: tuple[Statement, ...], result: Register) -> bool:
+    """Return whether a branch of an `if` ends with a copy to the register for the result of the `if`.
+
+    body: the branch.   result: the register.
+    """
     last = body[-1]
-    return isinstance(last, CallStatement) and last.function == _COPY and last.destination == merged.index
+    return isinstance(last, CallStatement) and last.function == _COPY and last.destination == result.index
 
 
-def _into(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
+def _change_destination(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:
     """Return `body` with the destination of its last statement replaced by the destination of `copy`.
 
     body: a branch of an `if`.  Its last statement must copy a value to a register.
     """
     match body:
         case [*before, CallStatement() as last]:
-            origins = joined(last.origins, copy.origins)
+            origins = merge_origins(last.origins, copy.origins)
             return (*before, replace(last, destination=copy.destination, origins=origins))
     return body
 
 
-def _has_tail(body: tuple[Statement, ...]) -> bool:
+def _ends_with_tail_call(body: tuple[Statement, ...]) -> bool:
     match body[-1]:
         case TailCallStatement():
             return True
         case IfStatement(_, then, orelse):
-            return _has_tail(then) or _has_tail(orelse)
+            return _ends_with_tail_call(then) or _ends_with_tail_call(orelse)
     return False

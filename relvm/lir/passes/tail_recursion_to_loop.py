@@ -28,19 +28,23 @@ def tail_recursion_to_loop(module: LirModule) -> LirModule:
 
     If a statement writes a parameter and cannot fail, it is moved after the statements that still read the old value.
     """
-    return replace(module, routines=tuple(replace(r, body=_block(r.body, r)) for r in module.routines))
+    return replace(module, routines=tuple(replace(r, body=_convert_block(r.body, r)) for r in module.routines))
 
 
-def _block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ...]:
+def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ...]:
     match body:
         case [*before, TailCallStatement(function=function) as call] if function == routine.name:
-            return _loop(before, call, len(routine.params))
+            return _write_parameters(before, call, len(routine.params))
         case [*before, IfStatement(_, then, orelse) as last]:
-            return (*before, replace(last, then=_block(then, routine), orelse=_block(orelse, routine)))
+            return (*before, replace(last, then=_convert_block(then, routine), orelse=_convert_block(orelse, routine)))
     return body
 
 
-def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
+def _write_parameters(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
+    """Return the statements of a block in which arithmetic writes the arguments of `call` to the parameter registers.
+
+    before: the statements before the recursive tail call `call`.   params: the number of parameters.
+    """
     start = len(before)
     arithmetic: list[PrimStatement] = []  # statements directly before the call, in reverse order
     while start and isinstance(statement := before[start - 1], PrimStatement):
@@ -55,13 +59,13 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
             later.insert(0, statement)
             continue
         target = Register(param)
-        made = replace(statement, destination=param)
+        moved = replace(statement, destination=param)
         if not any(_reads(other.args, target) for other in later):
-            later = [made, *(replace(other, args=_renamed(other.args, value, target)) for other in later)]
+            later = [moved, *(replace(other, args=_replace_register(other.args, value, target)) for other in later)]
         elif statement.row not in _MAY_FAIL and not any(
             _reads(other.args, value) or _reads(statement.args, Register(other.destination)) for other in later
         ):
-            later.append(made)
+            later.append(moved)
         else:
             later.insert(0, statement)
             continue
@@ -69,10 +73,10 @@ def _loop(before: list[Statement], call: TailCallStatement, params: int) -> tupl
     return (*before[:start], *later, replace(call, args=tuple(args)))
 
 
-def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, but: int = -1) -> bool:
-    """Return whether an operand is `register`, not counting the operand at index `but`."""
-    return any(arg == register for i, arg in enumerate(args) if i != but)
+def _reads(args: list[Operand] | tuple[Operand, ...], register: Register, except_index: int = -1) -> bool:
+    """Return whether one of the operands `args` is `register`, apart from the operand at index `except_index`."""
+    return any(arg == register for i, arg in enumerate(args) if i != except_index)
 
 
-def _renamed(args: tuple[Operand, ...], old: Register, new: Register) -> tuple[Operand, ...]:
+def _replace_register(args: tuple[Operand, ...], old: Register, new: Register) -> tuple[Operand, ...]:
     return tuple(new if arg == old else arg for arg in args)
