@@ -54,4 +54,4 @@ def compile_in_background(
         expect_compiler()
         executable.upgrade = Upgrade(run)
     except RelvmToolchainError as error:
-        executable.upgrade = Upgrade(error)
+        executable.upgrade = Upgrade(error.with_traceback(None))  # the frames would keep the whole build in memory

@@ -20,7 +20,7 @@ def onnx_origin(
     Parameters
     ----------
     digest
-        The digest that `relvm.frontend.onnx_bytes.model_digest` returned.
+        The digest of the model (`relvm.frontend.onnx_bytes.OnnxSource`).
     dims, inputs, outputs
         The arguments of `from_onnx`.
     """

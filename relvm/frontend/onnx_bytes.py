@@ -5,8 +5,9 @@ Field numbers are those of onnx/onnx.proto.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -85,7 +86,8 @@ def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[
             if folder is None:
                 return "", {}
             path = file_in(folder, name)
-            files[path] = read_buffer(path)
+            if path not in files:
+                files[path] = read_buffer(path)
             digest += f" {name!r} {content_digest(files[path])}"
     except (NotAMessage, OSError, RelvmError, UnicodeDecodeError, ValueError):
         return "", {}
@@ -95,16 +97,24 @@ def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[
 def content_digest(content: bytes | memoryview) -> str:
     """Return a digest of a file's bytes.
 
-    It is the SHA-256 of the SHA-256 digests of blocks of 4 MB, in hexadecimal.  Several threads hash the blocks.
+    It is the SHA-256 of the SHA-256 digests of blocks of 4 MB, in hexadecimal.  If possible, several threads hash the
+    blocks.
     """
     whole = memoryview(content)
     blocks = [whole[start : start + _BLOCK_BYTES] for start in range(0, len(whole), _BLOCK_BYTES)]
-    if len(blocks) <= 1:
-        return sha256(sha256(whole).digest()).hexdigest()
-    from concurrent.futures import ThreadPoolExecutor  # imported only for large models, to save time
+    digests: Iterable[bytes] = map(_sha256, blocks)
+    if len(blocks) > 1:
+        # No thread can be started while the interpreter exits, and concurrent.futures cannot even be imported.
+        with contextlib.suppress(RuntimeError):
+            from concurrent.futures import ThreadPoolExecutor  # imported only for large models, to save time
 
-    with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
-        return sha256(b"".join(pool.map(lambda block: sha256(block).digest(), blocks))).hexdigest()
+            with ThreadPoolExecutor(min(len(blocks), os.cpu_count() or 1)) as pool:
+                digests = list(pool.map(_sha256, blocks))
+    return _sha256(b"".join(digests)).hex()
+
+
+def _sha256(block: bytes | memoryview) -> bytes:
+    return sha256(block).digest()
 
 
 def external_files(skeleton: bytes) -> list[str]:

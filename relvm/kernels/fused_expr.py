@@ -158,18 +158,22 @@ def post_order(trees: tuple[FusedExpr, ...], *, into_reductions: bool = True) ->
     into_reductions: whether to visit the operands of reductions.
     """
     seen: set[FusedExpr] = set()
-
-    def visit(tree: FusedExpr) -> Iterator[FusedExpr]:
-        if tree in seen:
-            return
-        seen.add(tree)
-        if into_reductions or not isinstance(tree, ReduceExpr):
-            for part in subtrees(tree):
-                yield from visit(part)
-        yield tree
-
     for tree in trees:
-        yield from visit(tree)
+        yield from _unseen_post_order(tree, seen, into_reductions)
+
+
+def _unseen_post_order(tree: FusedExpr, seen: set[FusedExpr], into_reductions: bool) -> Iterator[FusedExpr]:
+    """Yield the subtrees of `tree` that are not in `seen`, and add them to `seen`.
+
+    into_reductions: as for `post_order`.
+    """
+    if tree in seen:
+        return
+    seen.add(tree)
+    if into_reductions or not isinstance(tree, ReduceExpr):
+        for part in subtrees(tree):
+            yield from _unseen_post_order(part, seen, into_reductions)
+    yield tree
 
 
 class FusedExprBuilder:

@@ -8,8 +8,8 @@ then transform these statements.  Bytecode and C are both printed from routines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from relvm.data_classes import value_record
@@ -205,3 +205,13 @@ class LirModule(Displayed):
     def __str__(self) -> str:
         head = f"<LirModule of {len(self.routines)} routines and {len(self.kernels)} kernels>"
         return "\n".join((head, *map(str, self.routines), *map(str, self.kernels)))
+
+
+def map_statements(function: Callable[[Statement], Statement], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return the statements of `body` with `function` applied to each, except to ifs, whose branches are mapped."""
+    return tuple(
+        replace(item, then=map_statements(function, item.then), orelse=map_statements(function, item.orelse))
+        if isinstance(item, IfStatement)
+        else function(item)
+        for item in body
+    )

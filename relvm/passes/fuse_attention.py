@@ -49,6 +49,7 @@ def _block(block: Block, uses: Counter[Var]) -> Block:
             bindings.append(with_value(binding, value))
             continue
         fused_vars |= match.matched
+        del calls[binding.var]  # it is no longer a matrix product, which could be the scores of another attention
         args = []
         for arg in found.args:
             if isinstance(arg, OpCall):

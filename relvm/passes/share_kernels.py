@@ -35,7 +35,8 @@ def share_kernels(module: Module) -> Module:
     A kernel contains its scalar constants as numbers, but reads variables from memory.  Only constants that differ
     between the groups are replaced.
     """
-    positions = _positions_to_replace([item for f in module.functions for item in walk(f) if isinstance(item, Fused)])
+    fused = [item for function in module.functions for item in walk(function) if isinstance(item, Fused)]
+    positions = _positions_to_replace([group for group in fused if isinstance(group.body, Block)])
     if not positions:
         return module
 
@@ -55,15 +56,21 @@ def share_kernels(module: Module) -> Module:
 def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, ...]]:
     """Return the positions of the constants to replace, for each group that has any."""
     found: dict[Fused, tuple[_Position, ...]] = {}
-    for alike in _buckets(groups, _operators):
-        for equal in _buckets(alike, _kernel_without_constants):
-            values = [dict(_constants(group)) for group in equal]
-            differing = tuple(
-                at for at in values[0] if len({constants[at].value.tobytes() for constants in values}) > 1
-            )
-            if differing:
-                found |= dict.fromkeys(equal, differing)
+    for alike in _buckets([group for group in groups if any(_constants(group))], _operators):
+        if _differing(alike):
+            for equal in _buckets(alike, _kernel_without_constants):
+                if differing := _differing(equal):
+                    found |= dict.fromkeys(equal, differing)
     return found
+
+
+def _differing(groups: list[Fused]) -> tuple[_Position, ...]:
+    """Return the positions at which groups have different constants.  All have constants at the same positions."""
+    values: dict[_Position, set[bytes]] = {}
+    for group in groups:
+        for position, constant in _constants(group):
+            values.setdefault(position, set()).add(constant.value.tobytes())
+    return tuple(position for position, different in values.items() if len(different) > 1)
 
 
 def _buckets(groups: list[Fused], key_of: Callable[[Fused], Hashable]) -> Iterator[list[Fused]]:
@@ -75,28 +82,26 @@ def _buckets(groups: list[Fused], key_of: Callable[[Fused], Hashable]) -> Iterat
 
 
 def _operators(group: Fused) -> Hashable:
-    """Return a key that equal kernels have in common, and that is fast to compute.  It is None without constants."""
-    constants = tuple(at for at, _ in _constants(group))
-    return (constants, *(call.op.name for call in _calls(group))) if constants else None
+    """Return a key that is fast to compute.  Groups with other keys cannot share a kernel."""
+    return (*(at for at, _ in _constants(group)), *(call.op.name for _, call in _calls(group)))
 
 
 def _kernel_without_constants(group: Fused) -> Hashable:
     """Return the key of the kernel that the group would have if its constants were variables."""
-    positions = tuple(at for at, _ in _constants(group))
-    variables, _ = _with_variables(group, positions)
-    members = {binding.var: call for binding, call in zip(variables.body.bindings, _calls(variables), strict=True)}
+    variables, _ = _with_variables(group, tuple(at for at, _ in _constants(group)))
     result = variables.body.result
-    return Group(members, (result,)).kernel_key if isinstance(result, Var) else group
+    return Group(dict(_calls(variables)), (result,)).kernel_key if isinstance(result, Var) else group
 
 
-def _calls(group: Fused) -> list[OpCall]:
-    return [binding.value for binding in group.body.bindings if isinstance(binding.value, OpCall)]
+def _calls(group: Fused) -> list[tuple[Var, OpCall]]:
+    return [(binding.var, binding.value) for binding in group.body.bindings if isinstance(binding.value, OpCall)]
 
 
 def _constants(group: Fused) -> Iterator[tuple[_Position, Constant]]:
     """Yield the position and the value of each scalar constant that could be a variable."""
-    for i, call in enumerate(_calls(group)):
-        if call.op in _OPERATORS:
+    for i, binding in enumerate(group.body.bindings):
+        call = binding.value
+        if isinstance(call, OpCall) and call.op in _OPERATORS:
             for k, arg in enumerate(call.args):
                 if isinstance(arg, Constant) and arg.value.size == 1 and arg.tensor_type.known_dtype.is_float:
                     yield (i, k), arg

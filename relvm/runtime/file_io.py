@@ -120,7 +120,10 @@ def read_buffer(path: str | os.PathLike) -> memoryview:
         The errors of `open_file`.  RelvmFormatError is also raised if the file becomes shorter while it is read.
     """
     with open_file(path) as file:
-        content = memoryview(np.empty(os.fstat(file.fileno()).st_size, np.uint8).data)
+        size_bytes = os.fstat(file.fileno()).st_size
+        if not size_bytes:
+            return memoryview(file.read())  # some file systems, such as /proc, do not state the size
+        content = memoryview(np.empty(size_bytes, np.uint8).data)
         if file.readinto(content) != len(content):
             raise _became_shorter(path)
     return content.toreadonly()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +107,29 @@ def test_every_byte_of_a_large_model_changes_the_digest() -> None:
         digests.add(content_digest(content[:at] + b"\1" + content[at + 1 :]))
     assert len(digests) == 7
     assert content_digest(content) == content_digest(memoryview(bytearray(content)))
+
+
+AT_THE_END = {
+    "thread": "threading.Thread(target=lambda: (threading.main_thread().join(), digest())).start()",
+    "exit handler": "atexit.register(digest)",
+    "no threads": "threading.Thread.start = fail\ndigest()",
+}
+
+
+@pytest.mark.parametrize("when", AT_THE_END)
+def test_a_digest_does_not_need_threads(when: str) -> None:
+    """No thread can be started while the interpreter exits, or if the limit of the system is reached."""
+    program = f"""
+import atexit, threading
+from relvm.frontend.onnx_bytes import content_digest
+def fail(self):
+    raise RuntimeError("can't start new thread")
+def digest():
+    print(content_digest(bytes(9 << 20)))
+{AT_THE_END[when]}
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == (content_digest(bytes(9 << 20)), "")
 
 
 def test_a_model_is_read_only_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

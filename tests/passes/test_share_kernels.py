@@ -7,6 +7,7 @@ import pytest
 from modes import MODES
 
 from relvm import vm
+from relvm.errors import RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.passes.pass_manager import run_passes
@@ -51,6 +52,12 @@ def test_results(mode, shape: str) -> None:
 def test_number_of_kernels(without: list[str], count: int) -> None:
     lowered = run_passes(layers("n"), build_pipeline("bytecode", without=without), verified=True)
     assert len(lowered.kernels) == count
+
+
+def test_groups_that_a_user_writes_are_rejected() -> None:
+    text = "def main(x: f32[1]) -> f32[1] {\n  y = fused { t = exp(x)\n u = multiply(t, const(f32[], 2))\n return u }"
+    with pytest.raises(RelvmVerifyError, match="Fused is not lowered"):
+        vm.build(parse_module(text + "\n  return y\n}"))
 
 
 def test_constants_are_read_without_a_copy() -> None:

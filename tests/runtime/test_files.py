@@ -215,6 +215,12 @@ def test_a_buffer_holds_the_bytes_of_the_file(tmp_path: Path, size_bytes: int) -
     assert size_bytes < 2 or buffer != read_file(path)  # a later change of the file has no effect
 
 
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
+def test_a_file_that_does_not_state_its_size_is_read() -> None:
+    assert os.stat("/proc/version").st_size == 0
+    assert read_buffer("/proc/version") == read_file("/proc/version") != b""
+
+
 def test_a_file_that_becomes_shorter_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "file"
     path.write_bytes(bytes(100))

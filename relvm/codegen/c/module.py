@@ -20,7 +20,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmUnsupportedError
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.passes.scalar_functions import scalar_functions
-from relvm.lir.routine import CallStatement, IfStatement, LirModule, Statement, used_functions
+from relvm.lir.routine import CallStatement, LirModule, Statement, map_statements, used_functions
 from relvm.tables import header_files
 
 _OPEN = """const rvm_native_api *rvm_api;
@@ -135,18 +135,11 @@ def without_kernels(module: LirModule) -> LirModule:
     Direct calls of kernels become calls through the function table.
     """
 
-    def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return tuple(map(statement, body))
+    def through_table(item: Statement) -> Statement:
+        return replace(item, kernel=False) if isinstance(item, CallStatement) and item.kernel else item
 
-    def statement(item: Statement) -> Statement:
-        match item:
-            case CallStatement(kernel=True):
-                return replace(item, kernel=False)
-            case IfStatement(_, then, orelse):
-                return replace(item, then=block(then), orelse=block(orelse))
-        return item
-
-    return replace(module, kernels=(), routines=tuple(replace(r, body=block(r.body)) for r in module.routines))
+    routines = tuple(replace(r, body=map_statements(through_table, r.body)) for r in module.routines)
+    return replace(module, kernels=(), routines=routines)
 
 
 def print_c(

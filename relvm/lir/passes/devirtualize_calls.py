@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.lir.routine import CallStatement, FunctionItem, IfStatement, LirModule, Statement
+from relvm.lir.routine import CallStatement, FunctionItem, LirModule, Statement, map_statements
 
 _INVOKE = "vm.builtin.invoke_closure"
 
@@ -15,15 +15,10 @@ def devirtualize_calls(module: LirModule) -> LirModule:
     call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
     """
 
-    def block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        return tuple(map(statement, body))
-
-    def statement(item: Statement) -> Statement:
+    def direct(item: Statement) -> Statement:
         match item:
             case CallStatement(function=name, args=(_, FunctionItem(index), *args)) if name == _INVOKE:
                 return replace(item, function=module.functions[index], args=tuple(args))
-            case IfStatement(_, then, orelse):
-                return replace(item, then=block(then), orelse=block(orelse))
         return item
 
-    return replace(module, routines=tuple(replace(r, body=block(r.body)) for r in module.routines))
+    return replace(module, routines=tuple(replace(r, body=map_statements(direct, r.body)) for r in module.routines))
