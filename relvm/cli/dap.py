@@ -56,7 +56,7 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
     for name, option in _MAPPINGS.items():
         values = arguments.get(name, {})
         if not isinstance(values, dict):
-            raise RelvmArgumentError(f"launch: {name}: expected an object of names and values")
+            raise RelvmArgumentError(f"launch: {name}: expected an object that maps names to values")
         words += [word for key, value in values.items() for word in (option, f"{key}={value}")]
     if arguments.get("random", not arguments.get("inputs")):
         words.append("--random")

@@ -16,7 +16,7 @@ from relvm.runtime.file_io import read_text
 
 
 def explore(options: argparse.Namespace) -> int:
-    """Serve the page of all stages with an editor, until Ctrl-C."""
+    """Serve a web page that has an editor and shows the program after every pass, until Ctrl-C."""
     try:
         from relvm.explore.live.server import serve
     except ImportError as error:

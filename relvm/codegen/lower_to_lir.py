@@ -201,7 +201,7 @@ class _Generator:
                 statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
 
     def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the call that computes `value`, as a tuple (name, arguments, is a kernel, returns nothing).
+        """Return the call that computes `value`, as a tuple of four items.
 
         The tuple contains the name of the called function, its arguments, whether the function is a kernel, and whether
         it has no result.

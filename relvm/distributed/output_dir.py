@@ -99,7 +99,7 @@ class OutputFolder:
                 f"function {e['function']} of executable {e['executable'][:12]}" for e in (found, self._known)
             )
             raise RelvmArgumentError(
-                f"{self.path} contains outputs of {other}, but this run is of {own};"
+                f"{self.path} contains the outputs of {other}, but this run would write those of {own};"
                 " choose another folder, or pass --overwrite (overwrite=True)"
             )
         if found:  # removed before the record changes, so that outputs and record always agree

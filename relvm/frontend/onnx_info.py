@@ -131,7 +131,10 @@ class _Message:
         return list(found.values())
 
     def integer(self, number: int) -> int | None:
-        """Return the last value of an integer field, or None if it is missing."""
+        """Return the value of the integer field `number`, or None if it is missing.
+
+        If the field occurs several times, the last value counts, as protobuf requires.
+        """
         found = [part for each, part in self if each == number and isinstance(part, int)]
         return _signed(found[-1]) if found else None
 

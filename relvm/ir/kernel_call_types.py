@@ -1,4 +1,4 @@
-"""Type inference for calls of kernels that the module itself defines."""
+"""Type inference for calls of kernels that are defined in the same IR module."""
 
 from __future__ import annotations
 

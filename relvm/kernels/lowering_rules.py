@@ -4,7 +4,8 @@ The rules:
     elementwise(f)         f(element, ...) -> element, with NumPy broadcasting
     DataMovement(indices)  the elements of one argument, at other indices
     Reduce(...)            a reduction along some axes
-    Contraction(function)  a kernel with an epilogue: it passes each element to `result.store`
+    Contraction(function)  a kernel such as a matrix product, to which elementwise operators can be fused: `function`
+                           generates code that passes each element of the result to `result.store`
     GatherKernel(...)      the elements of one argument, at indices that another argument contains
     Composition(f)         an expression of other operators that replaces the call
     CustomKernel(function) a kernel that `function(k, inputs, outputs, **attributes)` generates

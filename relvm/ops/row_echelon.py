@@ -62,9 +62,10 @@ def row_echelon(x: TensorType) -> TensorType:
     """For each matrix, an upper triangular matrix with the same determinant.
 
     x: a tensor of shape (..., n, n) and of a float dtype.
-    Result: a tensor of the same type as x.  For each column, two rows are exchanged so that the pivot has the largest
-    absolute value on and below the diagonal, and one of the two rows changes its sign.  Then multiples of the pivot row
-    are subtracted from the rows below.
+    Result: a tensor of the same type as x.  In each column, the pivot is the element with the largest absolute value on
+    or below the diagonal.  If it is below the diagonal, its row is exchanged with the row of the diagonal, and one of
+    the two rows is negated, which preserves the determinant.  Then multiples of the pivot's row are subtracted from the
+    rows below.
     Raises RelvmTypeError if x has another dtype or a rank below 2.  Raises RelvmShapeError if the matrices are not
     square.
     Source: Gaussian elimination with partial pivoting, as in ONNX Det-22.

@@ -251,8 +251,8 @@ class Executable(Displayed):
 
         Its tensors are read from the file when they are used.
 
-        `open` checks the whole executable, with one exception.  If the elements of the tensors take more than 1 MB,
-        their checksum is verified only with `check_data`, because this reads all elements.
+        `open` checks the whole executable, with one exception.  The checksums of the elements of tensors, and of the
+        portable program, are verified only with `check_data` if they take more than 1 MB, because this reads all bytes.
 
         Do not write to the file while the executable is in use.  Replace the file instead, as `save` does.
 
@@ -269,7 +269,8 @@ class Executable(Displayed):
             Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
             here.
         check_data
-            Whether to also check the elements of tensors and a portable program, however large they are.
+            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
+            more than 1 MB.
         functions
             The names of the registered functions that a program without native code is allowed to call.  A name that
             ends with * stands for all names with that prefix.  The default, None, allows the kernels of target "numpy".
@@ -308,7 +309,8 @@ class Executable(Displayed):
         path
             The path of the file.
         check_data
-            Whether to also check the elements of tensors and a portable program, however large they are.
+            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
+            more than 1 MB.
 
         Raises
         ------

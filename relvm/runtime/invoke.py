@@ -83,7 +83,7 @@ class Invoker(Objects):
             self._switch_to(upgrade.parts[self.parts_in_use - 1])
 
     def _switch_to(self, compiled: Executable) -> None:
-        """Switch functions and kernels to the native code of the executable `compiled`."""
+        """Make the machine use the native code of the executable `compiled` for functions and kernels."""
         error = ffi.new("rvm_value *")
         status = lib.rvm_machine_upgrade(self.machine, compiled.pointer, error)
         if status:

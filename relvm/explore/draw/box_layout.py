@@ -92,10 +92,13 @@ def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> 
 def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
     """Return the layout of each box by its number, as JSON data for the page's scripts.  Lengths are in pixels.
 
-    A layout has two keys.  `rows` is a list of layers, each as [top, height, places].  A place is an item, a port or a
-    lane, as [id, x of the center, width].  `routes` maps each edge, as "source target", to the ids of the lanes that it
-    runs through.  The id of an item is its number.  The id of a port is "i" (in) or "o" (out), followed by the number
-    of the item from which its edges come.
+    A box contains items in layers.  A port is the point at which edges enter or leave the box.  A lane is the gap
+    through which a long edge crosses a layer.
+
+    A layout has two keys.  `rows` is a list of layers, each as [top, height, places], in which a place is an item, a
+    port or a lane, as [id, x of the center, width].  `routes` maps each edge, as "source target", to the ids of the
+    lanes that it runs through.  The id of an item is its number.  The id of a port is "i" (in) or "o" (out), followed
+    by the number of the item at which its edges start.
 
     Parameters
     ----------

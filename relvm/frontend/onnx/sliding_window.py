@@ -61,7 +61,7 @@ def _same_padding(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDi
         return span - 1
     shape = node.type(0).shape
     if shape is None:
-        raise RelvmUnsupportedError("auto_pad requires a known shape")
+        raise RelvmUnsupportedError("auto_pad requires an input of known rank")
     return dim_op("max", span - 1 - dim_op("mod", shape[2 + axis] - 1, stride), 0)
 
 

@@ -37,7 +37,7 @@ _LOOPS = ("grid", *kd.LOOPS)
 
 
 class ScriptKernel(SourceFunction):
-    """A function decorated by @kernel.
+    """A function decorated by @kernel.  Made by `kernel`.
 
     The parameters to whose elements the function assigns are the outputs.  Only scripts can call the kernel.  `python`
     is the Python function, which computes the same on NumPy arrays, but slowly.

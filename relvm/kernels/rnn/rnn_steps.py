@@ -116,11 +116,11 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate the product of `multiply`, which has the same parameters, in tiles.
-
-        count: the number of sequences of the batch.
+        """Generate code that computes the product in tiles.
 
         All tiles have full width: the last tile can overlap the previous one.
+
+        count: the number of sequences of the batch.   All other parameters: as for `multiply`.
         """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
@@ -138,10 +138,11 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate row `row` of the product of `multiply`, which has the same parameters, with simple loops.
+        """Generate simple loops that compute row `row` of the product.
 
-        start: the position in `left` at which the row of the matrix begins.   The loops read the weights `r` in memory
-        order, because reading them takes most of the time.
+        The loops read the weights `r` in memory order, because reading them takes most of the time.
+
+        left, first, columns: as for `multiply`.   start: the position in `left` at which the row of the matrix begins.
         """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)

@@ -68,7 +68,9 @@ def _output_extent(
     for n, total, size in zip(input_dims, whole, sizes, strict=True):
         left = total - size
         if not isinstance(left, int):
-            raise RelvmUnsupportedError(f"output_shape {stated} is not supported for the symbolic dimension {n}")
+            raise RelvmUnsupportedError(
+                f"output_shape {stated} requires a fixed size of the input, whose dimension is {n}"
+            )
         totals.append(max(0, left))
     # If the padding is odd, all modes except SAME_UPPER put the extra element at the front, as SAME_LOWER does.
     pads = split_pads("SAME_UPPER" if mode == "SAME_UPPER" else "SAME_LOWER", totals)

@@ -109,7 +109,7 @@ def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, bloc
 
 
 def _axis(node: OnnxNode, x: TensorType) -> int:
-    """Return the attribute `axis` as a non-negative integer.  The default is 1, also before opset 13."""
+    """Return the attribute `axis` as a non-negative integer.  The default is 1, even before opset 13."""
     axis = node.attribute("axis", 1)
     return axis + x.rank if axis < 0 and x.rank is not None else axis
 
