@@ -164,7 +164,7 @@ def resources(what: str) -> Iterator[None]:
     Parameters
     ----------
     what
-        A description of the program that is processed, with which the message begins.
+        The beginning of the error message, such as the name of the model or of the compiler pass that runs.
 
     Raises
     ------

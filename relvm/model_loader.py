@@ -60,7 +60,8 @@ def build_onnx(
 ) -> Executable:
     """Return the executable of an ONNX model, from the cache if possible.  Otherwise build it.
 
-    If the cache contains the executable of an earlier build with "auto", neither onnx nor the compiler is imported.
+    The cache contains executables that were built with exec_mode="auto", target="c" and without `weights`.  An
+    executable from the cache is loaded without importing onnx or the compiler.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class RelvmRep(BackendRep):
     inputs, outputs
         The names of the inputs and outputs in the graph.
     maps
-        The names of the outputs that are maps, or sequences of maps.
+        The names of the outputs whose ONNX type is a map, or a sequence of maps.
     """
 
     def __init__(

@@ -74,12 +74,13 @@ class KernelProgram:
 
 
 def decode_kernel(content: bytes | memoryview) -> KernelProgram:
-    """Return the program that is encoded in `content`, as by `KernelProgram.encode`.
+    """Decode the bytes of a kernel program, such as the result of `KernelProgram.encode`.
 
     Raises
     ------
     RelvmFormatError
-        The bytes are not in this version of the format, have the wrong length, or contain malformed messages.
+        The bytes are not in this version of the format, or have the wrong length.  Or the kernel's error messages are
+        not UTF-8, or not as many as the header states.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(

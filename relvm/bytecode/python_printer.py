@@ -52,8 +52,8 @@ def as_python(program: Program) -> str:
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code, kernels or a portable program, or an entry of the function table sets fields
-        that its kind does not use.
+        The program contains native code, kernels or a portable program.  Or a function has a property that the Python
+        program could not set: a symbol of its own, or registers although it is a packed function.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:

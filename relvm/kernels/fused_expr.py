@@ -177,7 +177,7 @@ def _unseen_post_order(tree: FusedExpr, seen: set[FusedExpr], into_reductions: b
 
 
 class FusedExprBuilder:
-    """Builder of the trees of a fusion group.
+    """Builder of expression trees for the values of a fusion group, the operator calls that one kernel computes.
 
     Parameters
     ----------

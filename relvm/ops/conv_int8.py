@@ -167,13 +167,13 @@ def conv_integer(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """Cross-correlation of x - x_zero with w.  x is padded with x_zero.
+    """Cross-correlation of x - x_zero with w.  The padding has the value x_zero, so it adds 0 to each sum.
 
-    x: a tensor of dtype i8 or u8.
-    w: an i8 tensor with known dimensions.
-    x_zero: the zero point of x, a tensor of the same dtype and of rank 0.  The shapes, strides, pads, dilations and
-    groups are as in conv.
-    Result: an i32 tensor.  Sums wrap around.
+    x: a tensor of dtype i8 or u8, with the shape that conv requires.
+    w: an i8 tensor with known dimensions, and with the shape that conv requires.
+    x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
+    strides, pads, dilations, groups: as for conv.
+    Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
     RelvmArgumentError or RelvmShapeError in the same cases as conv.
     Source: ONNX ConvInteger-10.

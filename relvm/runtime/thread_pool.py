@@ -90,9 +90,9 @@ class ThreadPoolRunner:
     def submit(self, /, *arguments: Any, **named: Any) -> Future:
         """Run the function on a worker thread as soon as one is free.
 
-        Arrays are used without a copy, so do not write to them until the result is available.  A host function that
-        runs on a worker is allowed to call `submit`, too, but a deadlock occurs if all workers wait for the results of
-        such calls.
+        Arrays are used without a copy, so do not write to them until the result is available.  A Python function that
+        the executable calls may itself call `submit`.  If it waits for the result, its worker cannot run anything else
+        meanwhile.  If all workers wait in this way, there is a deadlock.
 
         Parameters
         ----------

@@ -514,8 +514,8 @@ class VirtualMachine(Displayed):
     def close(self) -> None:
         """Free the machine.  Later calls of its functions raise RelvmArgumentError.
 
-        Tensors and closures that the machine returned stay usable.  The memory that they share is freed together with
-        the last of them.
+        Tensors and closures that the machine returned stay usable.  The memory that they share is freed when the last
+        of these tensors and closures is freed.
 
         Raises
         ------

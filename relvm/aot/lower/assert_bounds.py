@@ -23,11 +23,11 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """Return the size that an assertion bounds from above, and its maximum.
+    """Return the run-time size for which an assertion states an upper bound, and the largest value that it allows.
 
-    Return None if the assertion does not bound a size, or comes after a tensor of that size.  It comes early enough if
-    `body` defines the size, and all later statements of `body` only read elements, or compute and check scalars and
-    sizes.
+    Return None if the assertion does not state an upper bound, or if a tensor of that size might exist before the
+    assertion is checked.  No such tensor exists if `body` defines the size, and all later statements of `body` only
+    read elements of tensors, or compute and check scalars and sizes.
 
     Parameters
     ----------

@@ -25,11 +25,11 @@ class RecursiveGroup:
 
 
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
-    """Divide the entry function and all functions that it uses into groups.  Return them, callers before callees.
+    """Return the recursive groups of the entry function and of all functions that it uses, callers before callees.
 
-    A function without recursion forms a group of its own.  Mutually recursive functions form one group.  If functions
-    outside the group call several members of it, the result contains the group several times, each time with another
-    head.
+    Mutually recursive functions form one group.  A function without recursion forms a group of its own.  The execution
+    of a group can begin with the entry function, or with a member that a function outside the group calls.  The result
+    contains the group once for each member with which its execution can begin.  That member is the `head`.
 
     Raises
     ------

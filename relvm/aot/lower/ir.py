@@ -196,22 +196,24 @@ Statement = (
 
 @dataclass(frozen=True)
 class LoweredFunction:
-    """A lowered function.
+    """A function of the export as statements that read and write storages (the memory of tensors), scalars and sizes.
 
     Attributes
     ----------
     inputs, outputs
-        The indices of the storages that the caller provides, for reading and for writing.
+        The storages that the caller provides, as indices in `storages`.  The function reads `inputs` and writes
+        `outputs`.
     sizes
         The dimension variables that the caller provides, each with its minimum, and its maximum or None if unbounded.
     scalars, results
         The scalar parameters, and the variables that contain the scalar results at the end.
     storages, size_bytes
-        The storages, and the maximum size of each storage in bytes.  The size is 0 for storages of the caller and for
-        parameters of sections.
+        The storages, and the maximum size of each storage in bytes.  The size is 0 for storages that need no memory of
+        their own: those that the caller provides, and the tensor parameters of sections.
     sections
-        The statements of the function itself, then of the other functions to which it jumps (Continue).  The tensor
-        parameters of these functions are input storages, and their scalars and sizes are variables.
+        The statements of the function itself, followed by those of each function that it calls in tail position in
+        mutual recursion.  Such a call is a jump to the section (`Continue`).  The tensor parameters of a section are
+        input storages, and its scalar and size parameters are variables.
     """
 
     name: str

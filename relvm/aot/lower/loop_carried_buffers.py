@@ -18,10 +18,11 @@ Body = tuple[Statement, ...]
 
 
 def add_copy_storages(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """Add a storage for each loop-carried tensor that must be copied, and set `Move.copy_to` to it.
+    """Add a storage for each tensor parameter of a loop whose new value must be copied.  Return the changed `bodies`.
 
-    The copies are made one after another.  If a new value is the old value of another parameter that is also copied, it
-    is first saved in a further storage, so that it cannot be overwritten too early.  Return the changed `bodies`.
+    In the result, `Move.copy_to` is the added storage.  A `Continue` copies the new values one after another.  If the
+    new value of a parameter is the old value of another copied parameter, an earlier copy could overwrite this old
+    value.  A `Copy` before the `Continue` therefore saves the old value in an additional storage.
 
     Parameters
     ----------

@@ -288,21 +288,21 @@ class Debugger(Displayed):
         return self._ask(lambda: tuple(self._frame(number) for number in numbers))
 
     def listing(self, function: str, instruction: int, around: int = 3) -> str:
-        """Return the instructions of a function as text.
+        """Return the instructions of a function near `instruction` as text, one line each.
 
         Parameters
         ----------
         function
-            Name of the function.
+            Name of a function, or of a kernel in bytecode.
         instruction
-            The instruction to mark.
+            Number of the instruction to mark with an arrow.
         around
-            Number of instructions to show before and after it.
+            Number of instructions to show before and after the marked one.
 
         Raises
         ------
         RelvmNameError
-            The program has no such function, or it has no instructions.
+            The program has no such function, or the instructions of the function are not known.
         """
         code = self.code.find(function)
         if code is None:

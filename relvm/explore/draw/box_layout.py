@@ -19,14 +19,16 @@ ROOT = -1  # key and number of the box that contains the whole graph
 
 
 class Port(NamedTuple):
-    """The point at which the edges that come from one item enter or leave a box.
+    """A point on the border of a box at which edges enter or leave the box.
+
+    All edges that start at the same item of the graph share one port for entering the box, and one for leaving it.
 
     Attributes
     ----------
     side
         "in" if the edges enter the box, "out" if they leave it.
     value
-        The key of the item from which the edges come.
+        The key of the item at which the edges start.
     """
 
     side: str

@@ -14,12 +14,21 @@ from relvm.ir.symbolic import AnyDim, Dim
 
 
 def scalar_of(graph: ImportContext, value: Expr | HostValue, what: str, dtypes: Collection[DType] = (I32, I64)) -> Expr:
-    """Convert a tensor of one element to a scalar of type bool or i64.
+    """Convert a tensor of one element to a scalar, of type bool for a bool tensor, otherwise of type i64.
+
+    Parameters
+    ----------
+    value
+        The tensor.
+    what
+        A description of `value`, with which error messages begin.
+    dtypes
+        The dtypes that `value` may have: bool or integer dtypes.
 
     Raises
     ------
     RelvmTypeError
-        The value is not a tensor of one of `dtypes`.  `what` names it in the message.
+        `value` is not a tensor of one of `dtypes`.
     RelvmShapeError
         The tensor does not have exactly one element.
     """

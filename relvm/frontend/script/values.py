@@ -69,13 +69,14 @@ class SourceFunction:
     Attributes
     ----------
     python
-        The function itself, which provides the names of the enclosing scopes.
+        The Python function.  Its closure and its globals define the names that the source uses.
     tree
         The syntax tree of the function.  Its line numbers refer to `source`.
     source
         The source of the file that contains the function.
     members
-        The members of the decorated class that contains the function, by name.  Empty outside a class.
+        The attributes of the decorated class in which the function is defined, by name.  Empty if the function is not
+        defined in a class.
     """
 
     python: Any
@@ -168,12 +169,15 @@ def is_scalar(value: Value) -> bool:
 
 
 def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
-    """Convert a Python number to `dtype`: bool, i64 or f64.
+    """Convert a Python number to a Python bool, int or float, for a scalar of dtype bool, i64 or f64.
+
+    For bool, the result is the truth value of `value`.  For i64, a float is rounded toward zero.
 
     Raises
     ------
     RelvmTypeError
-        The value is not a number, or `dtype` cannot represent it.
+        The dtype is i64 or f64, and `value` is not a number.  Or `value` is infinite or NaN, and the dtype is i64.  Or
+        `value` is an integer that is too large for f64.
     """
     if dtype.is_bool:
         return bool(value)
