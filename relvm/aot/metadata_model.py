@@ -21,15 +21,15 @@ _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input, output, pool or constant.
+    """Metadata of an input, an output or a memory pool of an export.
 
     Attributes
     ----------
     name
         The name in C.
     shape
-        The dimensions.  A dimension is a number, or a text such as "n" or "n * 2" if it depends on sizes.  The shape of
-        a scalar is empty.
+        The dimensions.  A dimension is a number, or a text such as "n" or "n * 2" if it is known only at run time.  The
+        shape of a scalar is empty.
     dtype
         The name of the dtype in csrc/tables/dtypes.def.
     """

@@ -57,19 +57,24 @@ _ARCHITECTURES = {"__x86_64__": "x86_64", "__aarch64__": "aarch64"}
 def compile_native(
     source: CSource, target: Target = HERE, each_unit: Callable[[int, NativeCode], None] | None = None
 ) -> NativeCode:
-    """Compile the C source of a module to a shared library, or return it from the cache.
+    """Compile the C source of a module to a shared library, or return the library from the cache.
 
     Parameters
     ----------
+    source
+        The C source, divided into translation units.
+    target
+        The target, whose options select the processor.
     each_unit
-        A function that is called after each unit of kernels has been compiled.  Its arguments are the index of the unit
-        and a library that contains only this unit.  It is called from several threads.  It is not called if the whole
-        library is in the cache, or has a single unit of kernels.
+        A function to call as soon as a translation unit with kernels is compiled, while other units are still being
+        compiled.  Its arguments are the index of the unit and a library that contains only this unit.  Several threads
+        can call the function at the same time.  The function is not called if the whole library is in the cache, or if
+        only one unit contains kernels.
 
     Raises
     ------
     RelvmToolchainError
-        There is no C compiler, it failed, or it does not know the processors of the target.
+        There is no C compiler, the compiler failed, or it does not know the processor of the target.
     """
     compiler = expect_compiler('; target="bytecode" needs none')
     options = _options(compiler, target)

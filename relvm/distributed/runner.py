@@ -31,16 +31,17 @@ class Runner:
     """A function of an executable as a callable that can be pickled, for Dask, Ray, multiprocessing and similar
     libraries.
 
-    A Runner is pickled as the bytes of the executable and the parameters below.  A process loads the executable at the
-    first call.  It then reuses the executable and its virtual machines for all runners with the same executable (by
-    SHA-256) and the same options.  Threads that call a runner at the same time use separate virtual machines.
+    A pickled Runner contains the bytes of the executable and the other parameters below.  A process that unpickles a
+    Runner loads the executable at the first call.  The process then reuses the executable and its virtual machines for
+    all runners with the same executable (by SHA-256) and the same options.  Threads that call a runner at the same time
+    use separate virtual machines.
 
     Results are the same as those of the function, with NumPy arrays instead of tensors.
 
     Parameters
     ----------
     executable
-        The executable.  If it was built with exec_mode="auto", its bytecode is used.
+        The executable.  If it was built with exec_mode="auto", the processes run its bytecode.
     function
         The name of a function of the executable.
     trust_native

@@ -44,7 +44,7 @@ def format_text(text: str, name: str = "<text>") -> str:
     Raises
     ------
     RelvmSyntaxError
-        A character does not begin a token.
+        The text contains a character that cannot begin a token.
 
     Examples
     --------

@@ -25,7 +25,7 @@ _LOCATION_ENTRY = b"\n" + _LOCATION + b"\x12"  # an entry of external_data: the 
 
 @record
 class OnnxSource:
-    """The bytes of an ONNX model and of the files with its external data, which are read only once.
+    """The bytes of an ONNX model and of its external data files.  Each file is read only once.
 
     Attributes
     ----------
@@ -36,13 +36,13 @@ class OnnxSource:
     skeleton
         The model without large weights (`without_weights`).
     folder
-        The folder of the files with external data, or None if it is not known.
+        The folder of the external data files: that of the model, or None if the model was given as bytes.
     digest
-        A digest of the model and of the files with its external data, for the cache.  It is "" if it cannot be
-        determined: the folder is not known although there are such files, or a file cannot be read or is outside of the
-        folder.
+        A digest of the model and of its external data files, as a key of the build cache.  It is "" if these files
+        cannot be read, are outside of `folder`, or `folder` is None.  A model without external data has a digest in any
+        case.
     files
-        The bytes of the files with external data.
+        The bytes of each external data file, by path.  Empty if `digest` is "".
     """
 
     place: str

@@ -140,9 +140,9 @@ def _power(x: Scalar, y: Scalar) -> Scalar:
 def power(x: TensorType, y: TensorType) -> TensorType:
     """x to the power of y, elementwise.
 
-    Integers wrap around.  If y is a negative integer, the result is the exact power rounded toward zero, or 0 where x is
-    0.  If y is the constant 2 or 3, a float power is computed as x * x or x * x * x.  Because a cube is rounded after
-    each multiplication, it can differ slightly from the correctly rounded result.
+    Integers wrap around.  Where y is a negative integer, the result is the exact power rounded toward zero, or 0 if x
+    is 0.  If y is the constant 2 or 3, a float power is computed as x * x or x * x * x.  A cube is then rounded after
+    each multiplication, so it can differ slightly from the correctly rounded result.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.

@@ -140,8 +140,8 @@ def list_append(x: ListType, item: Type) -> ListType:
     """The list with an item appended.
 
     x: a list.
-    item: a value of the same kind as the items of x.
-    Result: a list.  Its item type covers the items of x and the new item.
+    item: a value of the same kind as the items of x, such as a tensor for a list of tensors.
+    Result: a list.  Its item type is the most specific type that includes both the items of x and the new item.
     Raises RelvmTypeError if x is not a list, or the item is of another kind.
     Source: ONNX SequenceInsert-11.
 
@@ -167,8 +167,8 @@ def list_insert(x: ListType, index: PrimType, item: Type) -> ListType:
     x: a list of n items.
     index: the i64 index, in [-n, n], of the item before which to insert.  A negative index counts from the end, and n
     appends.
-    item: a value of the same kind as the items of x.
-    Result: a list.  Its item type covers the items of x and the new item.
+    item: a value of the same kind as the items of x, such as a tensor for a list of tensors.
+    Result: a list.  Its item type is the most specific type that includes both the items of x and the new item.
     Raises RelvmTypeError if x is not a list, index is not i64, or the item is of another kind.  At run time, it raises
     RelvmIndexError if the index is out of range.
     Source: ONNX SequenceInsert-11.

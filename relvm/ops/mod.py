@@ -34,7 +34,7 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
 
 @op("remainder", numpy=np.fmod, lower=elementwise(_remainder))
 def remainder(x: TensorType, y: TensorType) -> TensorType:
-    """x - trunc(x / y) * y, elementwise, with the sign of x.  An integer remainder is 0 where y is 0.
+    """x - trunc(x / y) * y, elementwise.  The result has the sign of x.  For integers, it is 0 where y is 0.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
@@ -52,7 +52,7 @@ def remainder(x: TensorType, y: TensorType) -> TensorType:
 
 @op("modulo", numpy=np.mod, lower=elementwise(_modulo))
 def modulo(x: TensorType, y: TensorType) -> TensorType:
-    """x - floor(x / y) * y, elementwise, with the sign of y.  An integer remainder is 0 where y is 0.
+    """x - floor(x / y) * y, elementwise.  The result has the sign of y.  For integers, it is 0 where y is 0.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.

@@ -68,11 +68,13 @@ def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
 
 @op("dynamic_quantize", numpy=_numpy_dynamic_quantize, lower=CustomKernel(_dynamic_quantize, _operations))
 def dynamic_quantize(x: TensorType) -> TupleType:
-    """x quantized to u8, as round(x / scale) + zero, with ties rounded to even.  The scale and the zero point map the
-    range of x, extended to include 0, to the range of u8.
+    """x quantized to u8: round(x / scale) + zero, clamped to [0, 255].  Ties are rounded to even.
 
-    x: an f32 tensor.  NaN does not affect the range, and becomes 0.  If x has no elements, or all are zero, the scale
-    is 1.
+    The scale and the zero point are computed from x.  They map the interval from min(x, 0) to max(x, 0), over all
+    elements of x, to [0, 255].
+
+    x: an f32 tensor.  A NaN does not affect this interval, and is quantized to 0.  If x has no elements, or all are
+    zero, the scale is 1.
     Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
     Raises RelvmTypeError if x has another dtype.
     Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX does not define.

@@ -226,7 +226,8 @@ def string_split(x: TensorType, delimiter: TensorType, *, most: int = -1) -> Ten
 
     x: a tensor of strings.
     delimiter: a string tensor of rank 0.  If it is empty, strings are split at runs of white space.
-    most: the maximum number of splits of a string, or -1 for no limit.  The last part is the rest of the string.
+    most: the maximum number of splits of a string, or -1 for no limit.  If the limit is reached, the last part is the
+    rest of the string, without further splits.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20, Python's str.split.

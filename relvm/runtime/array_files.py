@@ -97,7 +97,8 @@ def read_members(archive: Any, path: os.PathLike) -> dict[str, Any]:
     Raises
     ------
     RelvmFormatError
-        The members unpack to more than 1 GB, and to more than 16 times their compressed size.
+        The archive may be a zip bomb: its members would unpack to more than 1 GB and to more than 16 times their
+        compressed size.
     """
     size, stored = (
         sum(getattr(each, name) for each in archive.zip.infolist()) for name in ("file_size", "compress_size")

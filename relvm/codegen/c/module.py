@@ -79,12 +79,13 @@ def source_text(source: CSource) -> str:
 
 
 def parse_source(text: str) -> CSource:
-    """Return the translation units of a text that `source_text` returned.
+    """Divide a text that `source_text` returned into its translation units.
 
     Raises
     ------
     RelvmUnsupportedError
-        The text has another form, or requires another version of the headers.
+        The text does not have the form of a result of `source_text`, or the C code requires the headers of another
+        version of relvm.
     """
     first, _, rest = text.partition("\n")
     if not first.startswith(_FOR_HEADERS):

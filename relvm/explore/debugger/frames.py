@@ -80,11 +80,11 @@ class Stop(Displayed):
     about
         Details of the reason: for "nan" the value with NaN, for "error" the error message.  Empty for other reasons.
     source
-        The source line of the instruction, if the file can be read.
+        The source line of the next instruction of `frame`, or "" if the line is not known or its file cannot be read.
     listing
-        The surrounding instructions as text.
+        The instructions around the next one, as text.
     result
-        Result of the run, at its end.
+        Result of the run if the reason is "end", otherwise None.
     """
 
     reason: str

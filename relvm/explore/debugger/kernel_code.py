@@ -42,18 +42,18 @@ class RegisterContent(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KernelCode:
-    """The instructions of a kernel in bytecode.  Like FunctionCode, but for a kernel.
+    """The instructions of a kernel in bytecode: the counterpart of FunctionCode for kernels.
 
     Attributes
     ----------
     name
         Name of the kernel.
     index
-        Its index in the function table.
+        Index of the kernel in the function table.
     parameters
-        Names of the parameters, which are the first buffers.
+        Names of the parameters.  Parameter i is buffer i of the kernel.
     program
-        The kernel.
+        The program of the kernel, which contains the instructions.
     """
 
     name: str

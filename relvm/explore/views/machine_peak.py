@@ -39,7 +39,7 @@ _SIGNATURE = {"main": {"params": [{"name": "x", "type": f"f32[n, {_NUMBERS}]"}],
 
 @dataclass(frozen=True)
 class Peaks:
-    """Peak rates of a machine.  The rates of kernels are compared with them.
+    """Peak rates of a machine, with which `draw_profile` and `format_profile` compare the rates of kernels.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Peaks:
         Multiplications and additions of f32 numbers in registers, per second.  None if there is no C compiler to
         measure them.
     bytes
-        Bytes read plus bytes written per second by a copy of 64 MB.
+        Memory bandwidth: bytes read plus bytes written per second while 64 MB are copied.
     threads
         Number of threads used for the measurement.
     """

@@ -62,12 +62,12 @@ class RegisterLife(Displayed):
 def liveness(
     module: Module, function: str | None = None, *, target: str = "c", fused: bool = True
 ) -> tuple[RegisterLife, ...]:
-    """Return the lifetimes of the registers that a function's routine uses.
+    """Return the lifetimes of the registers in the routine of a function, its code before code generation.
 
     Parameters
     ----------
     module
-        The module from a front end.
+        A module as a front end returns it, such as `parse_module`.
     function
         Name of the function, by default the first public one.
     target, fused

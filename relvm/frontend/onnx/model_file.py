@@ -88,10 +88,10 @@ class ModelFile:
         Raises
         ------
         RelvmFormatError
-            The sizes, the number of bytes or the element type of the tensor are invalid, or its file is missing or too
-            short.
+            The dimensions, the number of bytes or the element type of the tensor are invalid, or its external data file
+            is missing or too short.
         RelvmUnsupportedError
-            The model would become too large (see `count`).
+            The arrays of the model have become too large compared with the size of its files (see `count`).
         """
         from onnx import TensorProto, helper, numpy_helper
 

@@ -76,8 +76,9 @@ def script(target: Any) -> Script | Module:
 def kernel(target: Any) -> ScriptKernel:
     """Decorate a function whose source is a kernel: loops over the elements of tensors (docs/language.md, "Kernels").
 
-    If the function assigns to elements of a parameter, the parameter is an output of the kernel.  Outputs come last.
-    Scripts call the kernel with its inputs.
+    A parameter is an output of the kernel if the function assigns to elements of the parameter, otherwise an input.  In
+    the parameter list, outputs must follow the inputs.  A script calls the kernel with the inputs only, and the call
+    returns the outputs.
 
     Parameters
     ----------
@@ -93,8 +94,8 @@ def kernel(target: Any) -> ScriptKernel:
     Raises
     ------
     RelvmSyntaxError
-        The source is not available.  Errors in the source are raised when `definition` or a module with the kernel is
-        requested, and have the file, the line and the column.
+        The source is not available.  An error in the source is raised only when `definition` is read, or when a module
+        that uses the kernel is built.  Its message contains the file, the line and the column.
 
     Examples
     --------

@@ -80,16 +80,17 @@ class ArenaStorage:
 
 @dataclass
 class BlockPlan:
-    """The memory plan of a block: the storage of each tensor that its kernels write.
+    """The memory plan of a block: where in memory to store each tensor that the block's kernels compute.
 
     Attributes
     ----------
     storages
-        The storages, in the order in which they are allocated.
+        The storages (memory areas that several tensors can share), in the order in which they are allocated.
     placement
-        A mapping from each tensor to its storage, and its offset in the storage in bytes.
+        A mapping from each tensor to a pair: the storage that contains the tensor, and the offset in bytes of the
+        tensor in this storage.
     overwritten
-        A mapping from each tensor that is computed in place to the variable of the tensor that it overwrites.
+        A mapping from each tensor that is computed in place to the variable of the argument that it overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
