@@ -73,8 +73,8 @@ class Model(Displayed):
     """A model that is ready to run.  `load_model` returns it.
 
     Call the model with its inputs, in order or by name: `model(x, mask=m)`.  The call returns the output as a Tensor,
-    or a tuple of several outputs.  Any number of threads can call a model at the same time.  Each call uses a machine
-    that no other call uses at that time.  The model reuses machines for later calls.
+    or a tuple of several outputs.  Any number of threads can call a model at the same time, because simultaneous calls
+    use different virtual machines.  The model keeps its virtual machines for later calls.
 
     Parameters
     ----------
@@ -83,9 +83,11 @@ class Model(Displayed):
     function
         The name of the function that runs when the model is called.
     source
-        The model that was loaded, which `explore` reads, or None.
+        The model from which the executable was built, such as the path of a file.  The method `explore` compiles it
+        again.  None if the model is not known.
     dims, weights
-        The sizes of symbolic dimensions, and the weights, with which `source` was loaded.
+        The arguments `dims` and `weights` with which `source` was loaded: the sizes of symbolic dimensions, and the
+        weights.
     **options
         The options of `relvm.vm.VirtualMachine`.
 

@@ -141,10 +141,17 @@ class RelvmBackend(Backend):
 
         Parameters
         ----------
+        node
+            The node.
+        inputs
+            A list of the node's inputs in order, or a mapping from their names to values.
+        device
+            The device, which must be the CPU.
         outputs_info
             Ignored, because the types of the outputs are inferred from the inputs.
         kwargs
-            opset_version, by default the newest version; and the options of `prepare`.
+            The options of `prepare`, and `opset_version`, the opset version of the node.  The default is the newest
+            version.
         """
         names = [name for name in node.input if name]
         arrays = [inputs[name] for name in names] if isinstance(inputs, Mapping) else list(inputs)

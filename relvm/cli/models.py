@@ -31,7 +31,8 @@ def read_module(options: argparse.Namespace) -> Module:
     RelvmFormatError
         The file is neither an .onnx nor a .relvm file.
     RelvmArgumentError
-        --dim is given for a .relvm file without --random.
+        --dim is given for a .relvm file, but --random is not.  For such a file, --dim sets only the sizes of random
+        inputs.
     """
     from relvm.frontend.load_model import read_model  # imported here, because a start from the cache does not need it
 

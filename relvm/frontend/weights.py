@@ -169,9 +169,10 @@ def as_constant(array: np.ndarray, here: str) -> Constant:
 def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, function: str = "main") -> Module:
     """Replace parameters of a function by constant weights.
 
-    A weight replaces the parameter of the same name.  Characters that are not valid in a parameter name are first
-    replaced by _: the weight "layers.0.weight" replaces the parameter layers_0_weight.  Parameters without a weight
-    remain.  Symbolic dimensions of the replaced parameters get the sizes of the weights.
+    A weight replaces the parameter of the same name.  If there is none, characters of the weight's name that are not
+    valid in a parameter name are replaced by _: the weight "layers.0.weight" replaces the parameter layers_0_weight.
+    Parameters without a weight remain.  If the type of a replaced parameter has a symbolic dimension, the size of the
+    weight replaces this dimension in the whole function.
 
     Parameters
     ----------
@@ -190,11 +191,12 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     Raises
     ------
     RelvmNameError
-        There is no such function or no parameter for a weight, or two weights would replace the same parameter.
+        The module has no public function `function`, a weight has no matching parameter, or two weights match the same
+        parameter.
     RelvmTypeError, RelvmShapeError
         The dtype or the shape of a weight differs from the type of the parameter.
     RelvmUnsupportedError
-        The module itself calls the function.
+        A function of the module calls `function`.
     RelvmError
         The errors of `read_weights`.
 

@@ -128,8 +128,9 @@ class Builder:
         It yields the variables of the parameters.  The expressions emitted in the `with` block, up to `ret`, are the
         body of the function.
 
-        The `with` blocks of two functions may be nested.  Both functions still belong to the module.  A function that
-        is called before it is finished, recursively or by an earlier function, needs `result_type` or `declare`.
+        The `with` block of a function may be inside that of another function.  Each of them becomes a function of the
+        module.  If a function is called before its own `with` block has ended, as in a recursive call, its result type
+        must be known in advance: pass `result_type`, or call `declare` first.
 
         Parameters
         ----------

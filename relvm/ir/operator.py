@@ -54,11 +54,11 @@ class SizeClaim:
     Attributes
     ----------
     relation
-        "equal": `left == right`; "at_most": `left <= right`.
+        "equal" for the claim `left == right`, or "at_most" for `left <= right`.
     left, right
         The sizes: numbers, or expressions of symbolic dimensions.
     message
-        The error message, with two `{}` for the sizes.
+        The error message, in which the first `{}` stands for the value of `left`, and the second for that of `right`.
     """
 
     relation: str
@@ -372,15 +372,15 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 
 
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
-    """Convert the Python numbers among `args` to constants of the dtype of the first tensor.  Return all arguments.
+    """Return `args` with Python numbers converted to constants.
 
-    name: the operator, for messages.
+    The constants have the dtype of the first tensor in `args` whose dtype is known.   name: the operator, for messages.
 
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number, no tensor determines the dtype of a number, or the dtype
-        cannot represent the number.
+        An argument is neither an expression nor a number.  Or an argument is a number, but no argument is a tensor of
+        known dtype, or the dtype cannot represent the number.
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)

@@ -118,12 +118,13 @@ def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None
 def broadcast_dims(op: str, shapes: Iterable[tuple[AnyDim, ...]]) -> tuple[AnyDim, ...]:
     """Return the shape to which `shapes` broadcast, by NumPy's rules.
 
-    Shapes are aligned at their last axes.  Only dimensions that are the constant 1 are broadcast.
+    Shapes are aligned at their last axes.  A dimension is broadcast only if it is the constant 1.  A symbolic dimension
+    is never broadcast, even if its value at run time is 1.
 
     Raises
     ------
     RelvmShapeError
-        Two dimensions are not proven equal, and neither is 1.
+        Two aligned dimensions are not proven equal, and neither is the constant 1.
     """
     result: tuple[AnyDim, ...] = ()
     for shape in shapes:

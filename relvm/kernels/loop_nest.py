@@ -40,14 +40,15 @@ LANES = 64
 
 
 def write_nest(k: KernelBuilder, root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> None:
-    """Generate the loops `root` and the statements inside them.
+    """Generate the loops and the statements of a fused kernel.
 
-    outputs: for each output, a pair of the element that is stored and the tree that computes its value.
+    root: the loops over the elements of the outputs.
+    outputs: for each output, a pair of the element to store and the expression tree that computes its value.
 
     Raises
     ------
     NotFusable
-        The reductions do not have the same outer loops, or these are not among the loops of the result.
+        The reductions in the trees are not all inside the same loops, or one of these loops is not in `root`.
     """
     if totals := _find_reductions(outputs):
         _RowGenerator(k, root, outputs, totals).write()
@@ -68,13 +69,14 @@ def overwrites_before_reading(root: tuple[LoopAxis, ...], outputs: list[tuple[Bu
 def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[BufferLoad, FusedExpr]]) -> bool:
     """Return whether the kernel that `write_nest` generates would compute an expensive value more than once.
 
-    If several passes over a row need a value, the first pass can store it in the memory of the result, and later passes
-    load it.  This is possible for one value only.
+    A kernel with reductions, such as softmax, makes several passes over each row.  If several passes need the same
+    value, the first pass can store the value in the memory of the output, from which later passes load it.  The memory
+    of the output has room for only one such value, so a second shared value would be computed again.
 
     Raises
     ------
     NotFusable
-        The reductions do not have the same outer loops, or these are not among the loops of the result.
+        The reductions in the trees are not all inside the same loops, or one of these loops is not in `root`.
     """
     totals = _find_reductions(outputs)
     rows = row_axes(root, totals) if totals else []
@@ -111,7 +113,7 @@ def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopA
     Raises
     ------
     NotFusable
-        The reductions do not have the same outer loops, or these are not among the loops of the result.
+        The reductions are not all inside the same loops, or one of these loops is not in `root`.
     """
     rows = totals[0].axes
     if any(total.axes != rows for total in totals) or not rows <= set(root):

@@ -27,12 +27,13 @@ _UNCOUNTED = frozenset(
 
 
 class FoldingBudget:
-    """The number of bytes and operations that are left for constant folding.
+    """A limit on constant folding: the bytes that new constants may still use, and the operations to compute them.
 
     Parameters
     ----------
     known_bytes
-        The size of the existing constants.  Folded constants can use four times this size, plus 128 MB.
+        The total size in bytes of the constants before folding.  All folded constants together may use four times this
+        size, plus 128 MB.
     """
 
     def __init__(self, known_bytes: int = 0) -> None:

@@ -97,12 +97,14 @@ def slice_(
 ) -> TensorType:
     """The slice x[begin:end:step] along some axes.
 
-    x: any tensor of known rank.
-    begin, end: one number for each axis, with the meaning of Python slices.  Negative numbers count from the end.  A
-    number >= 2^31 stands for the last possible position, and a number <= -2^31 for the first.
-    axes: distinct axes, each in [-rank, rank), or None for the first axes.
-    steps: the step along each axis, which must not be 0, or None for 1.
-    Result: a tensor of the dtype of x.  Every dimension is exact, including symbolic dimensions.
+    x: any tensor.
+    begin, end: one number for each sliced axis, with the meaning of Python slices.  Negative numbers count from the
+    end.  A number >= 2^31 stands for the last possible position, and a number <= -2^31 for the first.
+    axes: the sliced axes, which are distinct and in [-rank, rank).  None stands for the first axes, as many as there are
+    numbers in `begin`.
+    steps: the step along each sliced axis, which must not be 0, or None for 1.
+    Result: a tensor of the dtype of x.  If a sliced dimension of x is symbolic, the dimension of the result is an exact
+    expression of it.
     Raises RelvmTypeError if an axis is out of range or given twice.  Raises RelvmArgumentError if `begin`, `end`,
     `axes` and `steps` differ in length, or a step is 0.
     Source: ONNX Slice-13.

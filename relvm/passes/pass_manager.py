@@ -78,14 +78,16 @@ def run_passes(
 ) -> Module:
     """Run passes in order, and return the resulting module.
 
-    Source locations that a pass loses are restored (relvm/passes/source_locations.py).
+    If a pass replaces expressions without copying their source locations, this function restores the locations
+    (relvm/passes/source_locations.py).
 
     Parameters
     ----------
     verified
         Whether to verify the result of each pass.
     observer
-        A function to call after each pass.
+        A function to call after each pass.  Its arguments are the pass, the modules before and after the pass, and the
+        time in seconds that the pass took.
 
     Raises
     ------

@@ -68,17 +68,19 @@ def store(objects: Objects, value: Any, words: Any, k: int) -> bool:
 
 
 def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callable[[int], str]) -> list[int]:
-    """Store values[k] as value k of the array `words`, for all k.
+    """Convert each values[k] to a machine value, and store it as value k of the array `words`.
 
     Parameters
     ----------
+    objects
+        The machine.
     where
-        A function that returns the name of values[k] for error messages, given k.
+        A function that takes an index k, and returns the name of values[k] for error messages.
 
     Returns
     -------
     list of int
-        The indices of the machine values that now own a reference, which the caller must release.
+        Each index k for which value k of `words` now owns a reference.  The caller must release these references.
     """
     owned: list[int] = []
     for k, value in enumerate(values):
@@ -277,14 +279,14 @@ def _check_created(status: int, words: Any) -> bool:
 
 
 def to_python(objects: Objects, words: Any, k: int) -> Any:
-    """Convert value k of the array of machine values `words` to Python.  The value keeps its reference.
+    """Convert value k of `words`, an array of machine values, to a Python object.  The array keeps the value.
 
     objects: the machine.
 
     Raises
     ------
     RelvmUnsupportedError
-        The value has no Python form, because it is a storage or the running machine.
+        The value is a storage or the running machine, which cannot be converted to a Python object.
     """
     return binding.take(objects, int(ffi.cast("uintptr_t", words + 2 * k)))
 

@@ -150,7 +150,7 @@ def read_text(path: str | os.PathLike) -> str:
 
 
 def open_file(path: str | os.PathLike) -> BufferedReader:
-    """Open a regular file for reading, without blocking.
+    """Open a regular file for reading.  If `path` is a pipe, raise an error instead of waiting for a writer.
 
     Raises
     ------

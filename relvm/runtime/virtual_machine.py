@@ -253,8 +253,8 @@ class VirtualMachine(Displayed):
         *arguments, **named
             The arguments, by position or by parameter name.
         include_return
-            Whether the saved function returns the result.  If False, it returns None, for example, to measure the time
-            without the conversion of the result.
+            Whether the saved function returns the result.  If False, the saved function returns None without converting
+            the result, for example, to measure only the time of the run.
 
         Raises
         ------

@@ -96,18 +96,18 @@ class StorageInfo:
 
 @dataclass
 class StorageMap:
-    """The storages of a function.
+    """The storages (memory areas for tensors) of a function, and the storages of each variable and constant.
 
     Attributes
     ----------
     storages
         All storages: first those of parameters and results, then the others in order of first use.
     infos
-        The StorageInfo of each variable.
+        For each variable, the storages of the tensors in its value.
     constants
         For each constant, the index of its storage in `storages`.
     results
-        The storages of the results.
+        The storages in which the function returns its results.
     """
 
     storages: list[TensorStorage] = field(default_factory=list)

@@ -129,7 +129,8 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
 
 
 def format_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
-    """Return `liveness` as text: one line for each register with the statements at which it is needed and held.
+    """Return `liveness` as text: for each register, the statements at which its value is needed, and those at which the
+    register holds a value (see `RegisterLife`).
 
     Parameters
     ----------

@@ -118,7 +118,7 @@ def tokenize(source: Source) -> list[Token]:
     Raises
     ------
     RelvmSyntaxError
-        A character in the source does not begin a token.
+        The source contains a character that cannot begin a token.
     """
     tokens = []
     offset, kind = 0, ""

@@ -82,7 +82,8 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
     Raises
     ------
     RelvmShapeError
-        The window is larger than the padded input.  If this depends on symbolic dimensions, it is checked at run time.
+        The window is larger than the padded input.  If the sizes are symbolic and this is not certain, no error is
+        raised here, but the sizes are checked at run time.
     """
     rank = len(window.sizes)
     result = []

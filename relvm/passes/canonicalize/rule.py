@@ -9,12 +9,12 @@ from relvm.ir.operator import Operator
 
 
 class Definitions:
-    """The operator calls that compute variables, which rules can look up.
+    """A table in which a rewrite rule can look up the operator call that computes a variable.
 
     Parameters
     ----------
     calls
-        A mapping from variables to the calls that compute them.  It lacks the variables that rules must not look up.
+        A mapping from variables to the calls that compute them.  A variable that rules must not look up is left out.
     """
 
     def __init__(self, calls: Mapping[Expr, OpCall]) -> None:
