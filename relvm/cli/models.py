@@ -72,10 +72,11 @@ def chosen_target(options: argparse.Namespace) -> str:
 
 
 def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", debug: bool = False) -> Executable:
-    """Load the executable of the option `model`, or build it if the file is a model.
+    """Return the executable of the file `options.model`.  If the file is a model, build it.
 
-    If a loaded executable cannot run on this machine, pass it to `relvm.vm.adapt`.
-    exec_mode: the default of --exec-mode for a model.   debug: whether a model is built for a debugger.
+    An executable file is loaded even if this machine cannot run it.  In this case, the caller must pass the result to
+    `relvm.vm.adapt`.
+    exec_mode: the default of --exec-mode for a model.   debug: whether to build a model for a debugger.
 
     Raises
     ------

@@ -39,14 +39,15 @@ class Launch:
 
 
 class DebugAdapter:
-    """An adapter between an editor and a `Debugger`.
+    """A server of the Debug Adapter Protocol, which lets an editor control a `Debugger`.
 
     Parameters
     ----------
     reader, writer
-        The streams from and to the editor.
+        The streams from which requests of the editor are read, and to which answers and events are written.
     launch
-        Called with the arguments of the editor's request "launch".  It builds the program.
+        A function that builds the program to debug.  Its argument is a mapping with the arguments of the editor's
+        request "launch".
     """
 
     def __init__(self, reader: BinaryIO, writer: BinaryIO, launch: Callable[[Mapping[str, Any]], Launch]) -> None:

@@ -44,12 +44,14 @@ def scalar_dtype(value: Scalar) -> DType:
 
 
 def evaluate_row(row: Any, *operands: Scalar) -> Scalar:
-    """Evaluate the scalar operator in `row` on `operands`, with the same results as csrc/core/scalar_ops.h.
+    """Evaluate a scalar operator on `operands`, with the same result as csrc/core/scalar_ops.h.
+
+    row: the row of csrc/tables/scalar_operators.def that defines the operator, from `find_row`.
 
     Raises
     ------
     RelvmArithmeticError
-        The result is undefined for these operands.
+        The operator has no result for these operands, such as an integer division by zero.
     """
     if not has_defined_result(row, operands):
         raise RelvmArithmeticError(f"{row.name}({', '.join(map(str, operands))}): {row.fails}")

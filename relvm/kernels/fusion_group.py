@@ -90,7 +90,7 @@ class Group:
         return found
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Return `dim`, a dimension of a value of the group, in terms of the kernel's variables.
+        """Convert `dim`, a dimension of a value of the group, to an expression of the kernel's own size variables.
 
         Raises
         ------

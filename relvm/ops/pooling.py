@@ -344,11 +344,12 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """For each window, the position in flattened x of the maximum that max_pool finds.  Of equal maxima, the first one
-    counts, and NaN counts as the maximum.  For a window that covers only padding, the position is -1.
+    """For each window, the position of the largest element, which max_pool returns.  The position is an index in
+    x flattened to one axis, including the batch and channel axes.  Of several equal elements, the first counts.  If a
+    window contains NaNs, the position is that of the first NaN.  If it covers only padding, the position is -1.
 
     x, kernel, strides, pads, dilations: as for max_pool.
-    column_major: whether positions inside a channel are counted in column-major order, with the first spatial axis
+    column_major: whether the elements of each channel are flattened in column-major order, with the first spatial axis
     fastest, instead of row-major order.
     Result: an i64 tensor with the shape of the result of max_pool.
     Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.

@@ -100,8 +100,8 @@ def slice_(
     x: any tensor.
     begin, end: one number for each sliced axis, with the meaning of Python slices.  Negative numbers count from the
     end.  A number >= 2^31 stands for the last possible position, and a number <= -2^31 for the first.
-    axes: the sliced axes, which are distinct and in [-rank, rank).  None stands for the first axes, as many as there are
-    numbers in `begin`.
+    axes: the sliced axes, which are distinct and in [-rank, rank).  None stands for the first axes, one for each number
+    in `begin`.
     steps: the step along each sliced axis, which must not be 0, or None for 1.
     Result: a tensor of the dtype of x.  If a sliced dimension of x is symbolic, the dimension of the result is an exact
     expression of it.

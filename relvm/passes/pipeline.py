@@ -59,12 +59,13 @@ def build_pipeline(
     is_compact
         Whether kernels should use little memory, even if they are slower.
     without
-        Names of optional passes to leave out.  Passes that this target does not run anyway are accepted.
+        Names of optional passes to leave out.  The name of an optional pass that the other arguments already exclude is
+        valid, and has no effect.
 
     Raises
     ------
     RelvmArgumentError
-        `without` contains a required pass, or something that is not a pass.
+        `without` contains something other than the name of an optional pass.
     """
     optional = [step.name for step in _passes("c", fused=True, is_compact=False) if step.optional]
     for name in without:

@@ -73,12 +73,13 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
     array
         An array of a dtype of NumPy or ml_dtypes.
     options
-        The options of the array API: stream, max_version, dl_device and copy.
+        The options of the method `__dlpack__` in the array API standard: stream, max_version, dl_device and copy.
 
     Raises
     ------
     BufferError
-        The dtype has less than 8 bits or is a string, or the array is read-only and the consumer does not support this.
+        The dtype has less than 8 bits or is that of strings.  Or the array is read-only, `copy` is not requested, and
+        `max_version` is a version of DLPack before 1.0, which cannot mark an array as read-only.
     """
     if array.dtype == STRINGS:
         raise BufferError("DLPack does not support strings; use numpy()")

@@ -215,12 +215,15 @@ class KernelValues:
                 yield RegisterValue(number, name, "", label), value
 
     def value(self, name_or_label: str | int) -> Any:
-        """Return a copy of the value of a register or buffer.  name_or_label: such as "x" or "s3".
+        """Return a copy of the value of a register or buffer.
+
+        name_or_label: the name of a buffer, such as "x", or a label in the listing: "s3" for a register, "b0" for a
+        buffer.
 
         Raises
         ------
         RelvmNameError
-            There is no such register or buffer, or it has no value.
+            There is no such register or buffer, or the register or buffer has no value.
         """
         labels = self._labels()
         for label, (number, name) in labels.items():

@@ -73,12 +73,13 @@ class PausedRun:
         Returns
         -------
         tuple of (str, object)
-            "paused" with the argument of `pause`, "over" with the function's result, or "failed" with its exception.
+            One of: "paused" and the argument of `pause`, "over" and the result of the function that runs, or "failed"
+            and the exception that this function raised.
 
         Raises
         ------
         RelvmBusyError
-            The run itself called this function.
+            This method was called on the thread of the run, such as by a Python function that the program calls.
         """
         self._expect_owner()
         if not self._is_continuing:
@@ -98,7 +99,7 @@ class PausedRun:
         Raises
         ------
         RelvmBusyError
-            The run itself called this function.
+            This method was called on the thread of the run, such as by a Python function that the program calls.
         """
         self._expect_owner()
         self._call_count += 1

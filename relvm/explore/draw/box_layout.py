@@ -92,15 +92,19 @@ def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> 
 
 
 def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
-    """Return the layout of each box by its number, as JSON data for the page's scripts.  Lengths are in pixels.
+    """Return the layout of each box by the number of the box, as JSON data for the page's scripts.
 
-    A box contains items in layers.  A port is the point at which edges enter or leave the box.  A lane is the gap
-    through which a long edge crosses a layer.
+    A box is arranged in horizontal layers.  A layer contains places of three kinds.  The first kind is an item of the
+    graph.  The second is a port: a point on the border of the box, at which edges enter or leave the box.  The third is
+    a lane: a gap through which an edge between other layers crosses this layer.
 
-    A layout has two keys.  `rows` is a list of layers, each as [top, height, places], in which a place is an item, a
-    port or a lane, as [id, x of the center, width].  `routes` maps each edge, as "source target", to the ids of the
-    lanes that it runs through.  The id of an item is its number.  The id of a port is "i" (in) or "o" (out), followed
-    by the number of the item at which its edges start.
+    A layout is a dict with two keys.  `rows` is a list of the layers.  Each layer is a list [top, height, places], and
+    each place is a list [id, x of the center, width].  Lengths are in pixels.  `routes` maps an edge to the ids of the
+    lanes that it runs through.  An edge is the text "source target", with the ids of the places that it connects.  An
+    edge without lanes is left out.
+
+    The id of an item is its number.  The id of a port is "i" (in) or "o" (out), followed by the number of the item at
+    which the edges of the port start.
 
     Parameters
     ----------

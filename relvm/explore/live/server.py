@@ -30,16 +30,16 @@ def serve(
     opens_browser: bool = True,
     announce: Callable[[str], None],
 ) -> None:
-    """Serve the page on 127.0.0.1 until Ctrl-C.
+    """Serve the page of `relvm explore`, which shows every compilation stage, on 127.0.0.1 until Ctrl-C.
 
     Parameters
     ----------
     start
-        The first program and build options.
+        The program and the build options with which the page opens.
     name
-        Name of the program, in the title of the page, in messages and in source locations.
+        Name of the program.  It appears in the title of the page, in messages and in source locations.
     model
-        Path of an ONNX model to build, or "" to build the text of each request.
+        Path of an ONNX model, which every build compiles.  If it is "", a build compiles the text in the page's editor.
     output
         The file that the button "Save" writes, or None for no such button.
     port

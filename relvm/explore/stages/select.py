@@ -19,9 +19,9 @@ def run_to_stage(module: Module, stage: Stage, target: str, *, fused: bool) -> M
     Parameters
     ----------
     module
-        The module from a front end, at any stage from PARSED to ANF.
+        A module as a front end returns it, at any stage from PARSED to ANF.
     stage
-        The stage.  Passes whose results are at a later stage do not run.
+        The stage of the result.  Passes that lower a module to a later stage do not run.
     target, fused
         As for `vm.build`; target: "c", "bytecode" or "numpy".
 

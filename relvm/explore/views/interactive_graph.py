@@ -190,7 +190,9 @@ def dataflow_page(
     scopes: bool = True,
     profile: Profile | None = None,
 ) -> GraphPage:
-    """Return the page of `browse_dataflow` from modules on which the passes have already run.
+    """Return the same page as `browse_dataflow`, but from modules on which the passes have already run.
+
+    A caller who has compiled the module need not run the passes again.
 
     Parameters
     ----------
@@ -199,7 +201,7 @@ def dataflow_page(
     lowered
         The module after the pass lower_to_kernels.
     stage
-        Name of the pass that returned `built`.
+        Name of the pass whose result `built` is.
     function, depth, scopes, profile
         As for `browse_dataflow`.
     """

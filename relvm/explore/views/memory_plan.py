@@ -77,14 +77,14 @@ def draw_memory(
 def format_memory(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> str:
     """Return the memory plans of all blocks that compute tensors, as text.
 
-    For each block there is a summary, followed by each storage with its tensors.  A lifetime is given as its first and
-    last point in the block.  Point i is binding i of the block, counted from 0, in the output of
-    `relvm show --stage lower_to_kernels`.  The last point is the end of the block.
+    For each block there is a summary, followed by each storage with its tensors.  The columns "from" and "to" are the
+    first and the last point of a tensor's lifetime.  Point i is binding i of the block, counted from 0, in the output
+    of `relvm show --stage lower_to_kernels`.  The point after the last binding is the end of the block.
 
     Parameters
     ----------
     module
-        The module from a front end.
+        A module as a front end returns it, such as `parse_module`.
     function
         Name of the function, by default all functions.
     target, fused

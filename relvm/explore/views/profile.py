@@ -87,10 +87,11 @@ def draw_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20
 
 
 def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 20) -> str:
-    """Return a profile as text: times, rates, operations per byte, and the fraction of the peak reached.
+    """Return a profile as text: times, rates, operations per byte, and a comparison with the peaks of the machine.
 
-    The column "of roof" is the shortest time in which the machine could do these operations and transfer these bytes,
-    divided by the measured time.
+    The column "of roof" compares a kernel with the roofline model.  It is the shortest time that the operations and the
+    bytes of the kernel would take at the peak rates, divided by the measured time.  It can exceed 100% if the data is
+    in caches.
 
     Parameters
     ----------
@@ -120,10 +121,10 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
 
 
 def profile_rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
-    """Return the rates of the `most` rows of a profile that took longest, followed by summary rows.
+    """Return the rates of the `most` rows of a profile that took longest, followed by one or two summary rows.
 
-    A summary row has only a time.  If there are remaining rows, the first summary row is their total.  The last one is
-    the time of the virtual machine itself.
+    A summary row has a time and a share of the run, but no rates.  If the profile has more than `most` rows, the first
+    summary row is the total of the other rows.  The last summary row is the time of the virtual machine itself.
 
     Raises
     ------

@@ -311,7 +311,7 @@ class ImportContext(ABC):
             self.values[sparse.values.name] = self.constant(self.file.dense_array(sparse, what), what)
 
     def weight_constant(self, tensor: Any, array: np.ndarray, here: str) -> Constant:
-        """Convert `array` to a constant.  It is a weight that replaces the initializer `tensor`.
+        """Convert `array`, the weight that replaces the initializer `tensor`, to a constant.
 
         here: the beginning of error messages.
 

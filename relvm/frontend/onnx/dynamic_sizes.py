@@ -32,9 +32,9 @@ def is_symbolic(node: OnnxNode, index: int) -> bool:
 
 
 def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) -> list[AnyDim]:
-    """Return the elements of input `index` as a list of sizes.
+    """Return the elements of input `index` of a node as a list of sizes.
 
-    If the elements are only known at run time, each becomes a new dimension variable.
+    If the elements are not known before run time, each size in the list is a new dimension variable.
 
     what: a description of the input for error messages.   count: the number of elements that the node requires, or
     None if any number is valid.
