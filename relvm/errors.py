@@ -18,8 +18,8 @@ class RelvmError(Exception):
     Attributes
     ----------
     origin
-        The source location with which the message begins: `file:line:column`, the Python line that called a builder, or
-        the node of a model.  It is empty if the message does not begin with a location.
+        The source location with which the message begins: `file:line:column` in a source text, the file and line of the
+        Python code that called a builder, or a node of an ONNX model.  Empty if the message has no location.
     reason, filename, lineno, offset
         For errors in the text form or in a script only: the message without its location, and the parts of the
         location.  Lines and columns are counted from 1.

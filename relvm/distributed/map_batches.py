@@ -35,25 +35,27 @@ def map_batches(
 ) -> Iterator[Any]:
     """Run a function on batches, on the workers of a Dask cluster, and yield the results in the order of the batches.
 
-    A batch is taken from `batches` when the limit `ahead` allows it, and runs on any worker.  If a worker dies, its
-    batches run again.  A batch that fails with an error of relvm does not run again, because the error would repeat.
+    Batches are taken from `batches` one after another, at most `ahead` in advance, and each runs on any worker.  If a
+    worker dies, its batches run again.  A batch that fails with an error of relvm does not run again, because the error
+    would repeat.
 
     Parameters
     ----------
     executable
         The executable.  It is sent to the cluster once, and workers pass it on to each other.
     batches
-        One of the following.  An iterable of arrays, tuples of arguments, dicts of arguments by parameter, `Batch`
-        objects, or paths (pathlib.Path) of .npy or .npz files; values are sent through the scheduler.  A folder of .npy
-        and .npz files, or a pattern such as ``in/*.npy``; workers read the files.  A Dask array, or a dict of Dask
-        arrays by parameter; each block along the first axis is a batch, and workers compute it.
+        An iterable, files or Dask arrays.  The items of an iterable are arrays, tuples of arguments, dicts of arguments
+        by parameter, or `Batch` objects.  Their values are sent through the scheduler.  An item can also be the path
+        (pathlib.Path) of a .npy or .npz file.  Several files are given by the path of their folder, or by a pattern
+        such as ``in/*.npy``.  Workers read the files.  Dask arrays are given as one array, or as a dict of arrays by
+        parameter.  Each block along the first axis is a batch, and workers compute it.
     client
         The Dask client, or None for the most recently created client.
     function
         The name of a function of the executable.
     ahead
-        The maximum number of batches that are taken before their results are yielded.  This limits the memory.  None:
-        two for each thread of the workers.
+        The maximum number of batches that have been taken from `batches` while their results have not been yielded.
+        This limits the memory.  The default is two for each thread of the workers.
     retries
         How often a batch runs again after an error that is not an error of relvm.  The setting
         distributed.scheduler.allowed-failures of the scheduler limits how many workers may die while running a batch.

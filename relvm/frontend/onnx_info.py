@@ -57,7 +57,7 @@ class OnnxInfo:
     version
         The version of the model, or None.
     metadata
-        The metadata_props.
+        The metadata_props of the model, as a dict.
     """
 
     inputs: tuple[OnnxValue, ...] = ()

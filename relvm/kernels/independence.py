@@ -14,13 +14,15 @@ _REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
-    """Return the reduction variables of a `simd` loop.  Each is mapped to its reduction function: add, mul, max or min.
+    """Return the variables into which a `simd` loop reduces values, as in `total += x`.
+
+    Such a variable is defined outside of the loop.  It is mapped to its reduction function: add, mul, max or min.
 
     Raises
     ------
     RelvmTypeError
-        The loop changes an outer variable other than by a reduction, or it uses the value of a reduction variable
-        elsewhere.
+        The loop changes a variable that is defined outside of it by something other than one kind of reduction.  Or the
+        loop reads such a variable for another purpose than the reduction.
     """
     inner_variables = _find_definitions(loop)
     found: dict[kd.Variable, str] = {}

@@ -15,12 +15,20 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var
 
 
 def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> str:
-    """Return the C text of the static pools, the entry point, and the descriptor of the entry point.
+    """Return the C text of the static memory pools, the entry point function and its descriptor.
+
+    The descriptor is a struct through which C code can call the model without knowing the types of the model.
 
     Parameters
     ----------
+    module
+        The lowered module.  Its last function is called by the entry point.
     pool_bytes
-        The size of each pool in bytes.
+        The size of each pool in `config` in bytes.
+    names
+        The C names of the functions of the module.
+    config
+        The options of the export.
     """
     printer = _PackedEntry if config.interface == "packed" else _StructEntry
     return printer(module, pool_bytes, names, config).text()

@@ -197,13 +197,14 @@ class ProgramCode:
     Attributes
     ----------
     functions
-        The functions by name, without native functions that were not built for debugging.
+        The functions whose instructions are known, by name.  These are all functions except native functions that were
+        not built for debugging.
     kernels
         The kernels in bytecode by name.
     native_kernels
-        The names of the other kernels.
+        The names of the kernels in native code, whose instructions are not known.
     values
-        The source locations at which values are bound, by the name of the value.
+        For each name of a value, the source locations at which a value of this name is computed.
     """
 
     def __init__(self, program: Program) -> None:

@@ -121,15 +121,16 @@ class Debugger(Displayed):
         Parameters
         ----------
         where
-            A location in one of these forms.  "y" is the instruction that computes the value y.  If no register ever
-            holds y, it is the instruction compiled from y's definition, such as a fused kernel.  "main" is a function
-            or a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3" is a source line, and the integer
-            3 is line 3 of any source.  The name of an ONNX node is also accepted.
+            A location in one of these forms.  "y" is the instruction that computes the value y.  If y has no register
+            of its own, because a fused kernel computes it, the location is the call of this kernel.  "main" is the
+            first instruction of a function or of a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3"
+            is line 3 of a source file, and the integer 3 is line 3 of any source.  The name of an ONNX node is also
+            accepted.
         function
-            Stop only in this function.
+            Name of the only function in which to stop.  By default, the run stops in every function.
         when
             Condition under which the run stops.  It is called with a mapping from names to values, as in
-            `lambda at: at["k"] > 3`.  An exception that it raises ends the run.
+            `lambda at: at["k"] > 3`.  An exception that the condition raises ends the run.
 
         Raises
         ------
@@ -217,14 +218,14 @@ class Debugger(Displayed):
         return self._go(0, True)
 
     def step(self, by: str = "value") -> Stop:
-        """Continue to the next instruction, also if it is in a called function.
+        """Continue to the next instruction.  If a function is called, stop inside the called function.
 
         Parameters
         ----------
         by
-            "value": the next instruction that computes a value of the program.  "instruction": the very next one, also
-            if it only allocates memory, checks an argument, or releases a value.  "kernel": the very next one, also
-            inside a kernel in bytecode.
+            "value": stop only at instructions that compute a value of the program.  "instruction": stop at any
+            instruction of a function, even if it only allocates memory, checks an argument, or releases a value.
+            "kernel": like "instruction", but also stop at the instructions inside kernels in bytecode.
         """
         return self._go(MAX_DEPTH, _skips(by), by == "kernel")
 

@@ -248,12 +248,14 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Require that a claim about sizes is true.  Check it at import time if possible, otherwise at run time.
+        """Require that a claim about sizes is true.
+
+        If the claim can be neither proven nor disproved at import time, add a check at run time to the graph.
 
         Raises
         ------
         RelvmShapeError
-            The claim is false for all values of the dimensions.
+            The claim is disproved: it is false for all values of the symbolic dimensions.
         """
         if claim.needs_check():
             self.bindings.append(make_claim_check(claim, claim.message, (self.origin,)))

@@ -14,14 +14,17 @@ from relvm.ir.types import type_vars
 
 
 def sort_match_casts(casts: Iterable[MatchCast], unknown: Iterable[DimVar]) -> list[MatchCast] | None:
-    """Sort `casts` so that every dimension variable is bound before it is used.  Return None if this is impossible.
+    """Sort match_casts so that every dimension variable is bound before another match_cast uses it.
+
+    Return None if no such order exists.
 
     Parameters
     ----------
     casts
-        The match_casts that a pass inserts.
+        The match_casts that a pass inserts.  A match_cast checks the type of a value at run time, and binds dimension
+        variables in this type.
     unknown
-        The dimension variables that have no value before the casts.
+        The dimension variables that are not bound before the first of `casts`.
     """
     unbound = set(unknown)
     waiting, ordered = list(casts), []
