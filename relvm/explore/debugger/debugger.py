@@ -122,10 +122,10 @@ class Debugger(Displayed):
         ----------
         where
             A location in one of these forms.  "y" is the instruction that computes the value y.  If y has no register
-            of its own, because a fused kernel computes it, the location is the call of this kernel.  "main" is the
-            first instruction of a function or of a kernel in bytecode, and "main:5" its instruction 5.  "model.relvm:3"
-            is line 3 of a source file, and the integer 3 is line 3 of any source.  The name of an ONNX node is also
-            accepted.
+            of its own, the location is the instruction compiled from y's definition, such as the call of a fused
+            kernel.  "main" is the first instruction of a function or of a kernel in bytecode, and "main:5" its
+            instruction 5.  "model.relvm:3" is line 3 of a source file, and the integer 3 is line 3 of any source.  The
+            name of an ONNX node is also accepted.
         function
             Name of the only function in which to stop.  By default, the run stops in every function.
         when

@@ -171,7 +171,7 @@ def explore(
     model
         A module, or the path of an .onnx or .relvm file.
     exec_mode
-        "bytecode" or "compiled": whether the last stage shows the code of functions as bytecode or as C.
+        "bytecode" or "compiled": whether the generated code of functions is shown as bytecode or as C.
     target
         "c", "bytecode" or "numpy": the form in which kernels are compiled, as for `vm.build`.
     fused
