@@ -194,7 +194,7 @@ class Model(Displayed):
         RelvmArgumentError
             An input is missing or unknown.
         RelvmError
-            The error of the run.
+            The run failed.  For example, RelvmShapeError is raised if an array does not have the required shape.
         """
         expect_type("run: inputs", inputs, Mapping, "a mapping from names to values")
         if isinstance(outputs, str):
@@ -317,8 +317,8 @@ class Model(Displayed):
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file as an executable, which `load_model` and `relvm run` can read.
 
-        If native code is compiled in the background, the file contains it only if it is ready.  Call `wait_compiled`
-        first to wait for it.
+        While native code is still being compiled in the background, the file is written without native code.  To
+        include native code, call `wait_compiled` before `save`.
 
         Parameters
         ----------

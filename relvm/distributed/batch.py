@@ -58,8 +58,8 @@ class FileBatch:
     Attributes
     ----------
     path
-        The path of the file.  A .npy file contains the first argument.  A .npz file contains arguments by the names of
-        the function's inputs.
+        The path of the file.  A .npy file contains one array, which is the first argument.  A .npz file contains one
+        array for each argument, stored under the name of the function's input.
     """
 
     path: Path

@@ -103,8 +103,9 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    The parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
-    renumbers the registers.  Constants and functions are added to their tables in order of first use.
+    The n parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
+    renumbers the registers, unless the function was defined with `registers`.  Constants are added to the constant
+    table, and functions to the function table, in order of first use.
 
     Attributes
     ----------
@@ -230,8 +231,8 @@ class ExecBuilder:
         parameters
             The names of its parameters.
         registers
-            The number of registers.  If it is given, registers keep their numbers.  If it is None, registers are
-            renumbered.
+            The number of registers of the function.  If you give this number, the registers keep the numbers that your
+            instructions use.  If `registers` is None, `get` renumbers and counts the registers.
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure

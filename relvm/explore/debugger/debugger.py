@@ -64,8 +64,9 @@ class Debugger(Displayed):
     Raises
     ------
     RelvmArgumentError
-        Build options are given for an executable, or `dims` is given for a module or a .relvm file, which state
-        their sizes themselves.
+        `exec_mode`, `target`, `fused` or `dims` is given for an executable, which is already built.  Or `dims` is given
+        for a module or a .relvm file, whose source states the sizes.  Or the executable was built with
+        exec_mode="auto".
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
