@@ -403,22 +403,22 @@ class VirtualMachine(Displayed):
     def profile(
         self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
     ) -> Profile:
-        """Run a function once, and return the number and the time of its calls of kernels, packed functions and
-        builtins, measured in C.  An instrument set by `set_instrument` is not called.
+        """Run a function once, and count and time its calls of kernels, packed functions and builtins, in C.
+
+        An instrument set by `set_instrument` is not called.  Raises RelvmBusyError if the machine is running.
 
         Parameters
         ----------
         name
             The name of a function or of a saved function.
         *arguments, **named
-            The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
+            The arguments, as for a call.  If there are none, the pre-bound inputs are used, if there are any.  If the
+            function has a parameter called `kernels` or `timeline`, pass its argument by position.
         kernels
             Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  The kernels
             then run more slowly, and on one thread.
         timeline
             Whether to also record when each call started and ended (`Profile.timeline`).
-
-        Pass parameters called `kernels` or `timeline` by position.  Raises RelvmBusyError if the machine is running.
 
         Examples
         --------

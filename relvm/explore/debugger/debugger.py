@@ -334,7 +334,7 @@ class Debugger(Displayed):
         return self._ask(lambda: self._registers(number))
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """Return a value, given by its name in the program or by its register, such as "r3" or 3.
+        """Return the value with this name in the program, or in this register, given as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
         name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.
@@ -344,7 +344,8 @@ class Debugger(Displayed):
         Raises
         ------
         RelvmNameError
-            No register holds the value here.  The value is not computed yet, was released, or is internal to a kernel.
+            The value is not in a register where the run is stopped: not computed yet, already released, or used only
+            inside a kernel.
         RelvmIndexError
             There is no such frame.
         """

@@ -221,14 +221,15 @@ def dataflow_page(
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
-    """Return the call graph as an interactive page.  A function is a box with the kernels that it calls.
+    """Return the call graph as an interactive page.  Each function is a box that contains the kernels that the function
+    calls.  The boxes can be opened and closed.
 
     Parameters
     ----------
     module, target, fused
         As for `call_graph`.
     depth
-        1 if the boxes are open at first, 0 if they are closed.
+        Whether the boxes are open when the page is first shown: 1 for open, 0 for closed.
 
     Raises
     ------
