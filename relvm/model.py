@@ -238,7 +238,7 @@ class Model(Displayed):
                 self._free.append(free)
 
     def machine(self) -> VirtualMachine:
-        """Return a new machine for the executable, for uses other than calling the model.
+        """Return a new virtual machine for the executable of the model, for example to profile or debug a run.
 
         Raises
         ------

@@ -350,10 +350,11 @@ class ExecBuilder:
         Raises
         ------
         RelvmNameError
-            A function is declared but not defined, or a function named by `f` does not exist.
+            A function is declared but not defined, or no builtin has the name of a called function.  Or the name given
+            to `f` is neither a function of this builder nor a registered packed function.
         RelvmFormatError
-            A function violates a rule of the format: a register is read before it is written, a jump leaves the
-            function, or a return is missing.
+            The `with` block of a function has not ended.  Or a function violates a rule of the format: a register is
+            read before it is written, a jump leaves the function, or a return is missing.
         """
         if self._body:
             raise RelvmFormatError(

@@ -365,9 +365,9 @@ class VirtualMachine(Displayed):
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0) -> TimeEvaluator:
         """Return a timer for a function.  `machine.time_evaluator("main")(x, y)` calls the timer and returns a Timing.
 
-        The timer converts the arguments once and runs the function once as a warm-up.  Then it measures the mean time
-        of `number` runs, `repeat` times, without the overhead of calls from Python.  If the timer is called without
-        arguments, it uses the pre-bound inputs, if there are any.
+        The timer converts the arguments once and runs the function once as a warm-up.  Then it makes `repeat`
+        measurements, each the mean time of `number` runs without the overhead of calls from Python.  If the timer is
+        called without arguments, it uses the pre-bound inputs, if there are any.
 
         Parameters
         ----------

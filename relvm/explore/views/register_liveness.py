@@ -86,9 +86,10 @@ def liveness(
 def draw_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> Figure:
     """Draw `liveness` as a chart of registers against statements.
 
-    Statements are in the order in which `relvm show --stage routine` prints them.  A bar is dark where the value is
-    needed, and light where the register only holds the value.  The lower chart shows two numbers for each statement:
-    the registers that hold a value, and the registers with a value that is needed.
+    Statements are in the order in which `relvm show --stage routine` prints them.  Each register has a bar.  The bar is
+    dark where a later statement still reads the value of the register.  It is light where the register holds a value
+    that no statement reads any more.  A second chart below counts the registers at each statement: those that hold a
+    value, and those whose value is still needed.
 
     Parameters
     ----------
