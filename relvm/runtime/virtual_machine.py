@@ -441,9 +441,9 @@ class VirtualMachine(Displayed):
         `result` is None.  After a call that did not raise an exception, `before` is False and `result` is the result of
         the call.
 
-        Before a call, the callback returns None or vm.SKIP.  If it returns vm.SKIP, the call is not made, its result is
-        None, and the callback is not called a second time for it.  A skipped kernel leaves its outputs unchanged.  If
-        the callback raises an exception, the run ends with this exception.
+        Before a call, the callback returns None or vm.SKIP.  If the callback returns vm.SKIP, the call is skipped: its
+        result is None, and there is no callback after it.  A skipped kernel leaves its outputs unchanged.  If the
+        callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
         values after its arguments.  The machine itself, which some builtins receive as an argument, is omitted from

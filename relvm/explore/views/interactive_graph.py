@@ -142,7 +142,8 @@ def browse_dataflow(
     depth
         Number of levels of boxes that are open at first.
     scopes
-        Whether nodes of an ONNX model with hierarchical names, such as /encoder/layer.0/MatMul, are grouped into boxes.
+        Whether to group the nodes of an ONNX model into boxes by their hierarchical names.  For example,
+        /encoder/layer.0/MatMul is in the box layer.0 inside the box encoder.
     profile
         A profile of the module, built for the same target, from `VirtualMachine.profile`.  It colors the nodes by time.
 
