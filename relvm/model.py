@@ -395,8 +395,9 @@ def load_model(
     dims
         The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
     weights
-        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model.  In
-        a .relvm file, they replace parameters of the function by constants (`relvm.frontend.weights.bind_weights`).
+        Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
+        the input of the same name.  In a .relvm file, each array replaces the parameter of the same name by a constant
+        (`relvm.frontend.weights.bind_weights`).
     exec_mode
         As for `relvm.vm.build`.  The default is "auto": the model starts immediately as bytecode, without a compiler.
         If there is a C compiler, native code is compiled in the background, and cached for the next start.
@@ -407,7 +408,7 @@ def load_model(
     function
         The name of the function to call.
     trust_native
-        Whether to run native code in an executable that this user did not build on this machine.
+        Whether native code in the executable may run even if this user did not build it on this machine.
     **options
         Other options of `relvm.vm.VirtualMachine`, such as max_seconds.
 

@@ -100,9 +100,10 @@ def make_batches(batches: Any) -> Batches:
     RelvmTypeError
         `batches` has none of the accepted forms.
     RelvmArgumentError
-        No file matches.
+        `batches` is a folder without .npy and .npz files, or a pattern that matches no such file.
     RelvmShapeError
-        The blocks of the Dask arrays do not match.
+        A Dask array has no axis, or is also divided into blocks along an axis other than the first.  Or the blocks of
+        several Dask arrays have different sizes along the first axis.
     """
     match batches:
         case str() | os.PathLike():

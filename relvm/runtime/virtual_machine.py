@@ -187,7 +187,7 @@ class VirtualMachine(Displayed):
         Returns
         -------
         bool
-            Whether the machine runs native code.  It is False after a timeout.  If the executable was built with native
+            True if the machine now runs native code, False after a timeout.  If the executable was built with native
             code for all functions, the result is True immediately.
 
         Raises
@@ -197,7 +197,7 @@ class VirtualMachine(Displayed):
         RelvmUnsupportedError
             This process was forked while its parent was still compiling the executable.
         RelvmArgumentError
-            The executable was built with exec_mode="bytecode", without native code.
+            The executable has bytecode functions, and was not built with exec_mode="auto".
 
         Examples
         --------

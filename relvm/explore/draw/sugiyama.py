@@ -34,8 +34,8 @@ class Layer:
     top, height
         The vertical extent of the layer.
     places
-        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.  A
-        lane is a gap through which edges cross the layer.
+        The nodes and lanes of the layer from left to right.  Each is given as (key, x coordinate of the center, width).
+        A lane is a gap between nodes through which edges cross the layer.
     """
 
     top: float

@@ -59,7 +59,7 @@ class Exploration(Displayed):
     views
         The stages, in order.
     graph
-        The dataflow graph that the page shows.  It is that of the stage before operators are lowered to kernels.
+        The dataflow graph that the page shows.  The graph shows the last stage before operators are lowered to kernels.
     timeline
         The timeline of a run, shown below the stages, or None.
     """

@@ -73,7 +73,9 @@ class GraphPage(Displayed):
     stage: str = ""
 
     def figure(self, depth: int | None = None) -> Figure:
-        """Draw the graph with `depth` levels of boxes open.  The default is the page's initial number of levels.
+        """Draw the graph as a figure in which `depth` levels of boxes are open.
+
+        The default is the number of levels that are open when the page is first shown (the attribute `depth`).
 
         Raises
         ------
