@@ -290,7 +290,7 @@ class Model(Displayed):
         Parameters
         ----------
         **options
-            The options of `relvm.explore.explore`: exec_mode, target, fused, title.
+            The options of `relvm.explore.explore` except `dims`: exec_mode, target, fused, without, title.
 
         Raises
         ------

@@ -236,8 +236,8 @@ class ExecBuilder:
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether a call of the function can have side effects.  An impure function does not match a function type
-            without effects.
+            Whether a call of the function can have side effects.  If so, the function cannot be passed where a function
+            without side effects is required.
 
         Raises
         ------

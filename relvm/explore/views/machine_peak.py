@@ -135,8 +135,7 @@ def arithmetic_rate(threads: int = 1) -> float:
     """Measure how many f32 multiplications and additions this machine can do per second if all operands are in
     registers.
 
-    The result is the rate of the fastest of several runs of a kernel.  This kernel is compiled like all other kernels,
-    so other kernels can reach the same rate at best.
+    The result is the rate of the fastest of several runs of a kernel.  This kernel is compiled like all other kernels.
 
     threads: the number of threads that compute.
 
