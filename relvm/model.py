@@ -196,7 +196,7 @@ class Model(Displayed):
         RelvmArgumentError
             An input is missing or unknown.
         RelvmError
-            The error of the run.
+            The run failed.  For example, RelvmShapeError is raised if an array does not have the required shape.
         """
         expect_type("run: inputs", inputs, Mapping, "a mapping from names to values")
         if isinstance(outputs, str):
@@ -240,7 +240,7 @@ class Model(Displayed):
                 self._free.append(free)
 
     def machine(self) -> VirtualMachine:
-        """Return a new machine for the executable, for uses other than calling the model.
+        """Return a new virtual machine for the executable of the model, for example to profile or debug a run.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class Model(Displayed):
         Parameters
         ----------
         **options
-            The options of `relvm.explore.explore`: exec_mode, target, fused, title.
+            The options of `relvm.explore.explore` except `dims`: exec_mode, target, fused, without, title.
 
         Raises
         ------
@@ -319,8 +319,8 @@ class Model(Displayed):
     def save(self, path: str | os.PathLike) -> None:
         """Write the model to a file as an executable, which `load_model` and `relvm run` can read.
 
-        If native code is compiled in the background, the file contains it only if it is ready.  Call `wait_compiled`
-        first to wait for it.
+        While native code is still being compiled in the background, the file is written without native code.  To
+        include native code, call `wait_compiled` before `save`.
 
         Parameters
         ----------
@@ -397,8 +397,9 @@ def load_model(
     dims
         The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
     weights
-        Arrays by name, or the path of a .safetensors file.  They replace initializers and inputs of an ONNX model.  In
-        a .relvm file, they replace parameters of the function by constants (`relvm.frontend.weights.bind_weights`).
+        Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
+        the input of the same name.  In a .relvm file, each array replaces the parameter of the same name by a constant
+        (`relvm.frontend.weights.bind_weights`).
     exec_mode
         As for `relvm.vm.build`.  The default is "auto": the model starts immediately as bytecode, without a compiler.
         If there is a C compiler, native code is compiled in the background, and cached for the next start.
@@ -409,7 +410,7 @@ def load_model(
     function
         The name of the function to call.
     trust_native
-        Whether to run native code in an executable that this user did not build on this machine.
+        Whether native code in the executable may run even if this user did not build it on this machine.
     **options
         Other options of `relvm.vm.VirtualMachine`, such as max_seconds.
 

@@ -60,10 +60,11 @@ class AotConfig:
         "bare": C sources that need only a compiler.  "hosted": a library for `AotExecutor`.  In a hosted export,
         functions registered by the host can replace kernels.
     interface
-        "c": the entry point takes a struct of inputs and a struct of outputs.  "packed": it takes an array of values.
+        The calling convention of the entry point.  "c": the entry point takes a struct of inputs and a struct of
+        outputs.  "packed": the entry point takes an array of values.
     unpacked
-        Whether the parameters of kernels are pointers and sizes.  Otherwise kernels take an array of values, as in the
-        VM.
+        The calling convention of the kernels.  True: a kernel takes pointers and sizes as separate C parameters.
+        False: a kernel takes one array of values, as in the VM.
     alignment
         Alignment in bytes of every tensor in a pool, a power of two.  Elements are always aligned to their own size.
     pools
@@ -72,9 +73,10 @@ class AotConfig:
     constants_limit_bytes
         Maximum size of all constants, or None for no limit.
     favour
-        What kernels are optimized for.  "memory", the default for the bare runtime: kernels copy smaller parts of a
-        matrix at a time.  On processors with vector instructions, this takes up to two thirds more time.  "speed", the
-        default for the hosted runtime: kernels are the same as in the VM.
+        What kernels are optimized for.  "memory", the default for the bare runtime: kernels need less scratch memory,
+        because they copy smaller parts of a matrix at a time.  On processors with vector instructions, such kernels
+        take up to two thirds more time than those for "speed".  "speed", the default for the hosted runtime: kernels
+        are the same as in the VM.
     workspace
         "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
         the hosted runtime: the caller provides the pools.

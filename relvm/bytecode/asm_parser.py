@@ -163,14 +163,14 @@ class _Statement:
 
 
 def parse_text(text: str) -> Program:
-    """Return the program that `text` describes, in the form that as_text prints.
+    """Parse a program.  `text` has the form that `Executable.as_text` returns.
 
     Raises
     ------
     RelvmSyntaxError
         The text is malformed.  The message contains the line, the column, the expected text and the text found.
     RelvmNameError
-        The text calls a function that is not in the function table.
+        An instruction calls a function that the function table in `text` does not contain.
     """
     parts: dict[str, Any] = {}
     constants: list[Constant] = []

@@ -18,8 +18,8 @@ _MESSAGE = 200  # maximum length of a message in a listing; many instructions ca
 def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
     """Return the program as text: its tensors, constants and arrays, then one line for each instruction.
 
-    In the text, s3 is a scalar register, v0 is a strip register, w1 is a view (a strip that is stored in a buffer), and
-    b2 is a buffer.
+    In the text, s3 is a scalar register and b2 is a buffer.  v0 is a strip register, which holds several elements that
+    are processed together.  w1 is a view register, which stands for a strip whose elements remain in a buffer.
 
     Raises
     ------

@@ -21,8 +21,8 @@ class KernelProgram:
     Attributes
     ----------
     tensors
-        The dtype, rank and dimensions of each tensor, inputs first.  A dimension is a size >= 0, or -1 - k for the k-th
-        size variable.
+        The dtype, rank and dimensions of each tensor as integers, inputs first.  A dimension >= 0 is a known size.  A
+        dimension -1 - k stands for size variable k, counted from 0, whose value is known only at run time.
     inputs, outputs, sizes
         How many input tensors, output tensors and size variables the kernel has.
     constants

@@ -159,8 +159,8 @@ class FunctionEntry(Displayed):
     private
         Whether hosts cannot find the function by its name.  Only bytecode and native functions can be private.
     impure
-        Whether calls can have side effects.  An impure function cannot be used as a value of a pure function type.
-        Only bytecode and native functions can be impure.
+        Whether calls can have side effects.  If so, the function cannot be passed where a function without side effects
+        is required.  Only bytecode and native functions can be impure.
     """
 
     name: str

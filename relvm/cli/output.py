@@ -47,7 +47,7 @@ def put(*values: object, end: str = "\n", styles: Mapping[int, Style] = MappingP
     end
         The text after the last value.
     styles
-        The styles of lines, by the number of the line.  The first line is 0.
+        The style of each line that is not plain, by line number, counted from 0.
 
     Raises
     ------

@@ -25,7 +25,8 @@ _PARAMETER = re.compile(rf"^(dims|modes|pools|tolerance|{'|'.join(_ALWAYS)}): ")
 
 
 def in_shell_terms(message: str, options: Collection[str]) -> str:
-    """Return a message with options of the command `relvm` in place of arguments of Python functions.
+    """Return an error message reworded for the shell: arguments of Python functions become options of the command
+    `relvm`.
 
     For example, `target="bytecode"` becomes `--target bytecode`, and `max_steps` becomes `--max-steps`.
 
@@ -34,8 +35,8 @@ def in_shell_terms(message: str, options: Collection[str]) -> str:
     message
         The message of an error.
     options
-        The options of the command that was run, without hyphens in front and with underscores: the names in the
-        namespace of argparse.
+        The options of the command that was run, by their names in the namespace of argparse: "max_steps" for
+        --max-steps.
     """
 
     def of_value(found: re.Match[str]) -> str:

@@ -16,9 +16,9 @@ from relvm.runtime.executable import Executable
 def adapt(executable: Executable) -> Executable:
     """Return the executable in a form that this machine can run.
 
-    If this machine can run `executable`, return `executable` itself.  Otherwise, log a warning with the logger "relvm".
-    It names the requirement that this machine does not meet.  Then return the first of these executables that can be
-    made:
+    If this machine can run `executable`, return `executable` itself.  Otherwise, return the first of the following two
+    executables that can be made, and log a warning with the logger "relvm".  The warning says why this machine cannot
+    run `executable`, and which of the two is returned:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
     are unchanged.  The results are bit for bit the same as those of a build on this machine.  This requires a C
@@ -43,8 +43,8 @@ def adapt(executable: Executable) -> Executable:
     RelvmTypeError
         `executable` is not an Executable.
     RelvmUnsupportedError
-        Neither executable can be made, or `executable` is the result of `Executable.check`.  The message states the
-        reasons.
+        Neither of the two executables can be made, or `executable` is the result of `Executable.check`.  The message
+        states the reasons.
     RelvmFormatError
         The portable program is damaged, or the compiled C source lacks a function.
 

@@ -26,8 +26,9 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     dlopen.  The program must call rvm_register for each packed function that is not a builtin, including those of
     target="numpy".
 
-    `load` can also open the file.  It does not run code of the library, and requires trust in native code as for any
-    other file.
+    `vm.load` can also open the library, like an .rvm file.  `vm.load` reads only the executable in the library, and
+    runs none of the library's own code.  If the executable contains native code, `vm.load` has the same rules for
+    trusting this code as for an .rvm file.
 
     Parameters
     ----------

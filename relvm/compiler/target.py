@@ -71,12 +71,14 @@ def _expect_option(text: str, option: str) -> None:
 
 
 def host_options() -> tuple[str, ...]:
-    """Return the compiler options for this processor, or for the x86-64 level in RELVM_CPU.
+    """Return the options that make the C compiler generate code for this processor.
+
+    If the environment variable RELVM_CPU names an x86-64 level, the options are for this level instead.
 
     Raises
     ------
     RelvmToolchainError
-        RELVM_CPU is not an x86-64 level.
+        RELVM_CPU is set to a value that is not an x86-64 level.
     """
     requested = os.environ.get("RELVM_CPU")
     if requested and requested not in LEVELS:

@@ -58,8 +58,8 @@ class FileBatch:
     Attributes
     ----------
     path
-        The path of the file.  A .npy file contains the first argument.  A .npz file contains arguments by the names of
-        the function's inputs.
+        The path of the file.  A .npy file contains one array, which is the first argument.  A .npz file contains one
+        array for each argument, stored under the name of the function's input.
     """
 
     path: Path
@@ -100,9 +100,10 @@ def make_batches(batches: Any) -> Batches:
     RelvmTypeError
         `batches` has none of the accepted forms.
     RelvmArgumentError
-        No file matches.
+        `batches` is a folder without .npy and .npz files, or a pattern that matches no such file.
     RelvmShapeError
-        The blocks of the Dask arrays do not match.
+        A Dask array has no axis, or is also divided into blocks along an axis other than the first.  Or the blocks of
+        several Dask arrays have different sizes along the first axis.
     """
     match batches:
         case str() | os.PathLike():

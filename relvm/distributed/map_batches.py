@@ -116,18 +116,19 @@ def _results(stream: Stream, batches: Iterator[Batch | FileBatch], bar: Any, *, 
 
 @dataclass(frozen=True)
 class MappedFile:
-    """The outcome of running the function on an input file.
+    """The outcome for one input file of `map_files`.
 
     Attributes
     ----------
     source
         The input file.
     output
-        The .npz file with each output under its name.  It is complete if `error` is None.
+        The .npz file with the outputs of the function, each under its name.  The file exists and is complete if `error`
+        is None.
     error
         The error, or None.
     skipped
-        Whether the output already existed, because an earlier run has written it.
+        Whether the function did not run, because the output file already existed from an earlier run.
     """
 
     source: Path

@@ -34,12 +34,13 @@ class Output:
     record: str
 
     def write(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Write `arrays` to this file of the output folder, atomically.
+        """Write `arrays` atomically to this output file.
 
         Raises
         ------
         RelvmArgumentError
-            The folder does not exist on this machine, or it belongs to a run of another executable or function.
+            The output folder does not exist on this machine, or the folder belongs to a run of another executable or
+            function.
         OSError
             The file cannot be written.
         """

@@ -16,14 +16,14 @@ from relvm.tables import DTYPES
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """An element type: a row of csrc/tables/dtypes.def.  There is one object for each row.
+    """The type of the elements of a tensor.  There is one DType object for each row of csrc/tables/dtypes.def.
 
     Attributes
     ----------
     name
         The name in the text form: `f32`, `i64`, `bool`.
     index
-        The index of the table row.  It represents the dtype in executables, and in dtype values at run time.
+        The index of the row.  In executables and at run time, this number represents the dtype.
     bits
         The size of one element in bits.
     ctype

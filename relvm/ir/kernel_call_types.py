@@ -16,15 +16,15 @@ from relvm.ir.types import PrimType, TensorType, Type, dims_of, is_proven, misma
 def typed_kernel_call(call: KernelCall, kernel: KernelDef, caller: str) -> KernelCall:
     """Return the call with its inferred type.
 
-    The values of the kernel's dimension variables come from the arguments.  For variables that the arguments do not
-    bind, they come from the result type that the call states.  If the type of an argument does not prove that the
-    argument has the type of the parameter, the argument is checked at run time.  A scalar argument becomes a tensor of
-    rank 0.
+    The types of the arguments determine the values of the kernel's dimension variables.  The remaining variables get
+    their values from the result type, if the call states one.  The type of each argument must match the type of its
+    parameter.  If a match is possible but not certain at compile time, the argument is checked at run time.  A scalar
+    argument for a parameter of rank 0 becomes a tensor.
 
     Parameters
     ----------
     caller
-        The name of the function that contains the call, for messages at run time.
+        The name of the function that contains the call, for the messages of checks at run time.
 
     Raises
     ------

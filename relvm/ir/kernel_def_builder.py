@@ -53,13 +53,14 @@ class KernelDefBuilder:
         self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
 
     def check_dims(self) -> None:
-        """Check that each dimension variable is a whole dimension of a parameter, so that arguments determine its
-        value.
+        """Check that each dimension variable is the size of an axis of a parameter.
+
+        The arguments of a call then determine the value of the variable.
 
         Raises
         ------
         RelvmNameError
-            A variable occurs only in compound dimensions, such as `n + 1`.
+            A dimension variable occurs only in compound sizes: `n` occurs in `n + 1`, but no axis has the size `n`.
         """
         dims = [dim for buffer in self.buffers.values() for dim in buffer.shape]
         plain = {as_var(dim) for dim in dims}

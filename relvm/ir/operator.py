@@ -118,12 +118,14 @@ _claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims
 
 
 def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
-    """Claim in a type rule that two sizes are equal.  A claim that is not proven is checked at run time.
+    """State in a type rule that the sizes `left` and `right` must be equal.
+
+    If this cannot be decided at compile time, the sizes are compared at run time.
 
     Raises
     ------
     RelvmShapeError
-        The sizes differ for every value of the variables.
+        The sizes differ, whatever values their dimension variables have.
     """
     _claim(SizeClaim("equal", left, right, message))
 

@@ -22,7 +22,7 @@ _ROWS = {(row.function, tuple(DTYPE_OF_LETTER[letter] for letter in row.operands
 
 
 def find_row(function: str, dtypes: tuple[DType, ...]) -> Any:
-    """Return the row of csrc/tables/scalar_operators.def for `function` with operands of the given dtypes.
+    """Return the row of csrc/tables/scalar_operators.def that defines `function` for operands with the dtypes `dtypes`.
 
     Raises
     ------

@@ -172,7 +172,8 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ZeroDivisionError
         floordiv or mod by the constant 0.
     RelvmUnsupportedError
-        The result exceeds a limit on the nesting of operators, on its `node_count`, or on the bits of constants.
+        The result is too complex: operators are nested too deeply, its `node_count` is too large, or a constant has too
+        many bits.
     """
     match function:
         case "add":

@@ -122,7 +122,8 @@ def infer_expr(
 ) -> AnyExpr:
     """Return a single expression with its inferred type.
 
-    The free variables of `expr` must have types.  The types of the variables that it binds are inferred again.
+    The free variables of `expr` must have types.  The variables that are bound inside `expr` get newly inferred types,
+    even if they already have types.
 
     Parameters
     ----------

@@ -97,14 +97,14 @@ def expect_axes(op: str, axes: Any, rank: int) -> tuple[int, ...]:
 
 
 def expect_equal_dims(op: str, name: str, first: AnyDim, second: AnyDim) -> None:
-    """Check that two sizes are equal for every value of the dimension variables.
+    """Check that the sizes `first` and `second` are equal, whatever values their dimension variables have.
 
     name: what the sizes are, for messages.
 
     Raises
     ------
     RelvmShapeError
-        The sizes differ, or cannot be proven equal.
+        The sizes differ, or the compiler cannot prove that they are equal.
     """
     size_difference = difference(first, second)
     if size_difference == 0:

@@ -72,14 +72,15 @@ def make_epilogue(
 ) -> Epilogue:
     """Return the epilogue of a contraction.
 
-    element, dtype, shape, outputs: the fields of the epilogue.   groups: the loops of the contraction, as returned by
-    Contraction.axes.   root: the loops over the outputs.
+    element, dtype, shape, outputs: the fields of the Epilogue with these names.   groups: the loops of the contraction,
+    as returned by Contraction.axes.   root: the loops of the kernel over the elements of the outputs.
 
     Raises
     ------
     NotFusable
-        The epilogue is not elementwise: it uses an element of the contraction several times or not at all.  Or a loop
-        of the contraction merges axes that cannot be merged in a buffer that the epilogue accesses.
+        The epilogue is not elementwise: some element of the contraction is used several times or not at all.  Or the
+        contraction iterates several axes as one loop, but in a buffer that the epilogue reads or writes, these axes are
+        not contiguous.
     """
     own: list[LoopAxis] = []
     for index_expr, dim in zip(element.at, shape, strict=True):

@@ -73,8 +73,9 @@ def _find_definitions(loop: kd.For) -> set[kd.Variable]:
 def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> None:
     """Check that the iterations of a `simd` or `parallel` loop are independent.
 
-    Also check that the loop contains no statements that are forbidden in it, such as an `if` in a `simd` loop.  This
-    function does not check the assignments of a `simd` loop, because `reductions_of` checks them.
+    Iterations are independent if none of them accesses an array element that another iteration writes.  Also check that
+    the loop contains no forbidden statements, such as an `if` in a `simd` loop.  Assignments to variables in a `simd`
+    loop are not checked here, because `reductions_of` checks them.
 
     Parameters
     ----------

@@ -145,12 +145,14 @@ def attention(
     bias: an f32 tensor.
     `allowed` and `bias` broadcast to the shape of the scores, (..., m, n).  The leading axes of q, k and v broadcast
     with one another.
-    absent: how to compute the softmax weights of a row without valid scores.  `nan` computes them as softmax does, so
-    they are NaN if all scores are -inf or a score is NaN or +inf.  With `zero`, they are 0 if all scores are -inf.
-    With `no_nan`, a weight that would be NaN is 0.  If there are no keys, the result is 0.
-    Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the division by the sum of the weights comes
-    last, so products with elements of v above 1e30 can overflow.  A weight that is too small for f32 may be rounded to
-    0, which makes a difference only if an element of v is infinite.
+    absent: what to do if the softmax weights of a query are NaN.  The weights are NaN if all scores of the query are
+    -inf, or if a score is NaN or +inf.  With "nan", the weights stay NaN.  With "zero", the weights become 0 if all
+    scores are -inf, but otherwise stay NaN.  With "no_nan", each NaN becomes 0.  If there are no keys, the result is 0
+    in all three cases.
+    Result: an f32 tensor of shape (..., m, e).  With more than 320 keys, the exponentials of the scores are multiplied
+    by v first, and the products are divided by the sum of the exponentials at the end.  The products can therefore
+    overflow if elements of v exceed 1e30.  A weight that is too small for f32 may be rounded to 0.  This changes the
+    result only if an element of v is infinite, because 0 times infinity is NaN.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if dimensions are not
     provably equal, do not broadcast, or are out of range.  Raises RelvmArgumentError if `absent` has another value.
     Source: Vaswani and others, Attention is all you need, 2017; ONNX Attention-23.

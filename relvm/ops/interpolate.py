@@ -139,11 +139,12 @@ def _operations(x: Shape, indices: Shape, weights: Shape, out: Shape, *, axis: i
 
 @op("interpolate", numpy=_numpy_interpolate, lower=CustomKernel(_interpolate, _operations))
 def interpolate(x: TensorType, indices: TensorType, weights: TensorType, *, axis: int) -> TensorType:
-    """Weighted sums of elements along an axis: element p of the result is the sum over t of weights[t, p] times element
-    indices[t, p] of x.
+    """Weighted sums of elements along an axis.  Along this axis, element p of the result is the sum over t of
+    weights[t,p] * x[indices[t,p]].
 
     x: a tensor of a float dtype.
-    indices: an i64 tensor of shape (taps, places).  Each index is in [0, n), where n is the size of the axis.
+    indices: an i64 tensor of shape (taps, places): for each of the `places` elements of the result, the indices of the
+    `taps` elements of x to add.  Each index is in [0, n), where n is the size of the axis.
     weights: a tensor with the dtype of x and the shape of `indices`.
     axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype and shape of x, but with `places` elements along the axis.

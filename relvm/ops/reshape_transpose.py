@@ -240,8 +240,8 @@ def expand(x: TensorType, shape: ShapeType) -> TensorType:
     x: any tensor.
     shape: the shape of the result, whose rank is at least that of x.
     Result: a tensor with the dtype of x and the shape `shape`.
-    Raises RelvmShapeError, at compile time or at run time, if a dimension of x is neither 1 nor the dimension of the
-    shape.
+    Raises RelvmShapeError, at compile time or at run time, if an axis of x has neither size 1 nor the size of the same
+    axis in `shape`.  Axes are matched from the last to the first.
     Source: ONNX Expand-13, numpy.broadcast_to.
 
     Examples:

@@ -327,11 +327,12 @@ def roi_max_pool(
     """The largest element in each part of each region.  A region is divided into size[0] rows and size[1] columns.
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
-    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, all
-    inclusive, before multiplication by `scale` and rounding.
+    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom.  These
+    are multiplied by `scale` and rounded to the nearest integer.  They are then the first and last column and row of
+    the region in x, inclusive.
     images: an i64 tensor of shape (m,), with the index of each region's image.
-    size: the number of parts along the height and the width.  Parts overlap if the side of the region is not a multiple
-    of this number.
+    size: the number of parts along the height and the width of a region.  Neighboring parts overlap if this number does
+    not divide the height or width.
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A part without elements is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the size is invalid.
     Raises RelvmShapeError if the numbers of regions and images differ.  At run time, it raises RelvmIndexError if the

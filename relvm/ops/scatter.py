@@ -138,16 +138,17 @@ def _scatter_nd(k: KernelBuilder, inputs, outputs, *, depth: int, reduction: str
 def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written to the slices to which the rows of indices refer: x[indices[a...]] becomes updates[a...].
+    """x with some slices replaced by, or combined with, slices of `updates`.  Each row of `indices` selects a slice of
+    x.  For each position a of a row, x[indices[a]] becomes updates[a], or is combined with updates[a].
 
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
     `depth` axes of x, in [-n, n) for an axis of size n.
     updates: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by
     the shape of x without the first `depth` dimensions.
-    reduction: with "none", an update replaces the slice, and of several updates of a slice the last one counts.  With
-    "add", "mul", "max" or "min", updates are combined with the slice, in row-major order of the updates.  This is not
-    allowed for bool.
+    reduction: with "none", the update replaces the slice.  If several updates have the same slice, the last one counts.
+    With "add", "mul", "max" or "min", the updates are combined with the slice in row-major order of the updates.  A
+    bool x requires "none".
     Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype, or the ranks do not fit together.  Raises RelvmArgumentError
     if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or the last dimension of

@@ -209,10 +209,10 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
 
 @op("lexsort_rows", numpy=_numpy_lexsort_rows, lower=CustomKernel(_lexsort_rows))
 def lexsort_rows(x: TensorType) -> TensorType:
-    """The positions of the rows of a matrix, in the lexicographic order of the rows.
+    """The row indices that sort the rows of a matrix in lexicographic order: x[lexsort_rows(x)] has sorted rows.
 
     x: a tensor of shape (n, width).  NaN counts as the largest element.
-    Result: an i64 tensor of shape (n,).  The sort is stable.
+    Result: an i64 tensor of shape (n,).  The sort is stable: equal rows keep their order.
     Raises RelvmTypeError if x has another rank.
     Source: numpy.lexsort.
 

@@ -37,9 +37,10 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 
 @op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
-    """The positions of the elements of x in the concatenation of `others` and x.  string_take reads these positions.
+    """The position of each element of x if the elements of `others` and then those of x are counted from 0, in
+    row-major order.  These are the positions that string_take(positions, *others, x) expects.
 
-    x, others: tensors of any dtype.
+    x, others: tensors of any dtype.  Only their shapes matter.
     Result: an i64 tensor with the shape of x.
     Raises RelvmTypeError if an argument is not a tensor.
     Source: numpy.arange.

@@ -43,10 +43,11 @@ class MachineDebugger:
     runner
         The machine, which must be idle.  A machine has at most one debugger; a new debugger replaces the previous one.
     stop
-        A function that is called, on the thread of the run, whenever the run stops.  Its argument is None before an
-        instruction, and the exception after a failed instruction.  If `stop` raises an exception, the run ends with it,
-        unless the run has already failed.  The attributes and methods that inspect a run, such as `depth`, `place` and
-        `register`, may be used only inside `stop`.
+        A function that is called, on the thread of the run, whenever the run stops.  Before an instruction, its
+        argument is None.  After an instruction that failed, its argument is the exception.  If `stop` raises an
+        exception before an instruction, the run ends with this exception.  If `stop` raises an exception after a failed
+        instruction, the run still ends with the error of the instruction.  The attributes and methods that inspect a
+        run, such as `depth`, `place` and `register`, may be used only inside `stop`.
 
     Raises
     ------

@@ -33,7 +33,9 @@ _pointer_of.argtypes, _pointer_of.restype = (ctypes.py_object, ctypes.c_char_p),
 
 
 def array_of_dlpack(value: Any) -> np.ndarray:
-    """Return an array that shares the memory of an array of another library, and keeps it alive.
+    """Return a NumPy array that shares the memory of `value`, an array of another library.
+
+    The NumPy array keeps the shared memory alive.
 
     value: an object with `__dlpack__` and `__dlpack_device__`.
 

@@ -103,8 +103,9 @@ class ExecBuilder:
             b.emit_ret(b.r(2))
         executable = b.get()
 
-    The parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
-    renumbers the registers.  Constants and functions are added to their tables in order of first use.
+    The n parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
+    renumbers the registers, unless the function was defined with `registers`.  Constants are added to the constant
+    table, and functions to the function table, in order of first use.
 
     Attributes
     ----------
@@ -230,13 +231,13 @@ class ExecBuilder:
         parameters
             The names of its parameters.
         registers
-            The number of registers.  If it is given, registers keep their numbers.  If it is None, registers are
-            renumbered.
+            The number of registers of the function.  If you give this number, the registers keep the numbers that your
+            instructions use.  If `registers` is None, `get` renumbers and counts the registers.
         private
             Whether only the program itself may call the function, so that a host cannot find it by name.
         impure
-            Whether a call of the function can have side effects.  An impure function does not match a function type
-            without effects.
+            Whether a call of the function can have side effects.  If so, the function cannot be passed where a function
+            without side effects is required.
 
         Raises
         ------
@@ -349,10 +350,11 @@ class ExecBuilder:
         Raises
         ------
         RelvmNameError
-            A function is declared but not defined, or a function named by `f` does not exist.
+            A function is declared but not defined, or no builtin has the name of a called function.  Or the name given
+            to `f` is neither a function of this builder nor a registered packed function.
         RelvmFormatError
-            A function violates a rule of the format: a register is read before it is written, a jump leaves the
-            function, or a return is missing.
+            The `with` block of a function has not ended.  Or a function violates a rule of the format: a register is
+            read before it is written, a jump leaves the function, or a return is missing.
         """
         if self._body:
             raise RelvmFormatError(

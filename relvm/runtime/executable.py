@@ -300,17 +300,17 @@ class Executable(Displayed):
 
     @classmethod
     def check(cls, path: str | os.PathLike, *, check_data: bool = True) -> Executable:
-        """Check an executable file completely, without running any of its code.
+        """Check an executable file without running any of its code.
 
-        A native section is not loaded.  Machines cannot run the returned executable.
+        Native code in the file is not loaded.  Machines cannot run the returned executable.
 
         Parameters
         ----------
         path
             The path of the file.
         check_data
-            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
-            more than 1 MB.
+            Whether to also check the portable program, and to verify the checksums of the elements of tensors even if
+            the elements take more than 1 MB.
 
         Raises
         ------

@@ -80,15 +80,16 @@ class Function(Closure):
         return "\n".join(map(terminal, lines))
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Handle a call that the C binding does not handle.
+        """Handle a call that the C binding passes on to Python.
 
-        These are calls with arguments by parameter name, and all calls of a function with pre-bound inputs.
+        The C binding passes on calls with arguments by parameter name.  It also passes on all calls of a function with
+        pre-bound inputs, which are rejected here.
 
         Raises
         ------
         RelvmArgumentError
-            There are too few or too many arguments, an argument name is unknown, the function has pre-bound inputs
-            (VirtualMachine.set_input), or the machine is closed.
+            There are too few or too many arguments, an argument name is unknown, `VirtualMachine.set_input` has set
+            inputs of the function, or the machine is closed.
         RelvmError
             The error that the machine raises.
         """

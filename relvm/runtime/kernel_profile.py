@@ -29,7 +29,7 @@ class InstructionRow:
     seconds
         The total time of all its runs, without the time of the measurement.
     share
-        The fraction of the time of the kernel, 0 to 1.
+        The part of the kernel's time that this instruction takes, from 0 to 1.
     loops
         The enclosing loops, outermost first.  Each is given by the index of the loop's first instruction.
     """

@@ -57,8 +57,9 @@ def typed_text(entry: Any) -> str:
 def python_signature(names: Iterable[str], types: Iterable[str], result: str) -> inspect.Signature:
     """Return the signature of a callable for `inspect.signature`, which help and completion show.
 
-    Names that Python does not allow as parameters are changed.  Such parameters, and all parameters before them, are
-    positional-only.
+    A name that Python does not allow for a parameter is replaced by a similar name that Python allows.  Callers cannot
+    pass an argument by such a changed name.  The parameter is therefore positional-only, and so are all parameters
+    before it.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def failure(status: int, value: Any, where: str = "") -> RelvmError:
     value
         An `rvm_value *` with the error of the call.  The error is released.
     where
-        A prefix for the message.
+        Where the call was made.  Unless empty, it is placed before the message.
     """
     exception, trace = read_failure(status, value)
     if where:

@@ -126,10 +126,11 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is read on the caller's thread, and at most `ahead` inputs are read in advance of the results.
-        `inputs` can therefore be infinite.  If a run or `inputs` raises an exception, the iterator raises it after the
-        preceding results, with a note that contains the number of the input.  The exception ends the iterator, but not
-        the runner.  If the iterator is closed or ends early, pending inputs are cancelled.
+        `inputs` is read on the caller's thread, at most `ahead` inputs before their results are needed, and can
+        therefore be infinite.  If a run, or reading from `inputs`, raises an exception, the iterator first yields the
+        results of the earlier inputs.  The iterator then raises the exception, with a note that contains the number of
+        the input.  The exception ends the iterator, but the runner can still be used.  If the iterator is closed or
+        ends early, inputs that have not started to run are cancelled.
 
         Parameters
         ----------

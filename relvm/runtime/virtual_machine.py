@@ -187,7 +187,7 @@ class VirtualMachine(Displayed):
         Returns
         -------
         bool
-            Whether the machine runs native code.  It is False after a timeout.  If the executable was built with native
+            True if the machine now runs native code, False after a timeout.  If the executable was built with native
             code for all functions, the result is True immediately.
 
         Raises
@@ -197,7 +197,7 @@ class VirtualMachine(Displayed):
         RelvmUnsupportedError
             This process was forked while its parent was still compiling the executable.
         RelvmArgumentError
-            The executable was built with exec_mode="bytecode", without native code.
+            The executable has bytecode functions, and was not built with exec_mode="auto".
 
         Examples
         --------
@@ -365,9 +365,9 @@ class VirtualMachine(Displayed):
     def time_evaluator(self, name: str, number: int = 10, repeat: int = 1, min_repeat_ms: float = 0) -> TimeEvaluator:
         """Return a timer for a function.  `machine.time_evaluator("main")(x, y)` calls the timer and returns a Timing.
 
-        The timer converts the arguments once and runs the function once as a warm-up.  Then it measures the mean time
-        of `number` runs, `repeat` times, without the overhead of calls from Python.  If the timer is called without
-        arguments, it uses the pre-bound inputs, if there are any.
+        The timer converts the arguments once and runs the function once as a warm-up.  Then it makes `repeat`
+        measurements, each the mean time of `number` runs without the overhead of calls from Python.  If the timer is
+        called without arguments, it uses the pre-bound inputs, if there are any.
 
         Parameters
         ----------
@@ -403,22 +403,22 @@ class VirtualMachine(Displayed):
     def profile(
         self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
     ) -> Profile:
-        """Run a function once, and return the number and the time of its calls of kernels, packed functions and
-        builtins, measured in C.  An instrument set by `set_instrument` is not called.
+        """Run a function once, and count and time its calls of kernels, packed functions and builtins, in C.
+
+        An instrument set by `set_instrument` is not called.  Raises RelvmBusyError if the machine is running.
 
         Parameters
         ----------
         name
             The name of a function or of a saved function.
         *arguments, **named
-            The arguments, as for a call.  If no arguments are given, the pre-bound inputs are used, if there are any.
+            The arguments, as for a call.  If there are none, the pre-bound inputs are used, if there are any.  If the
+            function has a parameter called `kernels` or `timeline`, pass its argument by position.
         kernels
             Whether to also count and time each instruction of the kernels in bytecode (`Profile.kernels`).  The kernels
             then run more slowly, and on one thread.
         timeline
             Whether to also record when each call started and ended (`Profile.timeline`).
-
-        Pass parameters called `kernels` or `timeline` by position.  Raises RelvmBusyError if the machine is running.
 
         Examples
         --------
@@ -441,9 +441,9 @@ class VirtualMachine(Displayed):
         `result` is None.  After a call that did not raise an exception, `before` is False and `result` is the result of
         the call.
 
-        Before a call, the callback returns None or vm.SKIP.  If it returns vm.SKIP, the call is not made, its result is
-        None, and the callback is not called a second time for it.  A skipped kernel leaves its outputs unchanged.  If
-        the callback raises an exception, the run ends with this exception.
+        Before a call, the callback returns None or vm.SKIP.  If the callback returns vm.SKIP, the call is skipped: its
+        result is None, and there is no callback after it.  A skipped kernel leaves its outputs unchanged.  If the
+        callback raises an exception, the run ends with this exception.
 
         A call through `vm.builtin.invoke_closure` is reported as a call of the function itself, with the captured
         values after its arguments.  The machine itself, which some builtins receive as an argument, is omitted from

@@ -39,7 +39,8 @@ def packed_call(
     at: Callable[[int], str],
     dim: Callable[[AnyDim], str],
 ) -> list[str]:
-    """Return the lines of C that call a packed kernel.  Each argument is a tensor, which is a view of a storage.
+    """Return the lines of C that call a kernel with an array of values.  Each value is a tensor whose elements are in a
+    storage.
 
     Parameters
     ----------
@@ -52,9 +53,9 @@ def packed_call(
     names
         The C names of the kernels.
     at
-        A function from the index of a storage to its C expression.
+        A function that takes the index of a storage, and returns the C expression for the address of the storage.
     dim
-        A function that returns the C expression of a size.
+        A function that takes a size, and returns the C expression for the size.
     """
     buffers = (*kernel.inputs, *kernel.outputs)
     sizes = dict(zip(size_names(buffers), run.sizes, strict=True))

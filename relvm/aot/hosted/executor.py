@@ -207,15 +207,15 @@ class AotExecutor:
     def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
         """Return an output of the last run.
 
-        Later runs do not change the returned array.  The exception is an output that is bound to an array of the caller
-        (`set_output_zero_copy`).
+        Later runs do not change the returned array, unless `set_output_zero_copy` has bound this output to an array of
+        the caller.  A bound array is overwritten by each run.
 
         Parameters
         ----------
         key
             Index or name of the output.
         out
-            An array to which the output is copied, and which is returned.  If it is None, no copy is made.
+            The array to copy the output to and to return.  If `out` is None, the output is returned without a copy.
 
         Raises
         ------

@@ -29,7 +29,7 @@ class ExecutorFactory(AotLibrary):
 
     `compile_library` creates a factory from a program, and `load_module` from a file.  `factory["main"]` creates a new
     executor.  `text, library, params = factory` unpacks the model into the lowered program as text, the shared library,
-    and the constants.
+    and the constants.  If the factory was loaded from a file, the text and the constants are empty.
 
     Parameters
     ----------

@@ -139,8 +139,9 @@ def assign_storage(function: Function, caller_map: StorageMap | None = None) -> 
     function
         A function at stage LOWERED.
     caller_map
-        The storages of a function that calls `function` in tail position, or None if there is no such function.  The
-        storages of `function` are added to this map.  Both functions share the storages of their results.
+        The storages of the function that calls `function` in tail position, or None if no function does.  The storages
+        of `function` are added to this map.  `function` writes its result directly to the storages of the caller's
+        result.
 
     Raises
     ------

@@ -57,17 +57,17 @@ class BlockPlacement:
 
 @dataclass(frozen=True)
 class FunctionPlacement:
-    """The addresses of the blocks of a function.
+    """The addresses of the blocks of memory that a function uses.
 
     Attributes
     ----------
     slots
-        The address of each block.  ("storage", index) is a storage.  ("scratch", point) is the scratch memory of the
-        kernel that statement `point` runs.  ("frame P", point) is the memory, in pool P, of the function that statement
-        `point` calls.
+        The address of each block.  There are three kinds of blocks.  ("storage", index) is the storage with this index.
+        ("scratch", point) is the scratch memory of the kernel that statement number `point` runs.  ("frame P", point)
+        is the memory in pool P that is used by the function that statement number `point` calls.
     size_bytes, lower_bound_bytes
-        For each pool, the size that the function needs, and the largest total size of blocks with overlapping
-        lifetimes.
+        For each pool, the number of bytes that the function needs, and the largest total size of blocks that are in use
+        at the same statement, which is a lower bound for that number.
     placed
         All blocks, in order of first use.
     """
@@ -79,14 +79,15 @@ class FunctionPlacement:
 
 
 def place_storages(module: LoweredModule, config: AotConfig) -> dict[str, FunctionPlacement]:
-    """Place the storages of every function, and return the placements by function name.
+    """Assign an address in a memory pool to each storage of every function.  Return the placements by function name.
 
-    The placement of the entry function includes the memory of all functions that it calls.
+    If a function calls other functions, its placement includes memory for the called functions.
 
     Raises
     ------
     RelvmMemoryError
-        A block does not fit into any pool.  The message contains the name of the block and the missing bytes.
+        A block of memory does not fit into any pool.  The message contains the name of the block and the number of
+        missing bytes.
     """
     done: dict[str, FunctionPlacement] = {}
     for function in module.functions:

@@ -41,7 +41,8 @@ class AotProgram(Displayed):
     config
         The options of the export.
     module, kernel_module
-        The original module, and the module at stage LOWERED.
+        `module` is the module that was given to `build`.  `kernel_module` is the same module after compilation to stage
+        LOWERED.
     lowered, placements, sources
         The results of `lower_main`, `place_storages` and `print_sources`.
     """

@@ -29,22 +29,24 @@ class Trial:
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """Return a Trial from values in the order of the parameters and results of the entry function.
+    """Return the inputs and expected outputs of a self-test, from the arguments and the result of a call of the entry
+    function.
 
     Parameters
     ----------
     function
         The entry function from which `module` was lowered.
     inputs, outputs
-        Arrays, numbers and tuples of these, as in calls of the VM.
+        The arguments of the call, and the values that it returns, each in order: arrays, numbers and tuples of these,
+        as in calls of the VM.
 
     Raises
     ------
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array has another dtype or shape than its parameter or result, or a size that is passed as a number differs
-        from the size of the arrays.  The message names the parameter or result.
+        An array does not have the dtype or shape of its parameter or result.  Or an input is the size of a dimension,
+        but the arrays have another size in this dimension.  The message names the parameter or result.
     """
     arguments, sizes = make_inputs(function, module, inputs)
     return Trial(

@@ -44,14 +44,14 @@ def print_declarations(scalar: ScalarRoutine) -> str:
 
 
 def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], checks: str) -> str:
-    """Return the C code of one scalar routine: its three functions.
+    """Return the C code of one scalar routine, which consists of three C functions (see the docstring of this module).
 
     Parameters
     ----------
     functions
-        The index of each function in the function table, by name.
+        The index of each function of the program in the function table, by name.
     checks
-        The C code that checks the parameters in the registers r.
+        The C code that checks the parameters of the routine, which are in the C array `r` of registers.
     """
     routine = scalar.routine
     symbol = routine_symbol(routine.name)

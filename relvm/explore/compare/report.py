@@ -60,8 +60,8 @@ class Comparison(Displayed):
     modes
         The execution modes.  The first is the baseline with which the others are compared.
     rows
-        The values in the order of the program.  The last rows, named "returned", are the results of the unchanged
-        program.
+        One row for each compared value, in the order of the program.  The last rows, named "returned", are the results
+        of the original program.  The other rows come from a copy of the program that returns its intermediate values.
     """
 
     title: str

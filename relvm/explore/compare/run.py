@@ -51,9 +51,9 @@ def compare(
 ) -> Comparison:
     """Run a function in several execution modes, and find the first value on which they disagree.
 
-    The tensors, scalars and tuples that the function's top block computes are compared.  For a branch or a call, only
-    the result is compared.  Returning all these values prevents fusion.  The program therefore also runs unchanged, and
-    its results are compared at the end.
+    `compare` changes a copy of the program so that it returns the tensors, scalars and tuples that the function's body
+    computes.  Values inside a branch or a called function are not compared, only the result.  The changed program is
+    fused less than the original.  The original program therefore also runs, and its results are compared at the end.
 
     Parameters
     ----------
@@ -65,8 +65,9 @@ def compare(
     function
         The function to run.  For an ONNX model it must be "main".
     modes
-        A selection of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all.  All
-        modes are compared with the first.  The first cannot be "onnxruntime", which computes only some of the values.
+        At least two of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all of
+        them.  The other modes are compared with the first mode.  The first mode cannot be "onnxruntime", because ONNX
+        Runtime computes only some of the values.
     tolerance
         The largest difference to ignore.  For floats it is relative to the largest element of the tensor if that is
         above 1, and at least two units in the last place.
@@ -80,8 +81,9 @@ def compare(
     Raises
     ------
     RelvmArgumentError
-        A mode is unknown; `tolerance` is not a number or is negative; the number of inputs is wrong; no random value
-        can be generated for an input; or both `dims` and inputs are given for a module or a .relvm file.
+        `modes` contains an unknown mode, a mode twice or fewer than two modes, or begins with "onnxruntime";
+        `tolerance` is not a number or is negative; the number of inputs is wrong; no random value can be generated for
+        an input; or both `dims` and inputs are given for a module or a .relvm file.
     RelvmFormatError
         The file is not an ONNX model.
     RelvmNameError

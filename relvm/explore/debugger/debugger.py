@@ -64,8 +64,9 @@ class Debugger(Displayed):
     Raises
     ------
     RelvmArgumentError
-        Build options are given for an executable, or `dims` is given for a module or a .relvm file, which state
-        their sizes themselves.
+        `exec_mode`, `target`, `fused` or `dims` is given for an executable, which is already built.  Or `dims` is given
+        for a module or a .relvm file, whose source states the sizes.  Or the executable was built with
+        exec_mode="auto".
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
@@ -334,7 +335,7 @@ class Debugger(Displayed):
         return self._ask(lambda: self._registers(number))
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """Return a value, given by its name in the program or by its register, such as "r3" or 3.
+        """Return the value with this name in the program, or in this register, given as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
         name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.
@@ -344,7 +345,8 @@ class Debugger(Displayed):
         Raises
         ------
         RelvmNameError
-            No register holds the value here.  The value is not computed yet, was released, or is internal to a kernel.
+            The value is not in a register where the run is stopped: not computed yet, already released, or used only
+            inside a kernel.
         RelvmIndexError
             There is no such frame.
         """

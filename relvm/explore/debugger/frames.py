@@ -49,7 +49,7 @@ class RegisterValue(Displayed):
     number
         Number of the register in its function.
     name
-        Name of the value in the program, or empty if it has none or the name is ambiguous.
+        Name of the value in the program.  Empty if the value has no name, or if the name is ambiguous.
     shown
         Summary of the value: for a tensor its dtype, shape and range.
     label

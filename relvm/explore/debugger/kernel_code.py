@@ -187,14 +187,14 @@ class KernelCode:
 
 
 class KernelValues:
-    """Access to the values of registers and buffers while a run is stopped in a kernel.
+    """The values of the registers and buffers of a kernel while a run is stopped in the kernel.
 
     Parameters
     ----------
     code, instruction
-        The kernel, and its next instruction.
+        The code of the kernel, and the index of the instruction that runs next.
     debugger, frame
-        The debugger, and the number of the kernel's frame.
+        The debugger that stopped the run, and the number of the kernel's frame.
     """
 
     def __init__(self, code: KernelCode, instruction: int, debugger: MachineDebugger, frame: int) -> None:

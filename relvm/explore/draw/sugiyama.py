@@ -34,8 +34,8 @@ class Layer:
     top, height
         The vertical extent of the layer.
     places
-        The nodes and lanes of the layer from left to right, each with the x coordinate of its center and its width.  A
-        lane is a gap through which edges cross the layer.
+        The nodes and lanes of the layer from left to right.  Each is given as (key, x coordinate of the center, width).
+        A lane is a gap between nodes through which edges cross the layer.
     """
 
     top: float
@@ -87,8 +87,8 @@ def arrange(
     gap
         Space between the nodes of a layer, and between layers.
     first, last
-        Nodes to place in the first and in the last layer, in which no other nodes are placed.  No edge leads to the
-        former or from the latter.
+        `first` contains the nodes of the first layer, and `last` the nodes of the last layer.  These two layers contain
+        no other nodes.  No edge may lead to a node in `first` or start at a node in `last`.
     """
     edges = list(dict.fromkeys(edges))
     downwards = _reverse_back_edges(sizes, edges)

@@ -18,7 +18,7 @@ class BuildRequest:
     text
         The program.  Empty for an ONNX model.
     dims
-        The settings of dimensions of an ONNX model, as the values of `--dim` in a shell: "batch=4 'seq len=8'".
+        The sizes of symbolic dimensions of an ONNX model, written as after `--dim` in a shell: "batch=4 'seq len=8'".
     exec_mode, target, fused, without
         As for `relvm.explore.explore`.
     """

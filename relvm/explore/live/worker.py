@@ -50,7 +50,8 @@ def main(seconds: int, name: str, model: str) -> None:
 
 
 def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
-    """Build the program of a request.  Return its stages and the names of the passes, or its error, as JSON data.
+    """Build the program of a request.  Return JSON data with the stages of the program and the passes of the compiler,
+    or with the error if the build fails.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, A
     name
         Name of the program in messages and source locations.
     model
-        Path of the ONNX model to build, or "" to build the text of the request.
+        Path of the ONNX model to build, or "" to build the program in `request.text`.
     """
     try:
         stages = _explore(request, name, model)

@@ -59,7 +59,7 @@ class Exploration(Displayed):
     views
         The stages, in order.
     graph
-        The dataflow graph that the page shows.  It is that of the stage before operators are lowered to kernels.
+        The dataflow graph that the page shows.  The graph shows the last stage before operators are lowered to kernels.
     timeline
         The timeline of a run, shown below the stages, or None.
     """
@@ -89,7 +89,10 @@ class Exploration(Displayed):
         return "\n".join(difflib.unified_diff(old, new, before, after, lineterm=""))
 
     def trace(self, stage: str, line: int) -> dict[str, list[int]]:
-        """Return, for each stage, the numbers of the lines that share a source location with a line of `stage`.
+        """Find the lines of all stages that come from the same source as line `line` of `stage`.
+
+        The result contains a list for each stage, by its name.  The list contains the numbers of the lines that have a
+        source location in common with the given line.
 
         Parameters
         ----------

@@ -34,7 +34,8 @@ def page(
     views
         The stages.
     graph
-        The HTML page of a graph, which a button shows in front of the stages, or "" for no graph.
+        The HTML page of a graph, or "" for no graph.  The page gets a button that shows the graph in front of the
+        stages.
     graph_stage
         Name of the stage whose values the graph shows.
     timeline

@@ -18,16 +18,19 @@ if TYPE_CHECKING:
 def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     """Draw the memory pools of a function.
 
-    Each tensor is a box.  The height of a box is the size in bytes.  A box extends from the first statement that uses
-    the tensor to the last.  The solid line is the number of live bytes at each statement.  The dashed line is the
-    maximum of live bytes, which is a lower bound for every placement.
+    Each memory pool that the function uses has its own chart, with the statements of the function on the horizontal
+    axis and the bytes of the pool on the vertical axis.  Each tensor is a box, and so is the scratch memory of each
+    kernel.  The height of a box is its size in bytes.  A box extends from the first statement that uses its memory to
+    the last.  The solid line is the total size of the boxes in use at each statement.  The dashed line is the maximum
+    of this total.  No placement of the boxes can need fewer bytes.
 
     Parameters
     ----------
     program
         The export.
     function
-        Name of the function.  The default is the entry point.  Its chart shows called functions as boxes.
+        Name of the function.  The default is the entry point.  If the function calls other functions, the memory of
+        each called function is also a box.
 
     Returns
     -------

@@ -90,7 +90,9 @@ def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fuse
 
 
 def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> str:
-    """Return the call graph as text: one line for each function with its callees and the number of uses if above 1.
+    """Return the call graph as text, with one line for each function.
+
+    A line lists the functions that the function calls or uses as values, as in "f: g, h x 3" if f uses h three times.
 
     A function is marked `recursive` if it can call itself, directly or through other functions.
 

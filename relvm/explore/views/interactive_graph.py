@@ -73,7 +73,9 @@ class GraphPage(Displayed):
     stage: str = ""
 
     def figure(self, depth: int | None = None) -> Figure:
-        """Draw the graph with `depth` levels of boxes open.  The default is the page's initial number of levels.
+        """Draw the graph as a figure in which `depth` levels of boxes are open.
+
+        The default is the number of levels that are open when the page is first shown (the attribute `depth`).
 
         Raises
         ------
@@ -142,7 +144,8 @@ def browse_dataflow(
     depth
         Number of levels of boxes that are open at first.
     scopes
-        Whether nodes of an ONNX model with hierarchical names, such as /encoder/layer.0/MatMul, are grouped into boxes.
+        Whether to group the nodes of an ONNX model into boxes by their hierarchical names.  For example,
+        /encoder/layer.0/MatMul is in the box layer.0 inside the box encoder.
     profile
         A profile of the module, built for the same target, from `VirtualMachine.profile`.  It colors the nodes by time.
 
@@ -223,14 +226,15 @@ def dataflow_page(
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
-    """Return the call graph as an interactive page.  A function is a box with the kernels that it calls.
+    """Return the call graph as an interactive page.  Each function is a box that contains the kernels that the function
+    calls.  The boxes can be opened and closed.
 
     Parameters
     ----------
     module, target, fused
         As for `call_graph`.
     depth
-        1 if the boxes are open at first, 0 if they are closed.
+        Whether the boxes are open when the page is first shown: 1 for open, 0 for closed.
 
     Raises
     ------

@@ -132,9 +132,10 @@ def _best_time(run: Callable[[], float], threads: int) -> tuple[float, float]:
 
 
 def arithmetic_rate(threads: int = 1) -> float:
-    """Measure how many multiplications and additions of f32 numbers in registers this machine can do per second.
+    """Measure how many f32 multiplications and additions this machine can do per second if all operands are in
+    registers.
 
-    The result is the rate of the fastest of several runs.  The measured kernel is compiled like all other kernels.
+    The result is the rate of the fastest of several runs of a kernel.  This kernel is compiled like all other kernels.
 
     threads: the number of threads that compute.
 

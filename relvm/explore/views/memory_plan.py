@@ -33,12 +33,14 @@ def draw_memory(
 ) -> Figure:
     """Draw the memory plan of a function's tensors.
 
-    Each block that computes tensors (the body, and branches of ifs) has its own chart.  Each tensor is a box.  The
-    height of a box is the size in bytes.  A box extends from the binding that computes the tensor to the last binding
-    that uses it.  A frame around boxes is a storage, which is allocated and freed as a whole.  The addresses of
-    storages are not known, so storages are drawn at arbitrary positions without overlaps.  The solid line is the bytes
-    of live tensors, and the dotted line the bytes of allocated storages.  The dashed line is the maximum of live bytes,
-    which is a lower bound for allocated bytes.
+    Each block that computes tensors has its own chart.  A block is the body of the function or a branch of an `if`.
+    Each tensor is a box, whose height is the size of the tensor in bytes.  The box extends from the binding that
+    computes the tensor to the last binding that uses the tensor.  Tensors are placed in storages.  A storage is a piece
+    of memory that is allocated and freed as a whole, and is drawn as a frame around the boxes of its tensors.  The
+    addresses of storages are known only at run time, so the frames are drawn at arbitrary heights, without overlaps.
+
+    The solid line is the total size of the live tensors, and the dotted line the total size of the allocated storages.
+    The dashed line is the maximum of the solid line.  No memory plan can need fewer bytes.
 
     Parameters
     ----------

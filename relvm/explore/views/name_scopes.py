@@ -24,8 +24,10 @@ class _ScopeContents:
 def group_by_scope(items: tuple[Item, ...], prefix: object) -> tuple[Item, ...]:
     """Put a box around the items of each name scope.  Return the resulting items.
 
-    A kernel with operators of several scopes belongs to the innermost scope that contains them all.  A scope gets no
-    box if it has only one item, or if it contains every item that has a scope.
+    The name scope of an item comes from the hierarchical name of its ONNX node: the scope of /encoder/layer.0/MatMul is
+    /encoder/layer.0.  A kernel that computes operators of several scopes belongs to the innermost scope that contains
+    all these operators.  A scope gets no box if the box would have only one item, or if all items with a scope are
+    inside this scope.
 
     Parameters
     ----------

@@ -34,9 +34,9 @@ class NodeDetails:
     Parameters
     ----------
     numbers
-        The number of each item, by the key of the item.
+        The number of each item in the JSON data, by the key of the item.
     kernels
-        The name of the kernel or packed function that computes a variable, by variable.
+        For each variable that a kernel or packed function computes, the name of that kernel or packed function.
 
     Attributes
     ----------

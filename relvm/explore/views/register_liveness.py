@@ -33,21 +33,23 @@ if TYPE_CHECKING:
 class RegisterLife(Displayed):
     """The lifetime of a register of a routine.
 
-    Statements are numbered from 1 in printed order: the branches of an `if` follow it, and `else` has no number.
+    Statements are numbered from 1 in the order in which they are printed.  The statements in the branches of an `if`
+    follow the `if`.  The `else` has no number.
 
     Attributes
     ----------
     index
         Index of the register.
     name
-        Name of the parameter or of the first value in the register.  Empty if this value is the result of a branch.
-        The register of the routine's result has the name "result".
+        Name of the parameter, or of the first value that is written to the register.  Empty if this value is the result
+        of a branch of an `if`.  The register of the routine's result has the name "result".
     held
-        The statements at which the register holds a value: directly before or directly after the statement, on at least
-        one path through the routine.
+        The numbers of the statements at which the register holds a value, whether or not the value is read later.  The
+        register holds the value directly before or directly after the statement, on at least one path through the
+        routine.
     needed
-        The statements at which the value is live: from a statement that writes the value (for a parameter, the first
-        statement) to a statement that reads the value.
+        The numbers of the statements at which the value is live: from the statement that writes the value to the last
+        statement that reads the value.  A parameter is live from the first statement.
     """
 
     index: int
@@ -86,9 +88,10 @@ def liveness(
 def draw_liveness(module: Module, function: str | None = None, *, target: str = "c", fused: bool = True) -> Figure:
     """Draw `liveness` as a chart of registers against statements.
 
-    Statements are in the order in which `relvm show --stage routine` prints them.  A bar is dark where the value is
-    needed, and light where the register only holds the value.  The lower chart shows two numbers for each statement:
-    the registers that hold a value, and the registers with a value that is needed.
+    Statements are in the order in which `relvm show --stage routine` prints them.  Each register has a bar.  The bar is
+    dark from a statement that writes a value to the last statement that reads this value.  The bar is light where the
+    register holds a value that no later statement reads.  A second chart below counts the registers at each statement:
+    those that hold a value, and those whose value is still needed.
 
     Parameters
     ----------

@@ -72,11 +72,12 @@ def from_onnx(
         A path, the bytes of a file, or an onnx.ModelProto.
     dims
         Sizes of symbolic dimensions by their names in the model (`dim_param`).  An integer fixes the size.  A pair
-        (minimum, maximum) bounds the size: every call must respect the bounds, and memory is planned for them.  None
-        makes the name a mere hint, as in ONNX Runtime: inputs that share the name may have different sizes.
+        (minimum, maximum) bounds the size: every call must respect the bounds, and memory is planned for them.  By
+        default, all dimensions with the same name must have the same size.  The value None drops this requirement for a
+        name, as in ONNX Runtime: inputs may then have different sizes in dimensions of this name.
     inputs
-        Names of graph inputs with an initializer that become parameters.  All other inputs with an initializer become
-        constants.
+        Names of graph inputs that stay parameters although the model has an initializer for them.  All other inputs
+        with an initializer become constants.
     outputs
         Names of the graph outputs to compute, in the order of the result.  Nodes that only other outputs need are not
         imported.  None: all outputs.

@@ -42,15 +42,18 @@ class ModelFile:
     place
         The model's name in messages: its path, or the name of the graph.
     digest
-        A digest of the model and of the files with its external data, or "" if it is not known (`OnnxSource`).
+        A digest of the model and of the files with its external data, or "" if it could not be determined (see
+        `OnnxSource`).
     folder
         The folder of the files with external data, or None if it is not known.
     content
-        The bytes of the model itself.  External data without a location refers to positions in them.
+        The bytes of the model itself.  If a tensor has external data without a location, its offset refers to these
+        bytes.
     files
         The bytes of the files with external data read so far.
     expanded
-        The total size, in bytes, of the arrays and inlined nodes created from the model so far.  `count` limits it.
+        The total size, in bytes, of the arrays and inlined nodes created from the model so far.  The method `count`
+        adds to this total, and raises an error if the total becomes too large.
     """
 
     proto: Any

@@ -129,7 +129,7 @@ class OnnxNode:
         Raises
         ------
         RelvmShapeError
-            The division has a remainder for every value of the dimension.
+            The division has a remainder, whatever values the dimension variables of `dim` have.
         """
         exact = exact_quotient(dim, divisor)
         if exact is None:

@@ -40,7 +40,9 @@ class Script(ScriptFunction):
 
 
 def script(target: Any) -> Script | Module:
-    """Decorate a function, or a class of functions, whose source is a program.
+    """Declare a Python function, or all functions of a class, to be relvm functions.  Used as the decorator `@script`.
+
+    The source of such a function is translated to the IR, so it may use only the supported subset of Python.
 
     Parameters
     ----------
@@ -50,8 +52,9 @@ def script(target: Any) -> Script | Module:
     Returns
     -------
     Script | Module
-        For a class, the module of its functions.  For a function, a Script, which `module_of` accepts and other scripts
-        can call.  The body is translated when the module is requested, so it may refer to later definitions.
+        For a class, the module of its functions.  For a function, a Script, which other scripts can call.  `module_of`
+        translates the Script and all functions that it calls to a module.  Since the body is translated only then, it
+        may refer to functions that are defined later.
 
     Raises
     ------

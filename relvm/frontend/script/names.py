@@ -19,7 +19,8 @@ def call_kernel(kernel: Any, *args: Any, result: str = "") -> Any:
     args
         The inputs of the kernel.
     result
-        The type of the result, such as `f32[n, m]`.  Needed if an output has a size that is not a size of an input.
+        The type of the result, such as `f32[n, m]`.  `result` is required if the sizes of the inputs do not determine
+        the size of an output.
 
     Raises
     ------

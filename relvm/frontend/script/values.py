@@ -210,7 +210,7 @@ def number_as_tensor(value: Value, dtype: DType) -> Constant:
 
 
 def as_expr(value: Value, expected: Type | None = None) -> Expr:
-    """Convert a value to an expression.  A number becomes a tensor if a tensor is expected.
+    """Convert a value to an expression.  If `expected` is a tensor type with a known dtype, a number becomes a tensor.
 
     Raises
     ------

@@ -44,14 +44,14 @@ Ints = tuple[int, ...] | None
 def window_of(op: str, sizes: Sequence[AnyDim], strides: Ints, pads: Ints, dilations: Ints) -> Window:
     """Check the attributes `strides`, `pads` and `dilations` of operator `op`, and return its window.
 
-    sizes: the extent of the window along each spatial axis.   If strides or dilations are None, they are 1.  If pads is
-    None, there is no padding.
+    sizes: the extent of the window along each spatial axis.
+    strides, dilations: one number for each spatial axis, or None for 1.
+    pads: the padding before each spatial axis, then the padding after each spatial axis, or None for no padding.
 
     Raises
     ------
     RelvmArgumentError
-        An attribute has the wrong length (strides and dilations need one number for each spatial axis, pads two), a
-        stride or dilation is below 1, or padding is negative.
+        An attribute has the wrong length, a stride or dilation is below 1, or a number in `pads` is negative.
     """
     rank = len(sizes)
     ones = (1,) * rank

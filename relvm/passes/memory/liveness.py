@@ -108,8 +108,8 @@ def tuple_fields(block: Block, outer: Fields) -> Fields:
 def lifetimes(block: Block, fields: Fields) -> Liveness:
     """Return the lifetimes of all values that a block computes or uses.
 
-    A value lives at least as long as any value that can refer to it, which can be a tuple, list, view, alias or the
-    result of an `if`.
+    Some values refer to the memory of other values: a tuple, a list, a view, an alias, or the result of an `if`.  A
+    value lives at least as long as all values that can refer to it.
 
     Parameters
     ----------

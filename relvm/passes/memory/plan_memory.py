@@ -58,9 +58,10 @@ def _function(function: Function, kernels: Mapping[str, object]) -> Function:
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
-    """Yield the memory plan of each block of each function, with a text that describes where the block is.
+    """Yield the memory plan of each block of each function, after a text that says where the block is.
 
-    The pass plan_memory follows the same plans.
+    A block is the body of a function or a branch of an `if`.  The pass `plan_memory` allocates memory by the same
+    plans.
 
     Parameters
     ----------
