@@ -129,12 +129,16 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
-    """Claim in a type rule that `left` is at most `right`.  A claim that is not proven is checked at run time.
+    """State in a type rule that the dimension `left` must be at most the dimension `right`.
+
+    If this cannot be decided at compile time, the program checks it at run time.
+
+    message: the text of the error, with a pair of braces each for the values of `left` and `right`.
 
     Raises
     ------
     RelvmShapeError
-        `left` is larger for every value of the variables.
+        `left` is provably larger than `right`, whatever the values of the dimension variables.
     """
     _claim(SizeClaim("at_most", left, right, message))
 

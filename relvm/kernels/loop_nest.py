@@ -106,12 +106,15 @@ def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[Buff
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """Return the loops of `root` that enclose the reductions `totals`.
+    """Return the outer loops that the reductions `totals` share with the result, in the order of `root`.
+
+    root: the loops over the result of the fused operators.
+    totals: the reductions, such as the sum and the maximum of a softmax.
 
     Raises
     ------
     NotFusable
-        The reductions do not have the same outer loops, or these are not among the loops of the result.
+        The reductions have different outer loops, or an outer loop of the reductions is not in `root`.
     """
     rows = totals[0].axes
     if any(total.axes != rows for total in totals) or not rows <= set(root):

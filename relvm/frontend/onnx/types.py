@@ -32,10 +32,13 @@ def graph_input_type(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Check the type of a value, an expression or a host value, against a declaration, an onnx.TypeProto.
+    """Check that a value has the type that the model declares for it.
 
-    Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
-    declare for node outputs are often wrong, and are ignored.
+    Two things are compared: whether the value is a sequence and, for a tensor, the element type.  Declared sizes are
+    ignored, because the sizes that exporters declare for node outputs are often wrong.
+
+    value: an expression, or a HostValue, which is a tensor whose elements are known at import time.
+    proto: the declared type, as an onnx.TypeProto.
 
     Raises
     ------
