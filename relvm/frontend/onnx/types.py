@@ -66,8 +66,8 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
     """Convert an onnx.TypeProto to a type of relvm.
 
-    If the type contains a tensor with named sizes, only the rank of this tensor is kept.  The reason is that the items
-    of a sequence can differ in size.
+    A tensor keeps its shape only if all its sizes are numbers.  If a size is a name, such as "batch", the result has
+    the rank of the tensor but no sizes, because the items of a sequence can differ in a size with a name.
 
     Raises
     ------
