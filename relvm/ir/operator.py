@@ -429,9 +429,10 @@ def op(
     effect
         Whether calls have side effects.  Calls without side effects may be removed, merged and moved.
     moves
-        Whether elements of the result are unchanged or converted elements of the arguments.
+        Whether the operator only moves or converts elements: each element of the result is an element of an argument,
+        unchanged or converted to another dtype.  Transposition is an example.
     strings
-        Whether the operator accepts tensors of strings.  Operators with `moves` always accept them.
+        Whether the operator accepts tensors of strings.  An operator with `moves` always accepts tensors of strings.
     traits
         The algebraic properties of an elementwise operator.
     """

@@ -145,8 +145,11 @@ class InferenceSession:
 
     Raises
     ------
-    NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
-        The file does not exist, is not an ONNX model, is inconsistent, or uses a feature that relvm does not have.
+    NoSuchFile
+        The file does not exist.
+    InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
+        The model cannot be loaded.  For example, the file is not an ONNX model, the graph is inconsistent, or the model
+        uses a feature that relvm does not support.
     """
 
     def __init__(

@@ -34,7 +34,8 @@ def _modulo(x: Scalar, y: Scalar) -> Scalar:
 
 @op("remainder", numpy=np.fmod, lower=elementwise(_remainder))
 def remainder(x: TensorType, y: TensorType) -> TensorType:
-    """x - trunc(x / y) * y, elementwise, with the sign of x.  An integer remainder is 0 where y is 0.
+    """The remainder of a division that truncates toward zero, x - trunc(x / y) * y, elementwise.  The remainder has the
+    sign of x.  For integers, it is 0 where y is 0.
 
     x, y: tensors of the same integer or float dtype, whose shapes broadcast.
     Result: a tensor of that dtype, with the broadcast shape.
