@@ -96,14 +96,15 @@ class MachineDebugger:
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
-        """Set whether `stop_within` also stops inside kernels in bytecode, from the next call of a kernel on.
+        """Set whether runs also stop before the instructions inside kernels in bytecode.
 
-        This method may be called from any thread.
+        The functions for which `stop_within` makes runs stop then include kernels.  The setting takes effect at the
+        next call of a kernel.  This method may be called from any thread.
 
         Parameters
         ----------
         stops
-            Whether it stops inside kernels.
+            Whether runs stop inside kernels.
         """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 

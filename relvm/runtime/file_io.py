@@ -112,7 +112,8 @@ def read_file(path: str | os.PathLike) -> bytes:
 def read_buffer(path: str | os.PathLike) -> memoryview:
     """Return the current bytes of a file, like `read_file`, but faster for large files.
 
-    NumPy's memory has large pages, so the operating system has to provide far fewer pages than for `bytes`.
+    The result is in memory that NumPy allocates with large pages.  A `bytes` object uses small pages, and the operating
+    system needs more time to provide them.
 
     Raises
     ------
