@@ -270,8 +270,8 @@ class Executable(Displayed):
             Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
             here.
         check_data
-            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
-            more than 1 MB.
+            Whether to verify all checksums, also if the section of tensor elements or of the portable program is larger
+            than 1 MB.
         functions
             The names of the registered functions that a program without native code is allowed to call.  A name that
             ends with * stands for all names with that prefix.  The default, None, allows the kernels of target "numpy".
@@ -310,8 +310,8 @@ class Executable(Displayed):
         path
             The path of the file.
         check_data
-            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
-            more than 1 MB.
+            Whether to verify all checksums, also if the section of tensor elements or of the portable program is larger
+            than 1 MB.
 
         Raises
         ------

@@ -66,8 +66,9 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
     """Convert an onnx.TypeProto to a type of relvm.
 
-    A tensor keeps its shape only if all its sizes are numbers.  If a size is a name, such as "batch", the result has
-    the rank of the tensor but no sizes, because the items of a sequence can differ in a size with a name.
+    A tensor keeps its shape only if the model, or the option `dims` of `from_onnx`, states all sizes as numbers.  If a
+    size is only a name, such as "batch", the result has the rank of the tensor but no sizes.  The reason is that the
+    items of a sequence can differ in such a size.
 
     Raises
     ------
