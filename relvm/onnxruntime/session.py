@@ -148,8 +148,7 @@ class InferenceSession:
     NoSuchFile
         The file does not exist.
     InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
-        The model cannot be loaded.  For example, the file is not an ONNX model, the graph is inconsistent, or the model
-        uses a feature that relvm does not support.
+        The file is not an ONNX model, or the model is inconsistent or uses a feature that relvm does not support.
     """
 
     def __init__(
