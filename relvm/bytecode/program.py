@@ -213,7 +213,7 @@ class Program(Displayed):
     signature
         The parameter and result types of each function by name, as JSON.
     debug
-        Information for people about each function, by name, as JSON.
+        Information about each function for debuggers and profilers, by name, as JSON.  Programs run without it.
         The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
         computes.
         The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in

@@ -14,14 +14,15 @@ KEYS = ("version", "include_dir", "library", "cmake_dir", "cflags", "libs")
 
 
 def print_config(options: argparse.Namespace) -> int:
-    """Print the values that options such as --library choose, on one line.
+    """Print how to compile C code against this installation: its version, folders, library and compiler flags.
 
-    Without such options, print all values with their names.
+    Options such as --library select values, which are printed on one line without names.  Without such an option, each
+    value is printed on a line with its name.  With --json, the selected values, or all, are printed as a JSON object.
 
     Raises
     ------
     RelvmToolchainError
-        This installation does not have a chosen value.
+        A selected value does not exist, because this installation contains no C library.
     """
     values = _config_values()
     chosen = [key for key in KEYS if getattr(options, key)]

@@ -34,11 +34,16 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
     Parameters
     ----------
     arguments
-        The arguments of the request "launch": "program", the path of the model; "function", "execMode" and "target" as
-        for `relvm debug`; "inputs", a mapping from names to values or paths, as of `--input`; "dims", a mapping from
-        names to sizes; "random", whether other inputs are random, which is the default without "inputs".
+        The arguments of the request "launch" of the Debug Adapter Protocol:
+        "program" is the path of the model.
+        "function", "execMode" and "target" are the values of the options --function, --exec-mode and --target of
+        `relvm debug`.
+        "inputs" maps the names of inputs to values or paths, as the option --input does.
+        "dims" maps the names of symbolic dimensions to sizes, as the option --dim does.
+        "random" states whether inputs that are not in "inputs" get random values.  It is true by default if there are
+        no "inputs", and false otherwise.
     parse
-        Parses the arguments of `relvm debug`.
+        A function that parses the command-line arguments of `relvm debug`.
 
     Raises
     ------

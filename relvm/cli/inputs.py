@@ -59,9 +59,9 @@ def input_values(
 ) -> list[Any]:
     """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
-    The symbolic sizes of random inputs are taken from the other inputs and from --dim.  Any remaining size is chosen:
-    the first of some usual sizes for which `run` raises no shape or index error, or 1 without `run`.  A note on
-    standard error lists the chosen sizes.
+    A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
+    The other symbolic sizes are chosen, and a note on standard error lists them.  If `run` is given, common sizes are
+    tried until `run` raises no shape or index error.  Otherwise, each of these sizes is 1.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def input_values(
     signature
         The signature of the function in an executable.
     run
-        Runs the function on a list of arguments.
+        A function that runs the compiled function on a list of arguments, or None.
 
     Raises
     ------
     RelvmArgumentError
-        An input is missing, unknown, given twice, or cannot be generated at random; a --dim does not occur in any
-        input; or none of the usual sizes works.
+        An input is missing, unknown, given twice, or cannot be generated at random.  With --random, also raised if no
+        input has a size that --dim names (unless the model is an .onnx file), or if none of the tried sizes works.
     RelvmFormatError
         A file is not a .npy file.
     """

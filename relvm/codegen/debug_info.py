@@ -38,7 +38,10 @@ from relvm.lir.routine import LirModule
 def debug_section(
     lir: LirModule, bytecode: Bytecode, compiled: Collection[str], source: Module | None
 ) -> dict[str, dict[str, Any]]:
-    """Return the debug section of a program.
+    """Return the debug section of a program: information about its functions and kernels, by name.
+
+    The attribute `debug` of relvm.bytecode.program.Program describes the entries.  If `source` is not None, the entries
+    also contain the source locations of instructions and variables, and the text of native functions' instructions.
 
     Parameters
     ----------

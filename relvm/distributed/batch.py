@@ -181,14 +181,17 @@ def extract_deferred(batch: Batch | FileBatch) -> tuple[Batch | FileBatch, list[
 def load_arguments(
     batch: Batch | FileBatch, computed: Sequence[Any], signature: FunctionSignature
 ) -> tuple[tuple, dict]:
-    """Return the arguments of a batch, by position and by parameter name, on the worker that uses them.
+    """Return the arguments of a batch on the worker that runs it: arguments by position, and by parameter name.
+
+    For a FileBatch, read the arguments from its file.  Otherwise, replace each placeholder by the argument that Dask
+    has computed.
 
     Parameters
     ----------
     batch
-        The batch, as returned by `extract_deferred`.
+        The batch, in which `extract_deferred` has replaced the arguments that Dask computes by placeholders.
     computed
-        The computed values of the arguments that `extract_deferred` replaced.
+        The values of the replaced arguments, in the order in which `extract_deferred` returned the arguments.
     signature
         The signature of the function.  The arrays in a .npz file have the input names of the signature.
 

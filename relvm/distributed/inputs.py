@@ -39,12 +39,14 @@ class FunctionSignature:
         return cls(types, parameters, attributes.get("output_names"))
 
     def named_arguments(self, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Convert arrays by input name to arguments by parameter name.
+        """Convert arrays that were read from a file to arguments of the function, by parameter name.
+
+        arrays: the arrays by the name of the input, which can differ from the name of the parameter.
 
         Raises
         ------
         RelvmArgumentError
-            There is no such input, or an array for a scalar does not have exactly one element.
+            The function has no input of a given name, or the array for a scalar input does not have exactly 1 element.
         """
         for name in arrays:
             if self.types and name not in self.parameters:

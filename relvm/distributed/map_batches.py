@@ -164,7 +164,8 @@ def map_files(
         A folder, a pattern such as ``in/*.npy``, or one file.
     out
         The folder for outputs: the output for `a.npy` is `a.npz`.  The folder is created if necessary.  Its file
-        relvm-map.json records the executable and the function, and the folder can only be used for these.
+        relvm-map.json records the executable and the function.  A later call that uses the folder with another
+        executable or function raises RelvmArgumentError, unless `overwrite` is set.
     overwrite
         Whether to first remove the .npz files of `out`, if the folder contains a file relvm-map.json.
     **options

@@ -54,7 +54,8 @@ class Stream:
     runner
         The runner to call with each batch.
     ahead
-        The maximum number of batches that are taken and not yet yielded.  None: two for each thread of the workers.
+        The maximum number of batches that are taken from the input before their outcomes are yielded, which limits
+        memory use.  None means two batches for each thread of the workers.
     retries
         How often a batch runs again after an error that is not an error of relvm.
 
@@ -83,13 +84,14 @@ class Stream:
     ) -> Generator[Outcome, None, None]:
         """Yield the outcome of each batch, in order.
 
-        A batch is taken when the limit `ahead` allows it.  If `batches` raises an exception, it is raised after the
-        outcomes of the preceding batches.  Closing or exhausting the iterator cancels unfinished tasks.
+        At most `ahead` batches are taken from `batches` before their outcomes are yielded.  If `batches` raises an
+        exception, the outcomes of the preceding batches are yielded first, and then the exception is raised.  When the
+        returned iterator is closed or raises an exception, tasks that are still unfinished are cancelled.
 
         Parameters
         ----------
         batches
-            All batches.
+            An iterator over the batches to run.
         output_of
             A function that returns the file to which the worker writes the result of a batch.  If it is None, the
             outcomes contain the results.

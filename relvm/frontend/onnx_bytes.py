@@ -118,15 +118,18 @@ def _sha256(block: bytes | memoryview) -> bytes:
 
 
 def external_files(skeleton: bytes) -> list[str]:
-    """Return the names of the files with external data of a model, in alphabetical order.
+    """Return the names of the external data files to which a model refers, in alphabetical order.
+
+    The names are found by a search for the bytes of the entries "location", without parsing the model.
 
     skeleton: the serialized model without weights, as `without_weights` returns it.  In a model with weights, the
-    search for names could match bytes of a weight.
+    search could match bytes of a weight by chance.
 
     Raises
     ------
     ValueError
-        The entry with the name of a file is not encoded as protobuf normally does it, so the search cannot find it.
+        A key "location" is not directly followed by its value, the name of a file.  Protobuf allows this encoding, but
+        the search cannot read it.
     """
     whole, names = memoryview(skeleton), set()
     if skeleton.count(_LOCATION) != skeleton.count(_LOCATION_ENTRY):

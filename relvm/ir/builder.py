@@ -384,10 +384,11 @@ class Builder:
         name, params
             As in `function`.
         body
-            A Python function that emits the closure's body and returns its result.  Its arguments are the variable of
-            the closure, then the variables of the parameters.
+            A Python function that emits the code of the closure and returns the closure's result.  It is called with
+            the variable of the closure, for recursive calls, followed by the variables of the parameters.
         result_type
-            The result type that the body assumes when it calls the closure, by default `object`.
+            The result type of recursive calls while `body` runs, by default `object`.  `close_function` sets the final
+            result type of the closure.
         """
         type_ = FuncType(tuple(each for _, each in params), result_type or OBJECT)
         var = Var(self._unique(name, False), type=type_, origins=self._origins())

@@ -304,14 +304,18 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
 
 
 def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
-    """Apply `function` to `left` and `right`: an arithmetic function, a comparison, `and` or `or`.
+    """Return the expression that applies a binary function to the operands `left` and `right`.
 
-    If both operands of arithmetic or a comparison are Python numbers, compute the result and return a number.
+    If both operands are Python numbers, compute the result now and return it as a Python value, except for "and" and
+    "or".
+
+    function: the name of an arithmetic function or a comparison, such as "div" or "eq", or "and" or "or".
 
     Raises
     ------
     RelvmTypeError
-        The operands do not have the same dtype, or the function is not defined for that dtype.
+        The operands do not have the same dtype, the function is not defined for their dtype, or the result of two
+        Python numbers cannot be computed, as in a division by zero.
     """
     if function in ("and", "or"):
         return Operation(function, (as_condition(left), as_condition(right)), BOOL)

@@ -131,12 +131,16 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
-    """Claim in a type rule that `left` is at most `right`.  A claim that is not proven is checked at run time.
+    """State in a type rule that the dimension `left` must be at most the dimension `right`.
+
+    If this cannot be decided at compile time, the program checks it at run time.
+
+    message: the text of the error, with a pair of braces each for the values of `left` and `right`.
 
     Raises
     ------
     RelvmShapeError
-        `left` is larger for every value of the variables.
+        `left` is provably larger than `right`, whatever the values of the dimension variables.
     """
     _claim(SizeClaim("at_most", left, right, message))
 
@@ -427,9 +431,10 @@ def op(
     effect
         Whether calls have side effects.  Calls without side effects may be removed, merged and moved.
     moves
-        Whether elements of the result are unchanged or converted elements of the arguments.
+        Whether the operator only moves or converts elements: each element of the result is an element of an argument,
+        unchanged or converted to another dtype.  Transposition is an example.
     strings
-        Whether the operator accepts tensors of strings.  Operators with `moves` always accept them.
+        Whether the operator accepts tensors of strings.  An operator with `moves` always accepts tensors of strings.
     traits
         The algebraic properties of an elementwise operator.
     """

@@ -60,8 +60,10 @@ def infer_with_replacements(
     attributes: Attributes,
     replacement: Callable[[AnyDim, AnyDim], tuple[DimVar, AnyDim] | None],
 ) -> tuple[tuple[Type, ...], Type]:
-    """Infer the type of a call.  Replace dimension variables if the type rule requires two dimensions to be equal.
+    """Infer the type of a call.  Make dimensions equal, where the operator requires this, by replacing variables.
 
+    If the type rule requires two dimensions to be equal, but cannot decide whether they are, a dimension variable in
+    the argument types is replaced so that they are equal.  This is repeated until the type rule accepts the types.
     Return the argument types after the replacements, and the result type.
 
     Parameters
@@ -69,13 +71,13 @@ def infer_with_replacements(
     op, types, attributes
         The operator, argument types and attributes of a call.  The types state all dimensions.
     replacement
-        A function of two dimensions that must be equal, but that the type rule cannot prove equal.  It returns a
-        variable and its replacement, or None if no replacement makes them equal.
+        A function that is called with two dimensions that must be equal.  It returns a variable and the dimension that
+        replaces this variable, or None if no replacement makes the two dimensions equal.
 
     Raises
     ------
     RelvmError
-        The operator's type rule rejects the types, and `replacement` returns None.
+        The operator's type rule rejects the types for a reason that no replacement of a variable can remove.
     """
     types = tuple(types)
     while True:  # each iteration removes one variable

@@ -87,8 +87,9 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     module
         A module at stage PARSED or TYPED.
     stated
-        Whether the types of variables are annotations of the program.  If True, inference checks them.  If False, they
-        were inferred before the types of all functions were known, and inference replaces them.
+        Whether the types of variables in `module` are annotations written by the author of the program.  If True,
+        inference checks these types.  If False, an earlier inference has set them, when the types of some functions
+        were not yet known, and inference replaces them.
 
     Raises
     ------

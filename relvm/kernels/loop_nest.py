@@ -108,7 +108,10 @@ def recomputes_costly_value(root: tuple[LoopAxis, ...], outputs: list[tuple[Buff
 
 
 def row_axes(root: tuple[LoopAxis, ...], totals: list[ReduceExpr]) -> list[LoopAxis]:
-    """Return the loops of `root` that enclose the reductions `totals`.
+    """Return the outer loops that the reductions `totals` share with the result, in the order of `root`.
+
+    root: the loops over the result of the fused operators.
+    totals: the reductions, such as the sum and the maximum of a softmax.
 
     Raises
     ------

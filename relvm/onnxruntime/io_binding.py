@@ -13,9 +13,9 @@ from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, unwrap
 
 
 class IOBinding:
-    """The bound inputs and outputs of a session.
+    """The inputs and outputs of a session that are bound to arrays or to memory of the caller.
 
-    relvm copies a result into the memory that is bound for it.
+    If an output is bound to memory, a run computes the result in other memory, and then copies it there.
 
     Parameters
     ----------

@@ -145,8 +145,10 @@ class InferenceSession:
 
     Raises
     ------
-    NoSuchFile, InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
-        The file does not exist, is not an ONNX model, is inconsistent, or uses a feature that relvm does not have.
+    NoSuchFile
+        The file does not exist.
+    InvalidProtobuf, InvalidGraph, NotImplemented, InvalidArgument, Fail
+        The file is not an ONNX model, or the model is inconsistent or uses a feature that relvm does not support.
     """
 
     def __init__(

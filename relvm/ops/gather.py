@@ -165,17 +165,17 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """The elements of x that indices along one axis select.  For axis 0, result[i, j] is x[indices[i, j], j]; for axis
-    1, it is x[i, indices[i, j]]; and so on.
+    """Select one element of x for each element of `indices`, which replaces the position along `axis`.  For axis 0,
+    result[i, j] is x[indices[i, j], j].  For axis 1, result[i, j] is x[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
-    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
-    Each index is in [-n, n), where n is the size of the axis.
+    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
+    most the size of x.  Each index is in [-n, n), where n is the size of x along `axis`.
     axis: the axis, in [-rank, rank).
     Result: a tensor with the dtype of x and the shape of `indices`.
     Raises RelvmTypeError if `indices` has another dtype, the ranks differ, or the axis is out of range.  Raises
-    RelvmShapeError if there are too many indices along another axis.  At run time, it raises RelvmIndexError if an
-    index is out of range.
+    RelvmShapeError if `indices` is longer than x along an axis other than `axis`.  At run time, it raises
+    RelvmIndexError if an index is out of range.
     Source: ONNX GatherElements-13.
 
     Examples:

@@ -197,10 +197,11 @@ def grid_sample(
     grid: a tensor of a float dtype and of shape (n, ..., axes).  It contains the coordinates of each position along the
     spatial axes.  Coordinates are in units of elements, and 0 is the center of the first element.
     mode: "nearest" (ties to even), "linear", or "cubic" (Keys' kernel, a = -0.75).
-    padding: the values outside x.  "zeros" is 0, "border" the nearest element, and "reflection" the element of x
-    mirrored repeatedly.
-    align_corners: whether x ends at the centers of its outermost elements instead of at their outer edges.  Positions
-    beyond these ends are outside x, and "reflection" mirrors x there.
+    padding: the elements outside x.  "zeros": they are 0.  "border": they equal the nearest element of x.
+    "reflection": they are the elements of x, mirrored at both ends of x as often as needed.
+    align_corners: where the ends of x are along a spatial axis.  If true, they are at the centers of the first and the
+    last element.  If false, they are half an element farther out.  "reflection" mirrors x at these ends, and "border"
+    moves a position beyond them to the nearest element.
     Result: a tensor of the dtype of x and of shape (n, channels, ...).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the mode or the
     padding is unknown, or align_corners is not a bool.  Raises RelvmShapeError if the batch sizes differ, or the number

@@ -132,7 +132,8 @@ def non_max_suppression(
 
     boxes: an f32 tensor of shape (images, n, 4).  A box consists of two opposite corners or, if `centred` is set, of
     the center and the side lengths.
-    scores: an f32 tensor of shape (images, classes, n).  Of boxes with equal scores, the first is better.
+    scores: an f32 tensor of shape (images, classes, n).  If boxes have equal scores, the one with the lowest index is
+    selected first.
     limit: an i64 tensor of rank 0, the maximum number of boxes to select for each image and class.
     overlap: an f32 tensor of rank 0.  Two boxes overlap if their intersection over union is greater than this number.
     threshold: an f32 tensor of rank 0.  Only boxes with a greater score are selected.  If it is NaN, any score

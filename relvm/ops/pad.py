@@ -104,10 +104,10 @@ def pad(x: TensorType, *, pads: tuple[int, ...], value: float = 0, mode: str = "
     mode: `constant` adds `value`.  `edge` repeats the nearest element.  `reflect` mirrors x at its first and last
     elements, as often as needed.  `wrap` repeats x.
     Result: a tensor of the dtype of x.  Each dimension grows by the two pads of its axis.
-    Raises RelvmArgumentError if the number of pads is not two for each axis, the dtype of x cannot represent the value,
-    the mode is unknown, or a pad is negative or the value not 0 in a mode other than `constant`.  Raises
-    RelvmShapeError if more elements are removed than an axis has, or a mode other than `constant` pads an axis without
-    elements.
+    Raises RelvmArgumentError if `pads` does not have two numbers for each axis, `mode` is unknown, or the dtype of x
+    cannot represent `value`.  In a mode other than `constant`, also raises RelvmArgumentError if a pad is negative
+    or `value` is not 0.  Raises RelvmShapeError if more elements are removed than an axis has, or if a mode other
+    than `constant` pads an axis that has no elements.
     Source: ONNX Pad-25, numpy.pad.
 
     Examples:

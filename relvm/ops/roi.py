@@ -233,8 +233,9 @@ def roi_align(
     size: the height and width of the result.
     samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
     elements of x, rounded up.
-    mode: "avg" computes the mean of the samples, "max" the largest weighted element.  A sample has four weighted
-    elements, those next to its position.
+    mode: how an output element is computed from its samples.  Each sample interpolates the four elements of x next to
+    its position: it multiplies each element by a weight.  "avg" adds the four products of each sample, and computes the
+    mean over the samples.  "max" computes the largest of all products.
     half_pixel: whether the center of the first element is at 0.5.  Otherwise the center is at 0, and a region has sides
     of at least 1.
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A sample that is more than one element

@@ -82,21 +82,23 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """x with updates written to the positions that indices along one axis select.  For axis 0, updates[i, j] is written
-    to x[indices[i, j], j]; for axis 1, to x[i, indices[i, j]]; and so on.
+    """Write each element of `updates` to a copy of x, at its own position, except that the corresponding element of
+    `indices` replaces the position along `axis`.  For axis 0, updates[i, j] is written to result[indices[i, j], j].
+    For axis 1, it is written to result[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
-    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along the other axes, it is at most as long as x.
-    Each index is in [-n, n), where n is the size of the axis.
+    indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
+    most the size of x.  Each index is in [-n, n), where n is the size of x along `axis`.
     updates: a tensor with the dtype of x and the shape of `indices`.
     axis: the axis, in [-rank, rank).
-    reduction: with "none", an update replaces the element, and of several updates of an element the last one counts.
-    With "add", "mul", "max" or "min", updates are combined with the element, in row-major order of the updates.  This
-    is not allowed for bool.
+    reduction: how an update changes an element.  "none" replaces the element.  If several updates have the same
+    position, the last one in row-major order remains.  "add", "mul", "max" and "min" combine the element with each of
+    its updates, in row-major order.  These four are not allowed for bool.
     Result: a tensor of the same type as x.
     Raises RelvmTypeError if an argument has another dtype or rank, or the axis is out of range.  Raises
-    RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if `updates` has another shape, or there are
-    too many indices along another axis.  At run time, it raises RelvmIndexError if an index is out of range.
+    RelvmArgumentError if the reduction is unknown.  Raises RelvmShapeError if the shapes of `updates` and `indices`
+    differ, or `indices` is longer than x along an axis other than `axis`.  At run time, it raises RelvmIndexError if an
+    index is out of range.
     Source: ONNX ScatterElements-18.
 
     Examples:

@@ -22,9 +22,10 @@ class Upgrade(Generic[ExecutableT]):
     Parameters
     ----------
     compile
-        A function compile(publish) that returns the executable with native code.  While it works, it can call
-        publish(part) with an executable of the kernels that are ready, which is added to `parts`.  If native code is
-        not possible, pass an exception with the reason instead of a function.
+        A function that compiles the program and returns the executable with native code.  Its argument is a function
+        `publish`.  Whenever some kernels are ready, `compile` can call `publish` with an executable of these kernels,
+        which is then added to `parts`.  If native code is not possible, `compile` is instead a RelvmError with the
+        reason, which `wait` raises.
 
     Attributes
     ----------

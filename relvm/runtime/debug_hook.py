@@ -97,14 +97,15 @@ class MachineDebugger:
         lib.rvm_machine_stop_within(self._machine, depth)
 
     def stop_in_kernels(self, stops: bool) -> None:
-        """Set whether `stop_within` also stops inside kernels in bytecode, from the next call of a kernel on.
+        """Set whether runs also stop before the instructions inside kernels in bytecode.
 
-        This method may be called from any thread.
+        The functions for which `stop_within` makes runs stop then include kernels.  The setting takes effect at the
+        next call of a kernel.  This method may be called from any thread.
 
         Parameters
         ----------
         stops
-            Whether it stops inside kernels.
+            Whether runs stop inside kernels.
         """
         lib.rvm_machine_stop_in_kernels(self._machine, stops)
 
@@ -152,13 +153,14 @@ class MachineDebugger:
         index
             The index of the active function, as in `place`.
         number
-            The number of the register: scalar registers first, then strips, then views.
+            The number of the register.  The scalar registers come first.  Next come the strips, registers that hold a
+            limited number of elements at a time.  The views, which are strips that lie in a buffer, come last.
 
         Returns
         -------
         tuple of (memoryview, int) or None
-            The memory, which is valid until `stop` returns, and the number of elements of the current strip.  None if
-            the function is not a kernel in bytecode, or has no such register.
+            The memory, which is valid until `stop` returns, and the number of elements that a strip or view holds at
+            this time.  None if the function is not a kernel in bytecode, or has no such register.
         """
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 

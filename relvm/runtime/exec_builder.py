@@ -314,9 +314,15 @@ class ExecBuilder:
         op
             The name of the instruction.
         operands
-            One operand for each letter in the table row of the instruction.  d: a register or None.  r: a register.  f:
-            the name of a function, or a result of `ExecBuilder.f`.  j: a label, or a distance in instructions.  A: a
-            sequence of operands.  p: the name or number of a row of csrc/tables/scalar_operators.def.
+            One operand for each letter in the instruction's row of opcodes.def.  The letter determines what the operand
+            must be:
+            d: the register for the result, or None to discard the result (not allowed for prim);
+            r: a register that is read;
+            u: a register that is released;
+            f: the name of a function, or a result of `ExecBuilder.f`;
+            j: a label, or the distance of a jump, as a number of instructions;
+            A: a sequence of operands;
+            p: the name or the number of a row of csrc/tables/scalar_operators.def.
 
         Raises
         ------

@@ -251,8 +251,9 @@ class Executable(Displayed):
 
         Its tensors are read from the file when they are used.
 
-        `open` checks the whole executable, with one exception.  The checksums of the elements of tensors, and of the
-        portable program, are verified only with `check_data` if they take more than 1 MB, because this reads all bytes.
+        `open` checks the whole executable, except for the checksums of large sections.  A checksum covers all bytes of
+        a section, so its verification reads all of them.  If the section of tensor elements or of the portable program
+        is larger than 1 MB, `open` verifies its checksum only if `check_data` is set.
 
         Do not write to the file while the executable is in use.  Replace the file instead, as `save` does.
 
@@ -269,8 +270,8 @@ class Executable(Displayed):
             Such an executable cannot run, but it can be saved, and `vm.adapt` converts it to an executable that runs
             here.
         check_data
-            Whether to verify the checksums of the elements of tensors, and of the portable program, even if they take
-            more than 1 MB.
+            Whether to verify all checksums, also if the section of tensor elements or of the portable program is larger
+            than 1 MB.
         functions
             The names of the registered functions that a program without native code is allowed to call.  A name that
             ends with * stands for all names with that prefix.  The default, None, allows the kernels of target "numpy".

@@ -36,8 +36,8 @@ _SPARSE_BYTES = 1 << 30
 def map_executable(path: str | os.PathLike) -> memoryview:
     """Map the executable in a file, or in an exported library, into memory, without running any of its code.
 
-    All pages except those of tensor elements are copied, so that later writes to the file do not change them.  A file
-    that another user can write to is not mapped, but read completely.
+    Later writes to the file can change the elements of tensors, but nothing else, because all other pages are copied.
+    A file that another user can write to is read completely instead of mapped.
 
     Raises
     ------
@@ -46,8 +46,8 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file, the file is empty, it is the source of a model, or it is a shared library that is
-        damaged or contains no executable.
+        `open_file` rejects the file; the file is empty; its name ends like that of a model's source (such as .onnx); or
+        the file is a shared library that is damaged or contains no executable.
     """
     expect_path("path", path)  # reject a number, which would be a file descriptor
     with open_file(path) as file:
@@ -112,7 +112,8 @@ def read_file(path: str | os.PathLike) -> bytes:
 def read_buffer(path: str | os.PathLike) -> memoryview:
     """Return the current bytes of a file, like `read_file`, but faster for large files.
 
-    NumPy's memory has large pages, so the operating system has to provide far fewer pages than for `bytes`.
+    The result is in memory that NumPy allocates with large pages.  A `bytes` object uses small pages, and the operating
+    system needs more time to provide them.
 
     Raises
     ------

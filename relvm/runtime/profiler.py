@@ -40,12 +40,12 @@ class ProfileRow:
     share
         The fraction of the time of the run, 0 to 1.
     bytes
-        The size of all distinct tensors among the arguments and results.  A kernel reads and writes at least this many
-        bytes.  If a kernel reads only some elements of a tensor, as in a gather, the tensor counts at most as much as
-        the result.  It is 0 for builtins, which do not compute on elements.
+        The total size in bytes of the tensors that the calls read and write: the arguments and results of all calls.
+        If a kernel reads only some elements of an argument, as a gather does, the argument counts only with the maximum
+        number of elements that the kernel reads.  For builtins, the number is 0.
     operations
-        The number of arithmetic operations on elements, as defined in docs/explore.md.  It is 0 for builtins, and None
-        if it is unknown, as for packed functions and kernels that sort.
+        The number of arithmetic operations on elements, as defined in docs/explore.md.  It is 0 for builtins.  It is
+        None if the number is unknown, as for packed functions and for kernels that sort.
     """
 
     name: str

@@ -77,12 +77,12 @@ class TensorStorage:
 
 @dataclass(frozen=True)
 class StorageInfo:
-    """The storages of an expression.
+    """The storages of the value of an expression.  A storage is memory that one or more tensors use.
 
     Attributes
     ----------
     ids
-        For each tensor in the expression, the index of its storage in `StorageMap.storages`.
+        For each tensor in the value, the index of its storage in `StorageMap.storages`.
     devices
         The device of each storage.
     sizes_bytes

@@ -31,8 +31,9 @@ class ComparisonRow:
     values
         The value by mode, for the modes that compute it.
     differences
-        The largest difference of an element from the first mode, by mode.  It is infinite if shapes or dtypes differ,
-        or if an element is a NaN, an infinity or a string in one mode and something else in the other.
+        For each mode, the largest absolute difference between an element and the same element in the first mode.  The
+        difference is infinite if the two modes differ in shape or dtype, in a string, or in an element that is NaN or
+        infinite in only one of them.
     largest
         The magnitude of the largest finite element in the first mode, or 0 if there is none.
     differs

@@ -52,7 +52,10 @@ def parse_line_location(place: str) -> tuple[str, int] | None:
 
 
 def find_places(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
-    """Return the instructions at which a breakpoint stops.  where, function: as for Debugger.break_at.
+    """Return the instructions that a location denotes, at which a breakpoint there stops the run.
+
+    where: a location, in one of the forms that `Debugger.break_at` describes.
+    function: the name of the only function in which to search, or None for all functions.
 
     Raises
     ------

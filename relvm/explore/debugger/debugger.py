@@ -233,8 +233,8 @@ class Debugger(Displayed):
     def step_over(self, by: str = "value") -> Stop:
         """Continue to the next instruction of the innermost function, or of its caller if the function returns.
 
-        Functions that the innermost function calls stop only at breakpoints.  After a tail call, the called function is
-        the innermost one.
+        In functions that the innermost function calls, the run stops only at breakpoints.  If the instruction is a tail
+        call, the called function replaces the innermost one, so the run stops in the called function.
 
         Parameters
         ----------

@@ -19,9 +19,10 @@ class RunAborted(BaseException):
 class PausedRun:
     """A function that runs on its own thread and can pause itself with `pause`.
 
-    The owner is the thread that controls the run.  Only one of the two threads works at a time.  While the run
-    continues, the owner waits in `resume`.  While the run is paused, the owner can query it with `call_while_paused`.
-    If an interrupt ends one of these methods, the owner may call it again.
+    Another thread, the owner, controls the run.  The owner and the thread of the run never work at the same time.
+    While the run continues, the owner waits in `resume`.  While the run is paused, the owner can call a function on the
+    thread of the run with `call_while_paused`.  If an exception such as KeyboardInterrupt interrupts the owner in
+    `resume` or `call_while_paused`, the owner may call the same method again.
 
     Parameters
     ----------

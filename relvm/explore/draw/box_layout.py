@@ -77,14 +77,15 @@ def first_difference(first: Sequence[Hashable], second: Sequence[Hashable]) -> i
 
 
 def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> Layout:
-    """Compute the layout of the contents of a box.
+    """Compute the layout of the items inside a box of a graph.
 
     Parameters
     ----------
     sizes
-        The sizes of the items in the box.
+        The width and height of each item in the box, by the key of the item.
     edges
-        The edges between these items and the ports of the box.
+        The edges inside the box.  An end of an edge is the key of an item, or a `Port`: the point at which the edge
+        enters or leaves the box.
     """
     ports = dict.fromkeys(end for edge in edges for end in edge if end not in sizes)
     first, last = ([port for port in ports if isinstance(port, Port) and port.side == side] for side in ("in", "out"))

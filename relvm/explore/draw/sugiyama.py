@@ -52,13 +52,14 @@ class Layout:
     centers
         Center of each node.
     bends
-        For each edge, the points at which it enters and leaves the layers that it crosses, from source to target.
+        For each edge, the points at which the edge enters and leaves each layer between its source and its target.
     width, height
         Size of the layout, whose upper left corner is at (0, 0).
     layers
         The layers from top to bottom.
     lanes
-        For each edge, the lanes through which it crosses layers, from source to target.
+        For each edge, the lanes through which the edge crosses layers, from source to target.  A lane is a gap between
+        the nodes of a layer.
     """
 
     centers: dict[Hashable, Point]

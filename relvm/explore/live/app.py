@@ -33,7 +33,7 @@ class Settings:
     Attributes
     ----------
     start
-        The first program and build options.
+        The program and the build options with which the server starts.
     token
         The secret that the path of each request begins with.
     port

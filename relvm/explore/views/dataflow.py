@@ -63,8 +63,8 @@ def draw_dataflow(
     function
         Name of the function, by default the first public one.
     depth
-        Number of levels of open boxes.  A closed box is one node, so that 0 shows one node for each kernel.  The
-        default opens all boxes.
+        Number of nested levels of boxes whose contents are drawn.  Each box below these levels is drawn as one node.
+        With 0, for example, each kernel is one node.  The default, None, draws the contents of all boxes.
     target, fused
         As for `vm.build`; target: "c", "bytecode" or "numpy".
 

@@ -61,8 +61,8 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     """Return the peak rates of this machine, measured with `threads` threads.
 
     A measurement takes about a second.  The result is stored in the cache folder (`relvm cache`) and reused by later
-    calls.  If other programs keep the processors busy, the peaks are too low.  This function then issues a
-    RuntimeWarning, and does not store the result.
+    calls.  If other programs use the processors during the measurement, the measured peaks may be too low.  In this
+    case, `measured_peaks` issues a RuntimeWarning, and does not store the result.
 
     Parameters
     ----------

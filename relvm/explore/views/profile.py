@@ -143,14 +143,16 @@ def profile_rates(profile: Profile, peaks: Peaks, most: int) -> list[Rates]:
 
 
 def expect_peaks(profile: Profile, peaks: Peaks | None) -> Peaks:
-    """Check the argument `peaks` of a chart and return it.
+    """Return the peak rates with which a chart compares a profile: `peaks` or, if `peaks` is None, measured peaks.
 
-    If it is None, return the peaks of this machine, measured with the profile's number of threads.
+    The peaks of this machine are measured with as many threads as the profiled run used (see `measured_peaks`).
 
     Raises
     ------
+    RelvmTypeError
+        `profile` is not a Profile, or `peaks` is neither a Peaks nor None.
     RelvmArgumentError
-        A peak is not positive.
+        A peak in `peaks` is not positive.
     """
     expect_type("profile", profile, Profile, "a Profile")
     if peaks is None:

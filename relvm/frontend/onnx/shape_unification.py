@@ -16,18 +16,20 @@ _ROUNDS = 8  # maximum number of pairs of sizes unified for one node
 
 
 def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
-    """Convert a node whose operator may require two symbolic sizes to be equal that are not proven equal.
+    """Convert a node, even if its operator requires two symbolic sizes to be equal and this cannot be proven.
 
-    If so, convert the node again with modified inputs.  If the operator broadcasts its inputs, expand them.  Expanding
-    costs nothing if the sizes turn out to be equal.  Otherwise, add a match_cast, which replaces one size by the other,
-    and checks at run time that they are equal.  An example is the addition of an image and a copy whose sides were
-    halved and then doubled.
+    An example is the addition of an image and a copy whose sides were halved and then doubled.
+
+    If the conversion fails for this reason, the inputs of the node are modified, and the node is converted again.  If
+    the operator broadcasts its inputs, the inputs are expanded to their common shape.  This costs nothing if the sizes
+    are equal at run time.  Otherwise, a match_cast of an input is added.  It replaces one of the two sizes by the
+    other, and checks at run time that the two sizes are equal.
 
     Raises
     ------
     RelvmError
-        The converter raised an error.  It is a RelvmShapeError if two sizes cannot be unified, because no input has one
-        of them.
+        The converter raised an error.  The error is a RelvmShapeError if the two sizes cannot be made equal, because
+        neither of them is a symbolic size of an input.
     """
     bindings = node.graph.bindings
     for _ in range(_ROUNDS):

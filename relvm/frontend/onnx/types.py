@@ -32,10 +32,13 @@ def graph_input_type(graph: ImportContext, info: Any) -> Type:
 
 
 def expect_declared(value: Any, proto: Any, here: str) -> None:
-    """Check the type of a value, an expression or a host value, against a declaration, an onnx.TypeProto.
+    """Check that a value has the type that the model declares for it.
 
-    Only the element type of a tensor, and whether the value is a sequence, are compared.  The sizes that exporters
-    declare for node outputs are often wrong, and are ignored.
+    Two things are compared: whether the value is a sequence and, for a tensor, the element type.  Declared sizes are
+    ignored, because the sizes that exporters declare for node outputs are often wrong.
+
+    value: an expression, or a HostValue, which is a tensor whose elements are known at import time.
+    proto: the declared type, as an onnx.TypeProto.
 
     Raises
     ------
@@ -63,8 +66,9 @@ def expect_declared(value: Any, proto: Any, here: str) -> None:
 def declared_type(graph: ImportContext, proto: Any, what: str) -> Type:
     """Convert an onnx.TypeProto to a type of relvm.
 
-    If the type contains a tensor with named sizes, only the rank of this tensor is kept.  The reason is that the items
-    of a sequence can differ in size.
+    A tensor keeps its shape only if the model, or the option `dims` of `from_onnx`, states all sizes as numbers.  If a
+    size is only a name, such as "batch", the result has the rank of the tensor but no sizes.  The reason is that the
+    items of a sequence can differ in such a size.
 
     Raises
     ------

@@ -312,15 +312,17 @@ class StatementTranslator(LoopTranslator):
     def if_statement(
         self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]
     ) -> Expr | None:
-        """Translate an if statement.
+        """Translate an if statement and, if it contains a return, break or continue, also the statements after it.
 
-        cond: its condition.  following: the statements after it.  live: the names that later code uses.
+        cond: the condition.
+        following: the statements after the if statement in the same block.
+        live: the names that the code after the if statement uses.
 
         Returns
         -------
         Expr | None
-            If it contains a return, break or continue, the result of the if statement and the statements after it.
-            Otherwise None.
+            The result of the if statement and `following`, if the if statement contains a return, break or continue.
+            Otherwise None, and the caller translates `following`.
         """
         if contains_jump(statement):
             return self.at_node(statement, lambda: self.if_with_jump(cond, statement, following, live))

@@ -72,10 +72,10 @@ def align(size_bytes: int, alignment: int = ALIGNMENT) -> int:
 def plan_arena(requests: Sequence[Request]) -> Arena:
     """Place blocks in an arena so that no two blocks that are in use at the same point overlap.
 
-    Each block is placed at the lowest free offset, the largest block first.  If the result is larger than the lower
-    bound, other orders are tried: by size times lifetime, by lifetime, and by first use.  Then the block with the
-    highest end offset is moved to the front of the order, a bounded number of times.  The smallest arena found is
-    returned.
+    Blocks are placed one after the other, each at the lowest free offset, in order of decreasing size.  If the arena is
+    larger than the lower bound, other orders are tried: by size times lifetime, by lifetime, and by first use.  If it
+    is still larger, the best order is modified a limited number of times: the block that ends at the highest offset is
+    moved to the front, and all blocks are placed again.  The smallest arena found is returned.
 
     Parameters
     ----------
