@@ -87,9 +87,8 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
     module
         A module at stage PARSED or TYPED.
     stated
-        Whether the types of variables in `module` are annotations written by the author of the program.  If True,
-        inference checks these types.  If False, an earlier inference has set them, when the types of some functions
-        were not yet known, and inference replaces them.
+        Whether the types of variables in `module` are annotations by the author of the program, which inference checks.
+        If False, an earlier inference has set them, and inference replaces them.
 
     Raises
     ------
