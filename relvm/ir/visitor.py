@@ -65,8 +65,10 @@ def inner_blocks(value: Expr) -> list[Block]:
 
 
 def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
-    """Return the value of a binding with `function` applied to its `inner_blocks`, or `value` itself if nothing
-    changed."""
+    """Return `value`, the value of a binding, with `function` applied to its `inner_blocks`.
+
+    Return the same object if nothing changed.
+    """
     if not isinstance(value, If | Function):
         return value
     return map_children(lambda part: function(part) if isinstance(part, Block) else part, value)

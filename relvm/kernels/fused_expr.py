@@ -111,8 +111,9 @@ class ApplyExpr(FusedExpr):
 class ReduceExpr(FusedExpr):
     """The result of a reduction: `finish(total, count)`.
 
-    `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.   of: as in
-    ApplyExpr.
+    `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
+
+    `of`: the same as in ApplyExpr.
     """
 
     of: tuple[Var, ...]

@@ -331,10 +331,10 @@ class _RowGenerator:
 
 
 def _value_key(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
-    """Return a key by which values that `tree` and other trees compute in different passes can be compared.
+    """Return a key of the value of `tree`.  Two trees with equal keys compute the same value.
 
-    Two trees compute the same value if their keys are equal.   over: the loops of the pass that computes `tree`.  Each
-    pass has its own loops, so the key identifies a loop by its index in `over`.
+    The trees can belong to different passes over the data.  Each pass has its own loops, so the key identifies a loop
+    by its index in `over`.   over: the loops of the pass that computes `tree`.
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}

@@ -79,7 +79,9 @@ class _Eliminator:
         return with_bindings(block, bindings, self.atom(block.result))
 
     def binding(self, binding: Binding | MatchCast, added: list[Hashable]) -> Binding | MatchCast | None:
-        """Replace removed variables in `binding`, and return it.  Return None if its value was already computed.
+        """Return `binding` with removed variables replaced by the variables that have the same values.
+
+        Return None if an earlier binding already computes the value of `binding`.
 
         If the value is new and can be reused, record it in `values`, and append its key to `added`.
         """

@@ -50,10 +50,10 @@ def fold_scales(module):
     Two consecutive constant terms are added, unless one of them is so large that it would round away digits of the
     other.  A division by powers of two becomes a multiplication.
 
-    A folded factor changes rounding: the product of weight and factor is rounded once, instead of each result.  A
-    factor is not folded if it would make a weight infinite.  Nor is it folded if the result is later rounded to whole
-    numbers, as in quantization or the computation of coordinates, with only elementwise operators and data movement in
-    between.  The source locations (origins) of the factor or term are added to those of the changed values.
+    A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
+    whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
+    would make a weight infinite.  Nor is it folded if the result is later rounded to whole numbers, as in quantization
+    or the computation of coordinates, with only elementwise operators and data movement in between.  The source locations (origins) of the factor or term are added to those of the changed values.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))

@@ -558,8 +558,8 @@ class VirtualMachine(Displayed):
         return self._functions[name]
 
     def _prepare_call(self, name: str, arguments: tuple, named: dict[str, Any]) -> PreparedCall:
-        """Return a PreparedCall with the arguments of a call, or if it has none, with the saved or pre-bound ones.
-        Raise RelvmArgumentError if there are both."""
+        """Return a PreparedCall with the given arguments or, if none are given, with the saved or pre-bound arguments.
+        Raise RelvmArgumentError if arguments are given although some are saved or pre-bound."""
         has_arguments = bool(arguments or named)
         function = self[name]
         if isinstance(function, SavedFunction):

@@ -169,7 +169,7 @@ def test_outputs_of_another_executable_are_not_mixed_with_new_ones(folder: Path,
     assert all(each.skipped for each in map_files(double, inputs, "out", client=client))
     with pytest.raises(
         RelvmArgumentError,
-        match=r"contains outputs of function main of executable .*; choose another folder, or pass --o",
+        match=r"contains the outputs of function main of executable .*; choose another folder, or pass --o",
     ):
         map_files(triple, inputs, "out", client=client)
     assert outputs(folder)["07"] == [[14]]

@@ -453,7 +453,7 @@ def takes(call: OpCall, **known: int) -> int:
     """Return how often constant folding can run `call` within a budget."""
     budget = FoldingBudget(**known)
     args = [getattr(arg, "value", None) for arg in call.args]
-    return next(count for count in range(10_000) if not budget.take(call, args))
+    return next(count for count in range(10_000) if not budget.spend(call, args))
 
 
 # ---- texts ----

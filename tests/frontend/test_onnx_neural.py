@@ -325,7 +325,7 @@ REFUSED = [
     ),
     (
         Case("ConvTranspose", IMAGE, {"output_shape": [7, 7]}, (np.ones((4, 1, 2, 2), np.float32),), 11),
-        "output_shape .* for the symbolic dimension",
+        "output_shape .* requires a fixed size of the input",
         RelvmUnsupportedError,
     ),
     (

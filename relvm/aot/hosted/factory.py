@@ -108,7 +108,9 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     """
     expect_type("compile_library: program", program, AotProgram, "an AotProgram")
     if program.config.runtime != "hosted":
-        raise RelvmUnsupportedError(f"runtime={program.config.runtime!r}: expected 'hosted' to create an executor")
+        raise RelvmUnsupportedError(
+            f"creating an executor requires runtime='hosted', got runtime={program.config.runtime!r}"
+        )
     files = program.sources.files
     cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
     units = {path: cpu + _inline_headers(text, files) for path, text in files.items() if path.endswith(".c")}

@@ -65,9 +65,11 @@ class FunctionPlacement:
         The address of each block.  There are three kinds of blocks.  ("storage", index) is the storage with this index.
         ("scratch", point) is the scratch memory of the kernel that statement number `point` runs.  ("frame P", point)
         is the memory in pool P that is used by the function that statement number `point` calls.
-    size_bytes, lower_bound_bytes
-        For each pool, the number of bytes that the function needs, and the largest total size of blocks that are in use
-        at the same statement, which is a lower bound for that number.
+    size_bytes
+        For each pool, the number of bytes that the function needs.
+    lower_bound_bytes
+        For each pool, a lower bound of `size_bytes`: the largest total size of the blocks that are in use at one
+        statement.
     placed
         All blocks, in order of first use.
     """

@@ -172,7 +172,10 @@ class OnnxNode:
         return [self.tensor(i) for i in range(len(self.inputs))]
 
     def type(self, index: int) -> TensorType:
-        """Return the type of input `index`, a tensor.  Raise RelvmUnsupportedError if its rank or dtype is unknown."""
+        """Return the type of input `index`, which must be a tensor.
+
+        Raise RelvmUnsupportedError if its rank or dtype is unknown.
+        """
         found = self.tensor(index).type
         if not isinstance(found, TensorType) or found.rank is None or found.dtype is None:
             raise RelvmUnsupportedError(f"{self.here}: input {index} has type {found}, expected a known rank")

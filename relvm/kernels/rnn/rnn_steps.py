@@ -5,7 +5,7 @@ All sequences of a batch go through a step together, so that r is read only once
 independent.  Threads divide the batches and the directions among themselves.  If all sequences form one batch, threads
 divide the columns of r at each step.
 
-Current states are stored in the memory of the final states, and the sums of a step on the stack.
+Current states are stored in the memory of the final states.  The products of a step are stored on the stack.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def copy_coalescing(module: LirModule) -> LirModule:
     kernel(ctx_ptr, ..., anylist_getitem(r, 5))                        anylist_setitem_call_packed(r, 3, ...)
     anylist_setitem_call_packed(r, 3, "vm.builtin.copy", r[5])    ->   kernel(ctx_ptr, ..., anylist_getitem(r, 3))
 
-    Without the copy, no second register keeps the value alive longer than needed.  Constants, and values computed
+    The copy would keep the value alive in a second register, longer than needed.  Constants, and values computed
     outside the block, are still copied.
 
     The change is correct because each value has its own register, and no statement before the copy reads the
