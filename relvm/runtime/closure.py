@@ -23,7 +23,7 @@ class Closure(Callable):
     name = "the function"  # the name in messages
 
     def call_otherwise(self, /, *arguments: Any, **named: Any) -> Any:
-        """Reject a call with `named` arguments, which are passed by name.  The C binding (binding.c) handles all other calls.
+        """Reject a call with `named` arguments.  The C binding (binding.c) handles all other calls.
 
         Raises
         ------
