@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -397,8 +398,7 @@ class VirtualMachine(Displayed):
         (3, True)
         """
         self[name]
-        prepare = lambda arguments, named: self._prepare_call(name, arguments, named)  # noqa: E731
-        return TimeEvaluator(prepare, number, repeat, min_repeat_ms)
+        return TimeEvaluator(partial(self._prepare_call, name), number, repeat, min_repeat_ms)
 
     def profile(
         self, name: str, /, *arguments: Any, kernels: bool = False, timeline: bool = False, **named: Any
