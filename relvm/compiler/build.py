@@ -32,6 +32,7 @@ from relvm.errors import (
 )
 from relvm.ir.expr import Module
 from relvm.ir.operator import clear_type_cache
+from relvm.ir.symbolic import clear_product_cache
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
@@ -158,6 +159,7 @@ def build(
             module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
         finally:
             clear_type_cache()
+            clear_product_cache()
         report("code generation")
         lir = lower(module)
         compiled = native_functions(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)

@@ -399,7 +399,7 @@ def _multiply(left: AnyDim, right: AnyDim) -> AnyDim:
     return _expand(left, right)
 
 
-@lru_cache(maxsize=4096)  # the same sizes are multiplied in many places
+@lru_cache(maxsize=4096)  # the same sizes are multiplied in many places of a build
 def _expand(left: AnyDim, right: AnyDim) -> AnyDim:
     """Return the product of two dimensions, at least one of which is symbolic, as a sum of monomials."""
     terms: dict[Monomial, int] = {}
@@ -414,6 +414,11 @@ def _expand(left: AnyDim, right: AnyDim) -> AnyDim:
             monomial = tuple(sorted(first + second, key=lambda atom: atom.sort_key))
             terms[monomial] = terms.get(monomial, 0) + a * b
     return _make(terms)
+
+
+def clear_product_cache() -> None:
+    """Clear the cache of products of dimensions, whose entries are useful only within one build."""
+    _expand.cache_clear()
 
 
 def _floordiv(left: AnyDim, right: AnyDim) -> AnyDim:

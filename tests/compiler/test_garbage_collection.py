@@ -11,6 +11,7 @@ import pytest
 from relvm import vm
 from relvm.compiler.garbage_collection import no_garbage_collection
 from relvm.frontend.text import parse_module
+from relvm.ir import symbolic
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +69,10 @@ def test_a_build_does_not_enable_garbage_collection() -> None:
     gc.enable()
     vm.build(module)
     assert gc.isenabled()
+
+
+def test_a_build_leaves_no_products_of_sizes_in_memory() -> None:
+    n, m = symbolic.dim_var("n"), symbolic.dim_var("m")
+    assert n * m == m * n and symbolic._expand.cache_info().currsize
+    vm.build(parse_module("def main(x: f32[n, 4]) -> f32[n, 4] { return exp(x) }"))
+    assert symbolic._expand.cache_info().currsize == 0
