@@ -215,7 +215,12 @@ def elementwise(point: Callable[..., Scalar]) -> Pointwise:
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     """Return the strides, in elements, of a contiguous row-major array of shape `shape`."""
-    return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides: list[AnyDim] = []
+    stride: AnyDim = 1
+    for dim in reversed(shape):
+        strides.append(stride)
+        stride = product((stride, dim))
+    return tuple(reversed(strides))
 
 
 @dataclass
