@@ -35,7 +35,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 
 class _Entry:
-    """Base class of the printers for the two interfaces (AotConfig.interface)."""
+    """Base class of the printers of entry points, one for each value of `AotConfig.interface` ("c" and "packed")."""
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module

@@ -80,9 +80,11 @@ def make_inputs(
 def _flatten_input(type_: Type, value: Any, where: str, passed_sizes: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
     """Yield the tensors and scalars in `value` that are inputs of the C function, in order.
 
-    An integer that only passes a size, such as a dimension of a shape, is not such an input.   passed_sizes: the list
-    to which a tuple for each such integer is appended: its name in messages, its dimension in the type, and its value.
-    type_: the type of `value`.   where: the name of `value` in messages.
+    An integer that only passes a size, such as an item of a shape, is not yielded, but appended to `passed_sizes`.
+
+    type_: the type of `value`.
+    where: the name of `value` in messages.
+    passed_sizes: a list of tuples (name in messages, dimension in the type, passed integer).
     """
     match type_:
         case TupleType(fields):
