@@ -262,9 +262,12 @@ def assemble(
 ) -> Program:
     """Generate bytecode and native code for a lowered module, and return the program.
 
-    compiled: the names of the functions that become native code.  The others become bytecode.   report: a function that
-    is called with the name of each build step.   debug_source: the source module if the program is built for a
-    debugger, otherwise None.   each_unit: as for `compile_native`.
+    compiled: the names of the functions that become native code.  The others become bytecode.
+    report: a function that is called with the name of each build step.
+    target: the target for which kernels are compiled.
+    debug_source: the source module if the program is built for a debugger, otherwise None.
+    each_unit: a function that is called for each C file with kernels, as soon as it is compiled.  Its arguments are the
+    index of the file, and a library with only these kernels.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]

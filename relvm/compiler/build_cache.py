@@ -64,8 +64,10 @@ def auto_cache_path(
 ) -> Path:
     """Return the path of the cache file for a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.   target_kind, target_options: the fields `kind`
-    and `options` of the Target.   fused, portable: as for `build`.
+    origin, attributes: the origin and the attributes of the module.
+    target_kind, target_options: the fields `kind` and `options` of the Target.
+    fused: whether operators are fused into common kernels.
+    portable: whether the executable also contains a program for target "bytecode".
     """
     return _cache_path(origin, attributes, "auto", target_kind, target_options, fused, portable)
 
