@@ -136,7 +136,7 @@ class RelvmBatchError(RelvmError):
 class RelvmToolchainError(RelvmError, RuntimeError):
     """There is no C compiler, or the compiler failed.
 
-    In the latter case, the message contains the compiler's command and output.
+    If the compiler failed, the message contains its command and output.
     """
 
 

@@ -30,9 +30,10 @@ _COMPARISONS = ("lt", "le", "eq", "ne")
 class RegisterContent(NamedTuple):
     """The dtype and the number of elements of a register.
 
-    size: the number of elements, if it is fixed.   count_register: the index of the scalar register that contains the
-    number of elements, if there is one.   If both are None, a vector register has as many elements as the kernel
-    processes at that time.
+    size: the number of elements, if it is fixed.
+    count_register: the index of the scalar register that contains the number of elements, if there is one.
+
+    If both are None, a strip or view register has as many elements as the kernel processes at that time.
     """
 
     dtype: str

@@ -34,8 +34,10 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
     Parameters
     ----------
-    profile, peaks
-        As for `draw_profile`.
+    profile
+        The result of `VirtualMachine.profile`.
+    peaks
+        Peak rates of the machine.  By default `measured_peaks` measures this machine with the run's number of threads.
     most
         Number of rows to consider.  These are the rows that took longest.
 
@@ -47,7 +49,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     Raises
     ------
     RelvmArgumentError
-        As for `draw_profile`.
+        `most` is less than 1, or a peak is not positive.
     RelvmToolchainError
         The peak of arithmetic is unknown because there is no C compiler.
     RelvmUnsupportedError
