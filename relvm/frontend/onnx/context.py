@@ -131,7 +131,11 @@ class ImportContext(ABC):
         )
 
     def tensor(self, value: Value) -> Expr:
-        """Convert a value to an expression.  A host value becomes a tensor, and an expression is unchanged."""
+        """Convert a value to a tensor expression.
+
+        A HostValue, whose elements are known at import time, becomes a constant or a tensor that is computed from
+        sizes.  An expression is unchanged.
+        """
         if not isinstance(value, HostValue):
             return value
         dims = tuple(value.array.reshape(-1))
@@ -212,7 +216,7 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """Give each size of the tensor `value` a name, so that shapes can refer to it.
+        """Return the tensor `value` with a name for each size, so that shapes can refer to it.
 
         If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise return `value`
         unchanged.

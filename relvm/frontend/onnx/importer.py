@@ -244,7 +244,8 @@ class GraphImporter(ImportContext):
     def import_nodes(self, nodes: list[Any], names: list[str]) -> list[Value]:
         """Import a list of nodes as bindings.  Return the values with the given names.
 
-        If the converter of a node raises RankSplit, import all later nodes into both branches of an If.
+        If the rank of a node's outputs depends on a run-time condition, its converter raises RankSplit.  All later
+        nodes are then imported twice, into the two branches of an If.
         """
         for at, proto in enumerate(nodes):
             try:

@@ -136,7 +136,9 @@ def _import_steps(
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """Import a Scan over the steps of an LSTM.  Return the final states h and c, and the outputs of all steps.
 
-    values: the inputs of the Scan, as in `_STEP`.   backward, activations: as for `_import_direction`.
+    values: the inputs of the Scan, in the order of the inputs of the graph `_STEP`.
+    backward: whether the Scan runs from the last step to the first.
+    activations: the names of the activation functions.
     """
     from onnx import helper, parser
 
