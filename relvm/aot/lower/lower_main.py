@@ -486,7 +486,7 @@ class _Lowering:
         return output_value
 
     def size_arguments(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the sizes that `args` give to the function's dimension variables.  Append checks of other dimensions."""
+        """Return the values of the function's dimension variables for `args`.  Append checks of sizes such as n + 1."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
