@@ -76,7 +76,15 @@ def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
 
 
 def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[str, dict[Path, memoryview]]:
-    """Return the digest of a model and the bytes of its files with external data, as in OnnxSource."""
+    """Return the digest of a model with its external data files, and the bytes of each of these files, by path.
+
+    If an external data file cannot be read or is outside of `folder`, or if `folder` is None although there are
+    external data files, the digest is "" and the dict is empty.
+
+    content: the bytes of the model.
+    skeleton: the model without large weights.
+    folder: the folder of the external data files, or None.
+    """
     digest = content_digest(content)
     files: dict[Path, memoryview] = {}
     if _LOCATION not in skeleton:

@@ -45,7 +45,7 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
     """Return a decorator that registers a function as the converter of the given ONNX operators.
 
     A converter takes a node, and returns the value of its output, or a tuple if the node has several outputs.  A value
-    is an expression, or a host value.
+    is an expression, or a HostValue, which is a tensor whose elements are known at import time.
     """
 
     def declare(function: Converter) -> Converter:
@@ -115,7 +115,7 @@ class OnnxNode:
     def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that `left <= right`, at import time if possible, otherwise at run time.
 
-        message: as for `require_equal`.
+        message: the error message, in which {} stands twice: first for `left`, then for `right`.
         """
         self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
 
@@ -162,7 +162,7 @@ class OnnxNode:
         return value
 
     def tensor(self, index: int) -> Expr:
-        """Return input `index` as an expression.  A host value is converted.
+        """Return input `index` as an expression.  A HostValue, whose elements are known at import time, is converted.
 
         Raise RelvmFormatError if the input is missing.
         """

@@ -136,7 +136,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def join_types(self, name: str, paths: list[ControlPath], where: str) -> Type | Unbound:
         """Return a type that covers the values of `name` on all paths, or an Unbound if there is no such type.
 
-        where: as for `make_join_point`.
+        where: a description of the statements that contain the paths, for messages.
         """
         for path in paths:
             if name in path.reasons:

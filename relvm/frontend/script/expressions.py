@@ -133,7 +133,10 @@ class ExpressionTranslator(SourceReader):
         return self.at_node(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """Translate the expression `node` to an IR expression.  expected, name: as for `expression`."""
+        """Translate the expression `node` to an IR expression.
+
+        expected: the required type, if it is known.   name: the variable to which the value will be assigned, if any.
+        """
         value = self.expression(node, name, expected)
         return self.at_node(node, lambda: self.as_expr(value, expected))
 

@@ -255,8 +255,11 @@ class LoopTranslator(ControlFlowTranslator):
     ) -> Expr:
         """Translate the body of the local function: one iteration followed by a recursive call, or the end of the loop.
 
-        counter, count: the counter of a `for` and its current value, or None for a `while`.   function: the variable of
-        the local function.   carried, types, exits: as for `open_loop`.
+        counter, count: the counter of a `for` and its current value, or None for a `while`.
+        carried: the loop-carried names, which are parameters of the local function.
+        types: the types of these parameters.
+        function: the variable of the local function.
+        exits: a collection to which the paths that leave the loop are added.
         """
 
         def next_iteration() -> Expr:

@@ -253,7 +253,9 @@ class StatementTranslator(LoopTranslator):
     def body_translator(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
         """Return a Python function that translates the body of `function`.
 
-        It takes the values of `names`, which include the parameters.   result: the declared result type, or None.
+        The returned function takes the values of `names`, which include the parameters.
+
+        result: the declared result type, or None.
         """
         return lambda *variables: self.function_body(function, zip(names, variables, strict=True), result)
 
@@ -332,7 +334,9 @@ class StatementTranslator(LoopTranslator):
     def if_with_jump(self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]) -> Expr:
         """Translate an if that contains a return, break or continue, together with the statements after it.
 
-        cond, following, live: as for `if_statement`.
+        cond: the condition.
+        following: the statements after the if statement in the same block.
+        live: the names that the code after the if statement uses.
         """
         branches = (statement.body, statement.orelse)
         if following and all(map(can_fall_through, branches)):
@@ -353,7 +357,9 @@ class StatementTranslator(LoopTranslator):
         These statements become a local function.  Each path through the branches that reaches them ends with a call of
         this function.
 
-        cond, following, live: as for `if_statement`.
+        cond: the condition.
+        following: the statements after the if statement in the same block.
+        live: the names that the code after the if statement uses.
         """
         paths, then, orelse = self.translate_branches(statement, live)
         if paths.ended_paths:

@@ -217,9 +217,11 @@ class _CarriedState:
 class _Iteration:
     """The body of a loop, imported for states of particular types.
 
-    graph: the context with the body's bindings.  params: the states before the iteration.  next_states: the states
-    after the iteration.  condition: a tensor that is true if the loop continues, or None if the body never ends the
-    loop.  rows: for each scan output, the row that the iteration appends.
+    graph: the context with the body's bindings.
+    params: the states before the iteration.
+    next_states: the states after the iteration.
+    condition: a tensor that is true if the loop continues, or None if the body never ends the loop.
+    rows: for each scan output, the row that the iteration appends.
     """
 
     graph: ImportContext
@@ -233,11 +235,14 @@ class _Iteration:
 class _LoopImporter:
     """Imports a Loop, Scan or SequenceMap as a local function that calls itself.
 
-    body: the ONNX graph of the body.  limit: the maximum number of iterations, or None.  initial_condition: whether the
-    first iteration runs, a scalar.  states: the loop-carried states.  rows: the names of the body outputs that are
-    collected as scan outputs.  condition_name: the name of the body output that is true if the loop continues, or None
-    if there is no such output.  define_inputs: a function that defines the body inputs that depend on the iteration
-    number.  Its arguments are the context of the body and the iteration number.
+    body: the ONNX graph of the body.
+    limit: the maximum number of iterations, or None.
+    initial_condition: a scalar that states whether the first iteration runs.
+    states: the loop-carried states.
+    rows: the names of the body outputs that are collected as scan outputs.
+    condition_name: the name of the body output that is true if the loop continues, or None if there is no such output.
+    define_inputs: a function that defines the body inputs that depend on the iteration number.  Its arguments are the
+    context of the body and the iteration number.
     """
 
     node: OnnxNode

@@ -61,7 +61,8 @@ def _zero_point(node: OnnxNode, index: int) -> Expr | None:
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
     """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.
 
-    axis, block: as for `_broadcast_along`.
+    axis: the axis of x along which the scale varies, if it has several elements.
+    block: the number of positions along `axis` that share an element of the scale, or 0 if each has its own.
     """
     scale = _broadcast_along(node, node.tensor(1), x, axis, block)
     return scale, _broadcast_along(node, node.tensor(2), x, axis, block) if node.has(2) else None
@@ -210,7 +211,7 @@ def _integer_matmul(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zer
 def _zero_for_matmul(node: OnnxNode, x: Expr, zero: Expr | None, new_axis: tuple[int, ...]) -> Expr:
     """Return the zero point of x, reshaped for matmul_integer.  It is 0 if `zero` is None.
 
-    new_axis: as for `_reshape_for_matmul`.
+    new_axis: a tuple with the position of the second axis, of size 1, that a vector gets.
     """
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
@@ -222,7 +223,7 @@ def _reshape_for_matmul(node: OnnxNode, scale: Expr, new_axis: tuple[int, ...]) 
 
     A tensor of one element gets rank 0.  A vector gets a second axis, of size 1.
 
-    new_axis: a tuple with the position of this axis.
+    new_axis: a tuple with the position of the new axis.
     """
     scale = as_rank_0(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new_axis)) if scale.tensor_type.rank == 1 else scale

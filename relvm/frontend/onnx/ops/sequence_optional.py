@@ -192,7 +192,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 def _part_sizes(node: OnnxNode) -> Expr:
     """Return the sizes of the parts of a SplitToSequence, as an argument of the operator list_split.
 
-    This is a shape with the size of each part, or a scalar with the size of all parts.  In the latter case, the last
+    This is a shape with the size of each part, or a scalar with the common size of all parts.  With a scalar, the last
     part can be shorter.
     """
     if not node.has(1):

@@ -47,8 +47,11 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Decision trees, as arrays with an element or row for each node.  The successor of a leaf is the leaf itself.
 
-    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of
-    each node's successor if its condition is true, and if it is false.   roots: the index of the root of each tree.
+    features: the index of the feature that each node compares.
+    thresholds: the number with which each node compares its feature.
+    tests: the comparison of each node, as an index in a list of comparisons such as `<=`.
+    yes, no: the index of each node's successor if its comparison is true, and if it is false.
+    roots: the index of the root of each tree.
     weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
     leaf has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves
     are the first nodes.
