@@ -204,9 +204,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
     """Return the operands of an instruction, in which a jump target is the index of an instruction.
 
-    name: the opcode.   operands: the encoded operands, in which a jump target is a distance in words.   start: the
-    position of the instruction in the function, in words.   indices: a dict from the position of each instruction to
-    its index.
+    name: the opcode.
+    operands: the encoded operands, in which a jump target is a distance in words.
+    start: the position of the instruction in the function, in words.
+    indices: a dict from the position of each instruction to its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

@@ -113,7 +113,8 @@ def tail_call(callee: int, *arguments: Argument) -> Instruction:
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
     """Return a `prim` instruction, which computes with scalars.
 
-    destination: the register for the result.   row: the index of the operation in csrc/tables/scalar_operators.def.
+    destination: the register for the result.
+    row: the index of the operation in csrc/tables/scalar_operators.def.
     arguments: its operands.
     """
     return Instruction("prim", (destination, row, arguments))

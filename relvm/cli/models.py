@@ -76,7 +76,9 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
     An executable file is loaded even if this machine cannot run it.  In this case, the caller must pass the result to
     `relvm.vm.adapt`.
-    exec_mode: the default of --exec-mode for a model.   debug: whether to build a model for a debugger.
+
+    exec_mode: the default of --exec-mode for a model.
+    debug: whether to build a model for a debugger.
 
     Raises
     ------

@@ -430,8 +430,10 @@ class _Printer:
     def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
         """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
-        function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
-        the result, or None if an instruction is needed to compute it.
+        Return the register with the result, or None if an instruction is needed to compute it.
+
+        function: the operator, such as "+".
+        left, right: the registers of the operands.
         """
         a, b = left.value, right.value
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:

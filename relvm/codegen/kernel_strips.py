@@ -291,8 +291,8 @@ class StripPrinter:
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
         """Return a mask, a strip of bools, for the condition `scalar`.
 
-        outer: another mask, or None.  The returned mask is true only where `outer` is also true.   inverted: whether to
-        negate the condition.
+        outer: another mask, or None.  The returned mask is true only where `outer` is also true.
+        inverted: whether to negate the condition.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)

@@ -241,8 +241,9 @@ def _assign_mode(
 ) -> None:
     """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
-    routines: all routines of the module, by name.   functions: the names in the function table.   assigned: the mode of
-    each function, by name.  The new modes are added to this dict.
+    routines: all routines of the module, by name.
+    functions: the names in the function table.
+    assigned: the mode of each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
@@ -292,8 +293,9 @@ class _EntryMaker:
 
     A name that is neither a kernel nor a routine of the module is that of a packed function.
 
-    lir: the module.   bytecode: the code of the routines that become bytecode.   compiled: the names of the routines
-    that become native code.
+    lir: the module.
+    bytecode: the code of the routines that become bytecode.
+    compiled: the names of the routines that become native code.
     """
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:

@@ -23,8 +23,8 @@ def compile_in_background(
 
     compile: a function that takes a callback, and returns the executable with all its native code.  Whenever some of
     the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.  cache_file:
-    the cache file for the result, or None.  writer: the thread that writes `executable` to `cache_file`.  The result is
-    written after this thread has ended.
+    the cache file for the result, or None.
+    writer: the thread that writes `executable` to `cache_file`.  The result is written after this thread has ended.
     """
 
     def build(publish: Publish[Executable]) -> Executable:

@@ -184,8 +184,9 @@ def _replace_large_values(
 
     Return the new message as a list of pieces, to avoid copying the bytes that do not change.
 
-    number: the number of the field.   change: a function that is called as change(data, start, end) with the range of a
-    value, and returns the new value as a list of pieces.
+    number: the number of the field.
+    change: a function that is called as change(data, start, end) with the range of a value, and returns the new value
+    as a list of pieces.
     """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in fields(data, start, end):

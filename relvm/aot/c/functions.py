@@ -76,8 +76,8 @@ def print_function(
 def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
     """Return the C declaration of the function that `print_function` defines.
 
-    placement: the placement of the function, which lists the pools that it needs.   calls: the calling convention of
-    kernels.
+    placement: the placement of the function, which lists the pools that it needs.
+    calls: the calling convention of kernels.
     """
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]

@@ -136,8 +136,9 @@ class CallFunction:
     """Call another function of the export.
 
     storages: the caller's storages that become the inputs of the called function, followed by those that become its
-    outputs.   sizes, scalars: the values of its size and scalar parameters.   results: the variables for its scalar
-    results.
+    outputs.
+    sizes, scalars: the values of its size and scalar parameters.
+    results: the variables for its scalar results.
     """
 
     function: str
@@ -151,9 +152,11 @@ class CallFunction:
 class Move:
     """The new value of a tensor parameter in a `Continue`.
 
-    param: the index of the parameter's storage.   source: the index of the storage that contains the new value.
+    param: the index of the parameter's storage.
+    source: the index of the storage that contains the new value.
     copy_to: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
-    pointer to `source`, which is not written again.   size_bytes: the size of the tensor.
+    pointer to `source`, which is not written again.
+    size_bytes: the size of the tensor.
     """
 
     param: int
@@ -168,7 +171,9 @@ class Continue:
 
     All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.copy_to`)
     are copied one after another.
-    section: the index of the section.   moves, sizes, scalars: the parameters that change, each with its new value.
+
+    section: the index of the section.
+    moves, sizes, scalars: the parameters that change, each with its new value.
     """
 
     section: int
@@ -235,8 +240,9 @@ class LoweredFunction:
 class LoweredModule:
     """A lowered module.
 
-    functions: callees before callers, the entry last.   calls: the calling convention of kernels.   inputs, outputs:
-    the inputs and outputs of the entry, in the order of its parameters and results.
+    functions: callees before callers, the entry last.
+    calls: the calling convention of kernels.   inputs, outputs: the inputs and outputs of the entry, in the order of
+    its parameters and results.
     """
 
     functions: tuple[LoweredFunction, ...]

@@ -134,8 +134,8 @@ def _flatten(values: Sequence[Any]) -> Iterator[Any]:
 def _check_value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
     """Check the value of the input or output `port`, and return it as an array or a number.
 
-    where: the name of the value in messages.   sizes: the known values of dimension variables.  Values that the shape
-    of an array determines are added to it.
+    where: the name of the value in messages.
+    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)

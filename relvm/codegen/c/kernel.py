@@ -148,8 +148,9 @@ class KernelBody:
     sources: for each line, the statement that it is printed from.  The head of a loop or a branch is printed from the
     loop or branch itself.
     parts: the C functions for the bodies of parallel loops, which must be placed before `lines`.  Each item is a line
-    of C and the statement that it is printed from, or None.  used: a dict from each C name that the statements use,
-    including "self", to its declaration, in order of first use.  declared: the C names that the statements declare.
+    of C and the statement that it is printed from, or None.
+    used: a dict from each C name that the statements use, including "self", to its declaration, in order of first use.
+    declared: the C names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -440,8 +441,10 @@ def _is_promoted(dtype: DType) -> bool:
 def _needs_parentheses(function: str, outer: int) -> bool:
     """Return whether gcc warns about an expression without parentheses, although C does not require them.
 
-    An example is && inside ||.   function: the operator of the expression.   outer: the precedence of the enclosing
-    operator.
+    An example is && inside ||.
+
+    function: the operator of the expression.
+    outer: the precedence of the enclosing operator.
     """
     return function == "&&" and outer == _PRECEDENCE["||"]
 

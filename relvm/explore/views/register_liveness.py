@@ -202,7 +202,8 @@ class _LivenessAnalysis:
     """Liveness analysis of the registers of a routine.  The methods add their results to `needed` and `held`.
 
     numbers: the number of each statement, by its id().  The statement itself cannot be the key, because equal
-    statements can occur twice.   needed: the numbers of the statements at which a register is live, by register.
+    statements can occur twice.
+    needed: the numbers of the statements at which a register is live, by register.
     held: the numbers of the statements at which a register contains a value, live or not, by register.
     """
 

@@ -100,8 +100,8 @@ def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwid
     They extend from a quarter of the smallest intensity to four times the largest.  The ridge point, at which the
     slanted line meets the horizontal one, is always visible.
 
-    intensities: the operations per byte of the kernels.   operations, bandwidth: the peaks in 10^9 operations and bytes
-    per second.
+    intensities: the operations per byte of the kernels.
+    operations, bandwidth: the peaks in 10^9 operations and bytes per second.
     """
     ridge = operations / bandwidth
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4

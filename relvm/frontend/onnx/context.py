@@ -299,8 +299,8 @@ class ImportContext(ABC):
     ) -> None:
         """Define the initializers of a graph as constants.
 
-        overridden: the names of initializers that are not defined, because they are parameters.   weights: arrays that
-        replace dense initializers, by name.
+        overridden: the names of initializers that are not defined, because they are parameters.
+        weights: arrays that replace dense initializers, by name.
         """
         for tensor in graph.initializer:
             if tensor.name in overridden:
@@ -372,8 +372,9 @@ class ImportContext(ABC):
 
         The bindings of the body are added to the block of this graph.  The body cannot use the values of this graph.
 
-        opsets: the opset version of each domain in the body.   place: the beginning of error messages.   key: the
-        domain, name and overload of the function.
+        opsets: the opset version of each domain in the body.
+        place: the beginning of error messages.
+        key: the domain, name and overload of the function.
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims

@@ -68,9 +68,9 @@ def unmasked_elements(vector: TensorExpr, mask: TensorExpr, count: int) -> Tenso
 class SplitAxes:
     """A tensor in which each axis is split into a pair: a kept axis, and an axis along which an operation runs.
 
-    x: the reshaped tensor, with twice as many axes.   kept_sizes: i64[rank], the size of each kept axis.  It is 1 if
-    the operation runs along the original axis.   is_chosen: bool[rank], whether the operation runs along each original
-    axis.
+    x: the reshaped tensor, with twice as many axes.
+    kept_sizes: i64[rank], the size of each kept axis.  It is 1 if the operation runs along the original axis.
+    is_chosen: bool[rank], whether the operation runs along each original axis.
     """
 
     x: TensorExpr

@@ -189,8 +189,9 @@ class GraphImporter(ImportContext):
     ) -> Function:
         """Import the main graph of a model as the function `main`.
 
-        overridden: the names of inputs that become parameters although they have an initializer.   selected: the names
-        of the outputs to compute, or None for all.   weights: arrays that replace initializers, by name.
+        overridden: the names of inputs that become parameters although they have an initializer.
+        selected: the names of the outputs to compute, or None for all.
+        weights: arrays that replace initializers, by name.
         """
         self.expect_names("initializer or input", weights, (*graph.initializer, *graph.input))
         self.expect_names("input", overridden, graph.input)
@@ -291,8 +292,8 @@ class GraphImporter(ImportContext):
     def expect_names(self, kind: str, names: Collection[str], infos: Any) -> None:
         """Raise RelvmNameError if one of `names` is not the name of a message in `infos`.
 
-        kind: what the names denote, such as "input", for the error message.   infos: protobuf messages with a field
-        `name`, such as the inputs of a graph.
+        kind: what the names denote, such as "input", for the error message.
+        infos: protobuf messages with a field `name`, such as the inputs of a graph.
         """
         known = {info.name for info in infos}
         for name in names:

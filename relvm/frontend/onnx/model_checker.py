@@ -95,8 +95,9 @@ def expect_model(model: Any, place: str) -> None:
 def _expect_graph(graph: Any, place: str, outer_values: ChainMap, depth: int) -> None:
     """Check that the names in a graph are unique, and that its nodes are sorted.
 
-    place: the beginning of error messages.   outer_values: a dict from the names of the values of enclosing graphs to
-    descriptions of what defines them.   depth: the number of enclosing graphs.
+    place: the beginning of error messages.
+    outer_values: a dict from the names of the values of enclosing graphs to descriptions of what defines them.
+    depth: the number of enclosing graphs.
     """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")

@@ -32,8 +32,9 @@ class RankSplit(Exception):
 
     The importer then imports all later nodes twice: once for a true condition, and once for a false one.
 
-    cond: the condition, an expression.   branches: two functions that import the node, for a true and for a false
-    condition.  Each takes the context of its branch, and returns the values of the node's outputs.
+    cond: the condition, an expression.
+    branches: two functions that import the node, for a true and for a false condition.  Each takes the context of its
+    branch, and returns the values of the node's outputs.
     """
 
     def __init__(self, cond: Expr, branches: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
@@ -77,9 +78,11 @@ def supported_operators() -> list[str]:
 class OnnxNode:
     """An ONNX node that is being converted.
 
-    graph: the context of the graph, to which the converter adds bindings.   proto: the NodeProto.   opset: the opset
-    version of the node's domain.   here: the beginning of error messages, which names the model, the node, the operator
-    and the opset.   inputs: the values of the inputs, with None for an omitted input.
+    graph: the context of the graph, to which the converter adds bindings.
+    proto: the NodeProto.
+    opset: the opset version of the node's domain.
+    here: the beginning of error messages, which names the model, the node, the operator and the opset.
+    inputs: the values of the inputs, with None for an omitted input.
     """
 
     graph: ImportContext
@@ -142,8 +145,8 @@ class OnnxNode:
 
         Raise RelvmShapeError if the axis is out of range.
 
-        default: the value if the attribute is missing.   end: 1 if the attribute may also be `rank`, the position after
-        the last axis, otherwise 0.
+        default: the value if the attribute is missing.
+        end: 1 if the attribute may also be `rank`, the position after the last axis, otherwise 0.
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:

@@ -33,8 +33,9 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The state at the end of one path through statements.
 
-    values: the value of each name that later code uses.  types: the type of each value that the IR can represent, by
-    name, in the order of the open call's arguments.  reasons: error messages for the other values, by name.
+    values: the value of each name that later code uses.
+    types: the type of each value that the IR can represent, by name, in the order of the open call's arguments.
+    reasons: error messages for the other values, by name.
     """
 
     values: dict[str, Value]
@@ -46,8 +47,8 @@ class ControlPath:
 class OpenPaths:
     """The paths that lead to one join point.
 
-    names: the names that are assigned on some of the paths and used after the join point.  ended_paths: the paths that
-    have been translated so far, by the placeholder variable in their open call.
+    names: the names that are assigned on some of the paths and used after the join point.
+    ended_paths: the paths that have been translated so far, by the placeholder variable in their open call.
     """
 
     names: list[str]
@@ -58,8 +59,9 @@ class OpenPaths:
 class JoinPoint:
     """A point in a script at which several paths meet.
 
-    params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
-    the other names that the paths assign.  A name that later code cannot use has an Unbound as its value.
+    params: the names whose values differ between paths, each with a type that covers its values.
+    scope: the values of the other names that the paths assign.  A name that later code cannot use has an Unbound as its
+    value.
     """
 
     params: list[tuple[str, Type]]
@@ -114,8 +116,9 @@ class ControlFlowTranslator(ExpressionTranslator):
 
         The current scope must be the one in which the paths begin.
 
-        assigned: the names that the paths assign.  unset_message: the error message, without the name, for using a name
-        that some path does not assign.  where: a description of the statements that contain the paths, for messages.
+        assigned: the names that the paths assign.
+        unset_message: the error message, without the name, for using a name that some path does not assign.
+        where: a description of the statements that contain the paths, for messages.
         """
         params: list[tuple[str, Type]] = []
         scope: dict[str, Value] = {name: Unbound(f"{name} {unset_message}") for name in assigned}

@@ -105,8 +105,9 @@ _LARGEST_DIM = 32  # limit on `node_count`, because products of sums grow expone
 class ExpressionTranslator(SourceReader):
     """Translates the expressions of one function of the module.
 
-    scope: the current values of the names.  dims: the dimension variables by name.  require: a function that adds
-    another function to the module, and returns its name.
+    scope: the current values of the names.
+    dims: the dimension variables by name.
+    require: a function that adds another function to the module, and returns its name.
     """
 
     def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:

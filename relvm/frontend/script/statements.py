@@ -213,8 +213,9 @@ class StatementTranslator(LoopTranslator):
     def typed_expression(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
         """Translate the expression `node`, and check that its value can have the type `type_`.
 
-        what: a name for the value in error messages, such as "result".   type_: the declared type, or None for any
-        type.   name: the name of the variable to which the value will be assigned.
+        what: a name for the value in error messages, such as "result".
+        type_: the declared type, or None for any type.
+        name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch_reason(type_, value.type)

@@ -24,10 +24,12 @@ def transform(
 
     The last axis of x contains the real part and, for complex numbers, the imaginary part.
 
-    axis: i64[1], the axis to transform.   length: the length of the transform.  The default is the size n of the axis,
-    or 2 * (n - 1) for the inverse of a onesided spectrum.   parts: the size of the last axis of x: 1 for real numbers,
-    2 for complex ones.   inverse: whether to compute the inverse DFT.   onesided: whether the spectrum contains only
-    the first half of the frequencies.
+    axis: i64[1], the axis to transform.
+    length: the length of the transform.  The default is the size n of the axis, or 2 * (n - 1) for the inverse of a
+    onesided spectrum.
+    parts: the size of the last axis of x: 1 for real numbers, 2 for complex ones.
+    inverse: whether to compute the inverse DFT.
+    onesided: whether the spectrum contains only the first half of the frequencies.
     """
     node, rank = x.node, len(x.shape)
     axis = nonnegative_axes(axis, rank)

@@ -204,8 +204,9 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
 class _CarriedState:
     """A value that a loop passes from each iteration to the next.
 
-    input: the name of the body's input for the value before an iteration.   initial: the value before the first
-    iteration.   output: the name of the body's output for the value after an iteration.
+    input: the name of the body's input for the value before an iteration.
+    initial: the value before the first iteration.
+    output: the name of the body's output for the value after an iteration.
     """
 
     input: str
@@ -318,8 +319,10 @@ class _LoopImporter:
     ) -> _Iteration:
         """Import the body for one iteration.
 
-        carried: the states that become parameters of the local function.   types: the types of these states.   varying:
-        the dimension variables in `types` for sizes that change between iterations.   count: the iteration number.
+        carried: the states that become parameters of the local function.
+        types: the types of these states.   varying: the dimension variables in `types` for sizes that change between
+        iterations.
+        count: the iteration number.
         """
         graph = self.node.graph.subgraph_context(self.body)
         graph.own_dims |= varying
@@ -384,8 +387,10 @@ class _LoopImporter:
 
         If the loop has no iterations, each size that only an iteration could determine is 0.
 
-        rounds: the number of iterations.   rows: the list of rows.   row: the row that the body computes, which has the
-        type of all rows.   stacking: the axis along which the rows are stacked, and whether their order is reversed.
+        rounds: the number of iterations.
+        rows: the list of rows.
+        row: the row that the body computes, which has the type of all rows.
+        stacking: the axis along which the rows are stacked, and whether their order is reversed.
         """
         node, (axis, reverse) = self.node, stacking
         if not isinstance(row.type, TensorType):
@@ -465,7 +470,9 @@ def _widen(name: str, type_: Type, new_type: Type, varying: set[DimVar]) -> Type
 
     Each size that differs becomes a new dimension variable, which is added to `varying`.
 
-    name: the name of the state.   type_: the type before the iteration.   new_type: the type after the iteration.
+    name: the name of the state.
+    type_: the type before the iteration.
+    new_type: the type after the iteration.
     varying: the dimension variables for sizes that change between iterations.
     """
     if _fits(type_, new_type, varying):

@@ -248,8 +248,9 @@ def _requantize(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], ze
 
     The three scales are combined into one number, as in ONNX Runtime, so that ties are rounded in the same way.
 
-    total: the sums of integer products, of dtype i32.   scales: the scales of the left factor, the right factor and the
-    result.   zero: the zero point of the result.
+    total: the sums of integer products, of dtype i32.
+    scales: the scales of the left factor, the right factor and the result.
+    zero: the zero point of the result.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
@@ -267,8 +268,8 @@ def _integer_convolution(
 ) -> Expr:
     """Return the convolution of two integer inputs as i32.  Padding has the value of the zero point of x.
 
-    x, w: the indices of the node's inputs that contain the data and the weights.   x_zero, w_zero: their zero points,
-    or None for 0.  A zero point of one element must have rank 0.
+    x, w: the indices of the node's inputs that contain the data and the weights.
+    x_zero, w_zero: their zero points, or None for 0.  A zero point of one element must have rank 0.
     """
     as_bytes = integer_convolution(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:

@@ -49,7 +49,8 @@ class Forest:
 
     features: the index of the feature that each node compares.
     thresholds: the number with which each node compares its feature.
-    tests: the comparison of each node, as an index in a list of comparisons such as `<=`.
+    tests: the comparison of each node, such as "<=".  With a "?" at its end, a comparison with NaN is true, otherwise
+    false.
     yes, no: the index of each node's successor if its comparison is true, and if it is false.
     roots: the index of the root of each tree.
     weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
@@ -142,8 +143,8 @@ def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
 
     The attributes of these operators identify a node of a tree by the tree number and the node number.
 
-    prefix: the prefix of the names of the attributes with the weights: "class" or "target".   targets: the number of
-    targets.
+    prefix: the prefix of the names of the attributes with the weights: "class" or "target".
+    targets: the number of targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])
