@@ -22,8 +22,8 @@ def compile_in_background(
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
     compile: a function that takes a callback, and returns the executable with all its native code.  Whenever some of
-    the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.  cache_file:
-    the cache file for the result, or None.
+    the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.
+    cache_file: the cache file for the result, or None.
     writer: the thread that writes `executable` to `cache_file`.  The result is written after this thread has ended.
     """
 

@@ -241,8 +241,8 @@ class LoweredModule:
     """A lowered module.
 
     functions: callees before callers, the entry last.
-    calls: the calling convention of kernels.   inputs, outputs: the inputs and outputs of the entry, in the order of
-    its parameters and results.
+    calls: the calling convention of kernels.
+    inputs, outputs: the inputs and outputs of the entry, in the order of its parameters and results.
     """
 
     functions: tuple[LoweredFunction, ...]

@@ -320,8 +320,8 @@ class _LoopImporter:
         """Import the body for one iteration.
 
         carried: the states that become parameters of the local function.
-        types: the types of these states.   varying: the dimension variables in `types` for sizes that change between
-        iterations.
+        types: the types of these states.
+        varying: the dimension variables in `types` for sizes that change between iterations.
         count: the iteration number.
         """
         graph = self.node.graph.subgraph_context(self.body)

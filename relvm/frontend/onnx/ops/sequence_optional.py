@@ -68,7 +68,8 @@ def _known_position(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) 
     Raise RelvmIndexError if the position is out of range.
 
     index: the position, which counts from the end if it is negative.
-    items: the items of the list, or None.   past: the number of positions after the last item that are also valid.
+    items: the items of the list, or None.
+    past: the number of positions after the last item that are also valid.
     """
     if items is None or not isinstance(index, Prim):
         return None
