@@ -77,7 +77,8 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
     """Return the signature of an executable, or of its portable program if `portable` is set.
 
-    Raise the same errors as `decode`.
+    Raise RelvmFormatError if the bytes are not an executable, and RelvmUnsupportedError if the format has another major
+    version.
     """
     with _translate_errors():
         sections = unpack_sections(buffer)

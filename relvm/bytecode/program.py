@@ -21,7 +21,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """A shape value: a tuple of int that machines treat as a SHAPE, not as a TUPLE.
+    """A shape value: a tuple of int that the virtual machine treats as a value of kind SHAPE, not TUPLE.
 
     Construct a Shape from an iterable, like a tuple: `Shape((2, 3))`.
     """

@@ -42,9 +42,10 @@ def read_module(options: argparse.Namespace) -> Module:
 
 
 def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
-    """Check that the model file exists.  Return its path, and the sizes of its dimensions from --dim.
+    """Check that the model file exists.  Return its path, and the sizes of an ONNX model's dimensions from --dim.
 
-    Raise FileNotFoundError, or the RelvmArgumentError of `read_module`."""
+    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given for a .relvm file
+    without --random."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):

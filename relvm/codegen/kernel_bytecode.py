@@ -278,7 +278,7 @@ class _Printer:
         """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows.
 
         A row consists of all iterations of the SIMD loop for one iteration of `loop` (relvm/codegen/strip_axis.py).  If
-        the length of a row is unknown, also print the two loops unchanged, and a test at run time that selects them for
+        the length of a row is unknown, the original two loops are printed, too.  A test at run time selects them for
         rows longer than MAX_WIDTH.
         """
         inner = loop.body[-1]
@@ -361,7 +361,11 @@ class _Printer:
         return self.analyze_reads(scalar)[1]
 
     def analyze_reads(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
-        """Return the results of `locals_in` and `has_load` for the expression `scalar`, as a pair that is cached."""
+        """Return the names of the variables that the expression `scalar` reads, and whether it reads an element of a
+        buffer.
+
+        The result is cached.
+        """
         reads = self.reads.get(scalar)
         if reads is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()

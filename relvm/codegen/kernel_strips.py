@@ -101,7 +101,11 @@ class StripPrinter:
             p.emit("fold_lanes" if how else "fold", total, lanes, count, function)
 
     def write_blocks(self) -> None:
-        """Print a loop around a SIMD loop as one loop over blocks of rows (relvm/codegen/strip_axis.py)."""
+        """Print a loop around a SIMD loop as one loop over blocks of rows.
+
+        A row consists of all iterations of the SIMD loop for one iteration of the outer loop.  A block is several rows,
+        which are processed together as one strip.
+        """
         p, loop = self.p, self.loop
         *before, inner = loop.body
         assert isinstance(inner, Loop)

@@ -96,7 +96,7 @@ def compile_native(
 
 
 def native_cpu(target: Target = HERE) -> str:
-    """Return the processor features that the result of `compile_native` would require, in the form of `NativeCode.cpu`.
+    """Return the processor features that the result of `compile_native` would require, such as "x86-64-v3 avxvnni".
 
     Raise the errors that `compile_native` raises before it compiles.
     """

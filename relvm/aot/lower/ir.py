@@ -273,7 +273,9 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def always_continues(body: Sequence[Statement]) -> bool:
-    """Return whether every path through `body` ends with a Continue, so that execution never reaches its end."""
+    """Return whether every path through `body` ends with a Continue (a jump), so that execution never reaches its
+    end.
+    """
     match body:
         case (*_, Continue()):
             return True

@@ -200,7 +200,7 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section for `name`, one of the mutually recursive functions.  Create it when first needed."""
+        """Return the section of the lowered function for the source function `name`.  Create it when first needed."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages

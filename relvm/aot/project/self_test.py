@@ -57,7 +57,19 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
 def make_inputs(
     function: Function, module: LoweredModule, inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[DimVar, int]]:
-    """Return the inputs by C name, and the values of the sizes of the entry.  Raise the same errors as `make_trial`."""
+    """Return two dicts: the inputs by C name, and the values of the sizes of the entry function.
+
+    function: the entry function from which `module` was lowered.
+    inputs: the arguments of a call of the function, in order: arrays, numbers and tuples of these.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The number of values is wrong.
+    RelvmTypeError, RelvmShapeError
+        An array does not have the dtype or shape of its parameter.  Or an input is the size of a dimension, but the
+        arrays have another size in this dimension.
+    """
     passed_sizes: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
         raise RelvmArgumentError(f"{function.name}: expected {len(function.params)} input values, got {len(inputs)}")

@@ -47,7 +47,7 @@ def print_prototype(routine: Routine) -> str:
 
 
 def print_apply_prototype(routine: Routine) -> str:
-    """Return the declaration of the function that `print_apply` defines."""
+    """Return the declaration of `apply_NAME`, the C function through which other C code calls a routine directly."""
     return f"{_apply_head(routine)};"
 
 

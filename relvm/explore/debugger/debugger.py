@@ -412,7 +412,7 @@ class Debugger(Displayed):
     def _new_nans(self, depth: int, code: FunctionCode, instruction: int) -> str:
         """Return a description of the NaNs that the previous instruction of the innermost frame computed, or "".
 
-        Also record, for each frame, the instruction that runs next: a call has no result before its frame continues.
+        Also record the next instruction of the frame.  The result of a call is checked when the caller continues.
         """
         last = self._previous[depth - 1] if depth <= len(self._previous) else None
         self._previous[depth - 1 :] = [None] * (depth - 1 - len(self._previous)) + [(code, instruction)]

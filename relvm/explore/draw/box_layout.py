@@ -125,7 +125,10 @@ def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict
 
 
 def _layout_as_json(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
-    """Convert a layout to the JSON data that `box_layouts` describes.  The id of a lane is "l" and a number."""
+    """Convert a layout to the JSON data that `box_layouts` describes.
+
+    The id of a lane, which is a gap through which edges cross a layer, is "l" and a number.
+    """
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):
         if place in numbers:

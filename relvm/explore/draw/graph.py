@@ -69,7 +69,7 @@ class Item:
 
     @property
     def title(self) -> str:
-        """The name and the label, as in the text form of a module."""
+        """The name and the label, such as "y = relu", or only one of them if the other is empty."""
         return " = ".join(part for part in (self.name, self.label) if part)
 
     @property

@@ -157,9 +157,9 @@ def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield the nodes of the functions and kernels that a function uses, once for each use.
+    """Yield a pair (kind, name) for each use of a function or kernel in a function.
 
-    function: at stage LOWERED.
+    The kind is "function", "packed" or "kernel".   function: at stage LOWERED.
     """
     for part in walk(function.body):
         match part:

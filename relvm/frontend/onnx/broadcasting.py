@@ -76,7 +76,7 @@ def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
 
 
 def require_broadcast(node: OnnxNode, dim: AnyDim, target: AnyDim) -> None:
-    """Check that size `dim` can be broadcast to `target`: it must be 1 or equal.
+    """Check that size `dim` can be broadcast to `target`: it must be 1 or equal to `target`.
 
     The check is made at compile time if possible, otherwise at run time.
     """

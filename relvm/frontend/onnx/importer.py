@@ -264,7 +264,10 @@ class GraphImporter(ImportContext):
         return value
 
     def size_bounds(self) -> Attributes:
-        """Return function attributes with the smallest and the largest size of each dimension that has bounds."""
+        """Return the function attributes with the bounds of dimensions, or no attributes if no dimension has bounds.
+
+        For example, if n is at least 1 and at most 32: (("lower_bounds", (("n", 1),)), ("upper_bounds", (("n", 32),))).
+        """
         ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
         named = [(var.name, size) for key, size in ranges if (var := as_var(self.dim_names.get(key, 0))) is not None]
         if not named:

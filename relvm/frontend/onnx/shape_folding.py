@@ -27,7 +27,8 @@ _rules: dict[str, Callable[..., Any]] = {}
 def evaluate(node: OnnxNode) -> HostValue | None:
     """Evaluate a node of shape arithmetic at import time.  Return None if that is not possible.
 
-    The node must be a Shape, or have a host value as an input.  Nodes with only constant inputs are folded later.
+    The node must be a Shape, or have a HostValue (a tensor whose elements are known at import time) as an input.  Nodes
+    with only constant inputs are folded later.
     """
     if plain_domain(node.proto.domain):
         return None

@@ -33,6 +33,8 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The state at the end of one path through statements.
 
+    At first, a path ends with an open call: a call of a placeholder variable, which is replaced later.
+
     values: the value of each name that later code uses.
     types: the type of each value that the IR can represent, by name, in the order of the open call's arguments.
     reasons: error messages for the other values, by name.
@@ -48,7 +50,7 @@ class OpenPaths:
     """The paths that lead to one join point.
 
     names: the names that are assigned on some of the paths and used after the join point.
-    ended_paths: the paths that have been translated so far, by the placeholder variable in their open call.
+    ended_paths: the paths that have been translated so far, by the placeholder variable that is called at their end.
     """
 
     names: list[str]
@@ -93,7 +95,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def end_path(self, paths: OpenPaths) -> Expr:
-        """End the current path, and return its open call.
+        """End the current path with an open call, and return it: a call of a placeholder variable, which is replaced
+        later.
 
         paths: the paths that lead to the same join point, to which this path is added.
         """
@@ -187,7 +190,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def close_paths(
         self, block: Block, paths: OpenPaths, join_point: JoinPoint, end: Callable[[list[Expr]], Expr]
     ) -> Block:
-        """Return `block` with the open call at the end of each path replaced by the result of `end`.
+        """Return `block`, in which the placeholder call at the end of each path is replaced by the result of `end`.
 
         end: a function that returns the expression with which a path ends.  Its argument is the list of the values of
         the join point's `params` at the end of the path.
