@@ -36,7 +36,7 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
     Raises
     ------
     RelvmFormatError
-        An instruction refers to a table entry that does not exist.  The message begins with `name`.
+        An instruction refers to a table entry that does not exist.  The message contains `name`.
     """
     with _translate_errors(name):
         return tuple(_instruction_text(program, step) for step in program.code)

@@ -193,7 +193,7 @@ def map_files(
         There are no inputs, two inputs have the same output, or `out` contains outputs of another function.
     RelvmUnsupportedError
         Dask is not installed, or a worker does not trust the native code of the executable or cannot run it.
-    RelvmTypeError, RelvmNameError
+    RelvmTypeError, RelvmArgumentError, RelvmNameError
         An argument is invalid.
     RelvmInterrupted
         The cluster was lost, the client was closed, or the run was cancelled.

@@ -76,7 +76,7 @@ def compare(
     fused
         Whether operators are fused into common kernels.
     dims
-        Sizes of symbolic dimensions by name.  For an ONNX model, they are fixed when the model is imported, as for
+        Sizes of symbolic dimensions by name.  For an ONNX model, they apply when the model is imported, as for
         `from_onnx`.  For other models, they are the sizes of random inputs.
     seed
         Seed of random inputs.

@@ -335,7 +335,7 @@ class Debugger(Displayed):
         return self._ask(lambda: self._registers(number))
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """Return the value with this name in the program, or in this register, given as "r3" or 3.
+        """Return a value by its name in the program, or by its register, given as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
         name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.

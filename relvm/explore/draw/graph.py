@@ -45,7 +45,7 @@ class Item:
     label
         What the item computes, such as the name of an operator, or "" for a value.
     kind
-        A key of COLORS.
+        A key of COLORS, which determines the color.
     detail
         Further lines of text, such as the type of the value.
     name

@@ -121,7 +121,8 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
     """Return the positions that a Slice selects along an axis of `size` elements.
 
     Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  If `end` is
-    in INT_MAX, the slice extends to the last element, or to the first if `step` is negative, as in ONNX Runtime.
+    the largest i32 or i64, the slice extends to the last element, or to the first if `step` is negative, as in ONNX
+    Runtime.
     """
     if step == 0:
         raise RelvmShapeError("a step must not be 0")

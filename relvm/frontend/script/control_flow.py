@@ -95,7 +95,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def end_path(self, paths: OpenPaths) -> Expr:
-        """End the current path with an open call, and return it: a call of a placeholder variable, which is replaced
+        """End the current path.  Return its open call, which is a call of a placeholder variable that is replaced
         later.
 
         paths: the paths that lead to the same join point, to which this path is added.

@@ -111,9 +111,10 @@ def _unpack_qkv(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _split_packed(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Split a tensor that contains `count` of q, k and v: q, k and v, or k and v.
+    """Split a tensor that contains q, k and v, or only k and v.
 
-    Its shape is (batch, length, heads, count, size).  Each result has the shape (batch, heads, length, size).
+    packed: a tensor of shape (batch, length, heads, count, size).
+    count: 3 for q, k and v, or 2 for k and v.  Each of these results has the shape (batch, heads, length, size).
     """
     return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 

@@ -114,7 +114,6 @@ def _onesided_inverse_matrix(
     the elements of the signal are real.  A onesided spectrum lacks the second half of the frequencies.  To replace
     them, each given frequency counts twice, except the first and, for an even length, the last.
 
-    The parameters are those of `_dft_matrix`, which has the same signature.
     size: the number of given frequencies.
     length: the length of the transform.
     parts: always 2, because the spectrum is complex.

@@ -26,7 +26,7 @@ from relvm.ir.expr import Expr, constant
 
 
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
-    """Return x * c' + intercepts, of shape (rows, outputs), where c has the rows of coefficients for each output.
+    """Return x * c' + intercepts, of shape (rows, outputs), where c has a row of coefficients for each output.
 
     coefficients: the elements of c as a vector.   intercepts: one for all outputs, or one for each.  None means 0.
     """
