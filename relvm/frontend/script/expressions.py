@@ -136,8 +136,7 @@ class ExpressionTranslator(SourceReader):
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
         """Translate the expression `node` to an IR expression.
 
-        expected: the required type, if it is known.   name: the variable to which the value will be assigned.
-        """
+        expected: the required type, if it is known.   name: the variable to which the value will be assigned."""
         value = self.expression(node, name, expected)
         return self.at_node(node, lambda: self.as_expr(value, expected))
 
