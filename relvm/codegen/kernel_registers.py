@@ -16,8 +16,8 @@ from relvm.kernels.loop_ir import (
     Local,
     Scalar,
     Select,
-    Size,
     Statement,
+    as_scalar,
     parts_of,
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
@@ -43,12 +43,14 @@ class Reg:
     depth: the nesting depth of the block that defines the register.
     is_mutable: whether it is written more than once.
     value: the contents as an i64 if the register is a constant, otherwise None.
+    limit: an upper bound of the contents as an i64, or None if no bound is known.
     """
 
     kind: str
     depth: int = 0
     is_mutable: bool = False
     value: int | None = None
+    limit: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -108,7 +110,7 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
         return indices[0]
     total: Scalar = Literal(0, I64)
     for i, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
-        total = index if i == 0 else total * Size(dim) + index
+        total = index if i == 0 else total * as_scalar(dim, I64) + index
     return total
 
 

@@ -142,14 +142,10 @@ def build(
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto" cannot be combined with debug=True; use "bytecode" or "compiled"')
     with resources("build"):
-        cache_file = (
-            None if has_observer else build_cache.build_cache_path(module, exec_mode, chosen, fused, debug, portable)
-        )
-    if cache_file and (executable := build_cache.cached_executable(cache_file)):
+        entry = None if has_observer else build_cache.find_entry(module, exec_mode, chosen, fused, debug, portable)
+    if entry and (executable := build_cache.cached_executable(entry)):
         if exec_mode == "auto" and build_cache.has_bytecode(executable):
-            compile_in_background(
-                executable, lambda publish: build(module, "compiled", target, fused=fused), cache_file
-            )
+            compile_in_background(executable, lambda publish: build(module, "compiled", target, fused=fused), entry)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with no_garbage_collection(), resources("build"):
@@ -169,15 +165,13 @@ def build(
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
         executable.record_built()
-    if cache_file and exec_mode != "auto":
-        build_cache.write_executable(cache_file, executable)
+    if entry and exec_mode != "auto":
+        build_cache.write_executable(entry, executable)
     if exec_mode == "auto":
-        writer = threading.Thread(
-            target=build_cache.write_executable, args=(cache_file, executable), name="relvm cache"
-        )
-        if cache_file:
+        writer = threading.Thread(target=build_cache.write_executable, args=(entry, executable), name="relvm cache")
+        if entry:
             writer.start()  # the caller does not wait for the disk
-        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), cache_file, writer)
+        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), entry, writer)
     return executable
 
 

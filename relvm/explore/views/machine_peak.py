@@ -23,7 +23,8 @@ from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
-from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal
 from relvm.lir.routine import CallStatement, LirModule, Register, Routine
 from relvm.runtime.machine_limits import thread_count
 from relvm.vm import Executable, VirtualMachine

@@ -32,6 +32,7 @@ from relvm.frontend.onnx import functions, model_checker, node_checker, shape_fo
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
+from relvm.frontend.onnx.node_schemas import schema_of
 from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported_operators
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
@@ -353,7 +354,7 @@ class GraphImporter(ImportContext):
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported_operators())}")
         is_own = model_checker.function_key(proto) in self.functions
-        schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)
+        schema = None if is_own else schema_of(model_checker.plain_domain(proto.domain), proto.op_type, opset)
         if schema:
             node_checker.expect_valid_node(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]
