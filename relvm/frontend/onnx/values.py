@@ -36,8 +36,8 @@ class Dequantized:
     """A record of how a tensor was dequantized: as (bytes - zero) * scale.
 
     bytes: the quantized tensor, of dtype i8 or u8.
-    scale: an f32 tensor, with a single element if `axis` is None, otherwise with one element for each position along
-    `axis`.
+    axis: the axis along which the scale varies, or None if there is a single scale.
+    scale: an f32 tensor, with a single element or one element for each position along `axis`.
     zero: the zero point for all elements, or one for each position along `axis`.  It has the dtype of `bytes`.
     """
 
