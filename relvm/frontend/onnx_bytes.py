@@ -78,8 +78,8 @@ def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
 def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[str, dict[Path, memoryview]]:
     """Return the digest of a model with its external data files, and the bytes of each of these files, by path.
 
-    If an external data file cannot be read or is outside of `folder`, or if `folder` is None although there are
-    external data files, the digest is "" and the dict is empty.
+    The digest is "" and the dict is empty if an external data file cannot be read or is outside of `folder`.  This is
+    also the result if there are external data files, but `folder` is None.
 
     content: the bytes of the model.
     skeleton: the model without large weights.

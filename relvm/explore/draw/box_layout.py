@@ -38,8 +38,8 @@ class Port(NamedTuple):
 def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
     """Divide the arrows of a graph into edges, each of which lies in one box.  Return the edges by the key of the box.
 
-    An arrow between items of different boxes becomes one edge in each box that it passes through.  An edge begins and
-    ends at an item in the box, or at a port, the point on the border at which the arrow enters or leaves the box.
+    An arrow between items of different boxes becomes one edge in each box that it passes through.  An end of an edge
+    is an item in the box or a port.  A port is the point on the border at which the arrow enters or leaves the box.
     """
     paths = dict(item_paths(graph.items))
     found: dict[Hashable, dict[Edge, None]] = {}

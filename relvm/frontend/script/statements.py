@@ -67,10 +67,10 @@ class StatementTranslator(LoopTranslator):
             self.scope, self.result_type, self.value_type, self.loop = outer
 
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
-        """Raise RelvmNameError if no parameter determines the value of a dimension variable in the function's types.
+        """Raise RelvmNameError if a dimension variable in the function's types is not defined.
 
-        A variable gets its value from an axis of a parameter or of the result whose size is the variable itself, not
-        an expression such as n + 1.
+        An axis of a parameter or of the result defines n if its size is n itself.  An axis of size n + 1 does not
+        define n.
 
         result: the declared result type, or None.
         """
