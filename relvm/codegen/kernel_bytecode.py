@@ -279,8 +279,8 @@ class _Printer:
         """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows.
 
         A row consists of all iterations of the SIMD loop for one iteration of `loop` (relvm/codegen/strip_axis.py).  If
-        a row could be longer than MAX_WIDTH, also print the two loops unchanged, and a test at run time that selects
-        them for such rows.
+        a row could be longer than MAX_WIDTH, the original two loops are printed, too.  A test at run time selects them
+        for such rows.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
@@ -362,7 +362,11 @@ class _Printer:
         return self.analyze_reads(scalar)[1]
 
     def analyze_reads(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
-        """Return the results of `locals_in` and `has_load` for the expression `scalar`, as a pair that is cached."""
+        """Return the names of the variables that the expression `scalar` reads, and whether it reads an element of a
+        buffer.
+
+        The result is cached.
+        """
         reads = self.reads.get(scalar)
         if reads is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
@@ -431,8 +435,10 @@ class _Printer:
     def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
         """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
-        function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
-        the result, or None if an instruction is needed to compute it.
+        Return the register with the result, or None if an instruction is needed to compute it.
+
+        function: the operator, such as "+".
+        left, right: the registers of the operands.
         """
         a, b = left.value, right.value
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:

@@ -235,8 +235,9 @@ def _assign_mode(
 ) -> None:
     """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
-    routines: all routines of the module, by name.   functions: the names in the function table.   assigned: the mode of
-    each function, by name.  The new modes are added to this dict.
+    routines: all routines of the module, by name.
+    functions: the names in the function table.
+    assigned: the mode of each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
@@ -256,9 +257,12 @@ def assemble(
 ) -> Program:
     """Generate bytecode and native code for a lowered module, and return the program.
 
-    compiled: the names of the functions that become native code.  The others become bytecode.   report: a function that
-    is called with the name of each build step.   debug_source: the source module if the program is built for a
-    debugger, otherwise None.   each_unit: as for `compile_native`.
+    compiled: the names of the functions that become native code.  The others become bytecode.
+    report: a function that is called with the name of each build step.
+    target: the target for which kernels are compiled.
+    debug_source: the source module if the program is built for a debugger, otherwise None.
+    each_unit: a function that is called for each C file with kernels, as soon as it is compiled.  Its arguments are the
+    index of the file, and a library with only these kernels.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]
@@ -283,8 +287,9 @@ class _EntryMaker:
 
     A name that is neither a kernel nor a routine of the module is that of a packed function.
 
-    lir: the module.   bytecode: the code of the routines that become bytecode.   compiled: the names of the routines
-    that become native code.
+    lir: the module.
+    bytecode: the code of the routines that become bytecode.
+    compiled: the names of the routines that become native code.
     """
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:

@@ -90,8 +90,10 @@ def find_auto_entry(
 ) -> CacheEntry:
     """Return the cache entry of a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.   target_kind, target_options: the fields `kind`
-    and `options` of the Target.   fused, portable: as for `build`.
+    origin, attributes: the origin and the attributes of the module.
+    target_kind, target_options: the fields `kind` and `options` of the Target.
+    fused: whether operators are fused into common kernels.
+    portable: whether the executable also contains a program for target "bytecode".
     """
     return _entry(origin, attributes, "auto", target_kind, target_options, fused, portable)
 

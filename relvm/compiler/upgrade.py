@@ -21,10 +21,10 @@ def compile_in_background(
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    compile: a function that returns the executable with all its native code.  Its argument is a callback.  Whenever
-    some of the kernels are compiled, it calls the callback with an executable that contains these kernels.
-    entry: the cache entry for the result, or None.   writer: the thread that writes `executable` to `entry`.
-    The result is written after this thread has ended.
+    compile: a function that takes a callback, and returns the executable with all its native code.  Whenever some of
+    the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.
+    entry: the cache entry for the result, or None.
+    writer: the thread that writes `executable` to `entry`.  The result is written after this thread has ended.
     """
 
     def build(publish: Publish[Executable]) -> Executable:

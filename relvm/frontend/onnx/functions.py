@@ -25,8 +25,9 @@ from relvm.ir.types import TensorType
 class _InlinableFunction:
     """A function to inline.
 
-    key: the domain, name and overload of the function.   body: its FunctionProto.   defaults: the default values of its
-    attributes, as AttributeProtos, by name.
+    key: the domain, name and overload of the function.
+    body: its FunctionProto.
+    defaults: the default values of its attributes, as AttributeProtos, by name.
     """
 
     key: Key

@@ -23,9 +23,11 @@ _UNBOUNDED = 2**31 - 1  # the onnx package's number for any number of inputs or 
 class FormalInput:
     """An input in a schema.
 
-    name: the name.   type_variable: the type or type variable.   types: the allowed types, in the notation of ONNX,
-    such as `tensor(float)`.   kind: "single", "optional", "variadic" (any number of inputs of one type) or "mixed" (any
-    number of inputs of any of the types).
+    name: the name.
+    type_variable: the type or type variable.
+    types: the allowed types, in the notation of ONNX, such as `tensor(float)`.
+    kind: "single", "optional", "variadic" (any number of inputs of one type) or "mixed" (any number of inputs of any of
+    the types).
     """
 
     name: str
@@ -36,10 +38,11 @@ class FormalInput:
 
 @record
 class NodeSchema:
-    """A schema.
+    """The schema of an operator, which states its inputs, outputs and attributes.
 
-    inputs, outputs: the minimum and maximum number, and None for any number.   formal_inputs: the inputs.  A variadic
-    input is the last one.   attributes: a dict from the name of each attribute to the name of its type, such as "INTS".
+    inputs, outputs: the minimum and maximum number of inputs and of outputs.  A maximum of None means any number.
+    formal_inputs: the inputs.  A variadic input is the last one.
+    attributes: a dict from the name of each attribute to the name of its type, such as "INTS".
     required: the names of the required attributes.
     """
 
