@@ -9,8 +9,9 @@ Source: Boncz, Zukowski and Nes, MonetDB/X100: Hyper-Pipelining Query Execution,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -125,19 +126,13 @@ class _Printer:
         self.statements(self.kernel.body)
         self.emit("end")
         code = self.block.code
-        used = {operand for item in code if isinstance(item, Instruction) for operand in item.operands}
-        used.update(self.arguments)
+        instructions = [item for item in code if isinstance(item, Instruction)]
+        used = {*self.arguments}.union(*(item.operands for item in instructions))
         self.constants = {bits: reg for bits, reg in self.constants.items() if reg in used}
         numbers, counts = number_registers(code, (*self.size_registers, *self.constants.values()))
-        rows = tuple(
-            (
-                OPCODES[item.op],
-                *[operand if isinstance(operand, int) else numbers[operand] for operand in item.operands],
-            )
-            for item in code
-            if isinstance(item, Instruction)
-        )
-        arguments = tuple(operand if isinstance(operand, int) else numbers[operand] for operand in self.arguments)
+        number_of: Callable[[Any, Any], int] = numbers.get  # integer operands are not in `numbers`, and do not change
+        rows = tuple((OPCODES[item.op], *map(number_of, item.operands, item.operands)) for item in instructions)
+        arguments = tuple(map(number_of, self.arguments, self.arguments))
         if max(sum(counts), len(rows), len(arguments), len(self.buffers)) >= LIMIT:
             raise RelvmUnsupportedError(f"kernel {self.kernel.name}: too large for kernel bytecode")
         tensors: list[int] = []
@@ -392,9 +387,9 @@ class _Printer:
                 position = self.position(buffer, indices)
                 self.emit("load", result, self.buffers[buffer.name], position, buffer.dtype.size_bytes)
                 return result
-            case Binary("&&" | "||" as function, left, right) if self.has_load(right):
-                return self.short_circuit(function, left, right)
             case Binary(function, left, right):
+                if function in ("&&", "||") and self.has_load(right):
+                    return self.short_circuit(function, left, right)
                 return self.binary(function, left.dtype, self.scalar(left), self.scalar(right))
             case Unary(function, operand):
                 return self.unary(function, operand.dtype, self.scalar(operand))

@@ -326,12 +326,12 @@ class StripPrinter:
                 return self.counters.get(name) or p.env[name]
             case Load(buffer, indices):
                 return self.load(buffer, indices, mask)
-            case Binary("&&" | "||" as function, left, right) if p.has_load(right):
-                first = self.strip_of(self.value(left, mask), BOOL)
-                inner = self.mask_of(left, mask, inverted=function == "||")
-                second = self.strip_of(self.value(right, inner), BOOL)
-                return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
             case Binary(function, left, right):
+                if function in ("&&", "||") and p.has_load(right):
+                    first = self.strip_of(self.value(left, mask), BOOL)
+                    inner = self.mask_of(left, mask, inverted=function == "||")
+                    second = self.strip_of(self.value(right, inner), BOOL)
+                    return self.apply("logical_and" if function == "&&" else "logical_or", first, second)
                 return self.binary(function, left.dtype, self.value(left, mask), self.value(right, mask))
             case Unary("!", operand):
                 value = self.strip_of(self.value(operand, mask), BOOL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,12 @@ F16, BF16, F32, F64 = (ALL_DTYPES[name] for name in ("f16", "bf16", "f32", "f64"
 STR = ALL_DTYPES["str"]
 
 
+@lru_cache(maxsize=64)
+def _native_name(dtype: np.dtype) -> str | None:
+    """Return the name of a NumPy dtype, or None if it is not in native byte order."""
+    return dtype.name if dtype.isnative else None  # NumPy composes the name each time
+
+
 def dtype_of(source: str | DType | np.dtype | type) -> DType:
     """Return the element type that `source` denotes.
 
@@ -131,7 +137,7 @@ def dtype_of(source: str | DType | np.dtype | type) -> DType:
         found = np.dtype(source)
         if found.kind in "UT":
             return STR
-        name = found.name if found.isnative else None
+        name = _native_name(found)
     except TypeError:
         name = source if isinstance(source, str) else None  # perhaps a type of ml_dtypes, which is not loaded yet
     if name not in _BY_NUMPY:

@@ -370,8 +370,8 @@ def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashab
 
 
 def _size_name(dim: AnyDim) -> str:
-    text = str(dim)
-    return text if text.isidentifier() else "size"
+    var = as_var(dim)
+    return var.name if var and var.name.isidentifier() else "size"
 
 
 def _unique_name(used_names: dict[str, int], name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import assert_all_false, filled, is_known, is_symbolic, scalar, sizes_of
 from relvm.frontend.onnx.ops.qdq_fusion import convolution_of_bytes, product_of_bytes
 from relvm.frontend.onnx.ops.slice import FAR, symbolic_slice
@@ -157,25 +157,22 @@ def _scalar(value: Any, like: Expr) -> Constant:
 
 @converts("Constant")
 def _constant(node: OnnxNode) -> Constant:
-    for name, dtype in (
-        ("value_float", np.float32),
-        ("value_floats", np.float32),
-        ("value_int", np.int64),
-        ("value_ints", np.int64),
-    ):
-        if node.attribute(name) is not None:
-            return constant(np.asarray(node.attribute(name), dtype=dtype))
-    text = node.attribute("value_string")
-    if text is not None:
-        return constant(np.array(text, STR.numpy))
-    listed = node.attribute("value_strings")
-    if listed is not None:
-        return constant(string_array(listed))
-    value = node.attribute("value")
-    if value is None:
-        kind = node.proto.attribute[0].name if node.proto.attribute else "none"
-        raise RelvmUnsupportedError(f"a Constant with the attribute {kind} is not supported")
-    return node.graph.constant(value, node.here)
+    names = [attribute.name for attribute in node.proto.attribute if attribute.name.startswith(("value", "sparse"))]
+    if len(names) != 1:
+        raise RelvmFormatError(f"a Constant has {len(names)} values, expected 1")
+    value = node.attribute(names[0])
+    match names[0]:
+        case "value":
+            return node.graph.constant(value, node.here)
+        case "value_float" | "value_floats":
+            return constant(np.asarray(value, dtype=np.float32))
+        case "value_int" | "value_ints":
+            return constant(np.asarray(value, dtype=np.int64))
+        case "value_string":
+            return constant(np.array(value, STR.numpy))
+        case "value_strings":
+            return constant(string_array(value))
+    raise RelvmUnsupportedError(f"a Constant with the attribute {names[0]} is not supported")
 
 
 @converts("ConstantOfShape")
