@@ -113,8 +113,8 @@ def build_onnx(
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
     """Raise RelvmArgumentError if a build option is given for a program that is already compiled.
 
-    program: a description of the program, for the message.   options: the values of the build options by name, in which
-    None means that the option is not given.
+    program: a description of the program, for the message.
+    options: the values of the build options by name, in which None means that the option is not given.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

@@ -122,6 +122,9 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
     If this cannot be decided at compile time, the sizes are compared at run time.
 
+    message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
+    `right`.
+
     Raises
     ------
     RelvmShapeError
@@ -135,7 +138,8 @@ def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
 
     If this cannot be decided at compile time, the program checks it at run time.
 
-    message: the text of the error, with a pair of braces each for the values of `left` and `right`.
+    message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
+    `right`.
 
     Raises
     ------
@@ -380,7 +384,9 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
     """Return `args` with Python numbers converted to constants.
 
-    The constants have the dtype of the first tensor in `args` whose dtype is known.   name: the operator, for messages.
+    The constants have the dtype of the first tensor in `args` whose dtype is known.
+
+    name: the operator, for messages.
 
     Raises
     ------

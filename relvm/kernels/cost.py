@@ -17,8 +17,8 @@ Polynomial = list[list[Any]]
 class Work:
     """The work of one call of a kernel, in terms of the dimensions of its buffers.
 
-    operations: the number of operations (docs/explore.md defines them), or None if it is unknown.   reads: for each
-    input, the maximum number of elements that the kernel reads, or None if it can read all elements.
+    operations: the number of operations (docs/explore.md defines them), or None if it is unknown.
+    reads: for each input, the maximum number of elements that the kernel reads, or None if it can read all elements.
     """
 
     operations: AnyDim | None

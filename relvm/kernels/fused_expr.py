@@ -41,7 +41,10 @@ class NotFusable(Exception):
 
 
 class FusedExpr:
-    """Base class of trees.   axes: the loops that the value of the tree depends on."""
+    """Base class of trees.
+
+    axes: the loops that the value of the tree depends on.
+    """
 
     axes: frozenset[LoopAxis]
 
@@ -65,8 +68,8 @@ class BufferLoad(FusedExpr):
 class GatherLoad(BufferLoad):
     """The element `buffer.flat[start + sum of counter * stride + index * step]`, whose position depends on data.
 
-    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.   step:
-    the distance, in elements, between adjacent indices of this axis.
+    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
+    step: the distance, in elements, between adjacent indices of this axis.
     """
 
     index: FusedExpr
@@ -89,11 +92,11 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variables for whose elements this node is evaluated.  The first is the result of the operator.  The
-    others are results of data movements that are merged into `args`, so that `args` read, for example, the original
-    tensor instead of the transposed one.   key: the IR value and the indices of the element.  Trees with equal keys
-    compute the same element and can share the result.   is_costly: whether `function` costs much more than a few
-    additions.
+    of: the IR variables that have the computed value as an element.  The first is the result of the operator.  The
+    others are results of operators that only move elements, such as transpose.
+    key: the IR value and the indices of the element.  Trees with equal keys compute the same element and can share the
+    result.
+    is_costly: whether `function` costs much more than a few additions.
     """
 
     of: tuple[Var, ...]
@@ -113,7 +116,7 @@ class ReduceExpr(FusedExpr):
 
     `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
 
-    `of`: the same as in ApplyExpr.
+    of: the IR variables that have the computed value as an element.  The first is the result of the reduction.
     """
 
     of: tuple[Var, ...]
@@ -133,7 +136,10 @@ class ReduceExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ContractionElement(FusedExpr):
-    """A leaf that stands for the element of the group's contraction at indices `at`, which the contraction computes."""
+    """A leaf that stands for an element of a contraction, which is a matrix product or a convolution.
+
+    at: the indices of the element in the result of the contraction.
+    """
 
     at: IndexExprs
 
@@ -166,7 +172,7 @@ def post_order(trees: tuple[FusedExpr, ...], *, into_reductions: bool = True) ->
 def _unseen_post_order(tree: FusedExpr, seen: set[FusedExpr], into_reductions: bool) -> Iterator[FusedExpr]:
     """Yield the subtrees of `tree` that are not in `seen`, and add them to `seen`.
 
-    into_reductions: as for `post_order`.
+    into_reductions: whether to visit the operands of reductions.
     """
     if tree in seen:
         return
@@ -262,8 +268,8 @@ class FusedExprBuilder:
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """Return a leaf of a tree: an element of the buffer of `expr`, or a constant.
 
-        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
-        be a view of the buffer.
+        at: the indices of the element.
+        shape: the shape of the tensor to which the indices belong.  This tensor can be a view of the buffer.
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
@@ -309,7 +315,9 @@ class FusedExprBuilder:
 def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
-    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.   attributes: its attributes.
+    point: the operator's function on scalars.
+    dtypes: the dtypes of its arguments.
+    attributes: its attributes.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
     waiting = [result]
@@ -325,7 +333,8 @@ def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Map
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Return the indices of the element of an argument that NumPy broadcasting reads for one element of the result.
 
-    at: the indices of the result's element.   shape: the shape of the argument.
+    at: the indices of the result's element.
+    shape: the shape of the argument.
     """
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else index_expr for index_expr, dim in zip(own, shape, strict=True))
@@ -334,8 +343,11 @@ def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
 def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Convert indices into a view to indices into the original tensor.
 
-    at: the indices into the view.   shape: the shape of the view.   original_shape: the shape of the original tensor.
     The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
+
+    at: the indices into the view.
+    shape: the shape of the view.
+    original_shape: the shape of the original tensor.
     """
     source_indices: list[IndexExpr] = []
     remaining = [(index_expr, dim) for index_expr, dim in zip(at, shape, strict=True) if dim != 1]

@@ -31,8 +31,8 @@ class Group:
     """A fusion group.
 
     members: a dict from each variable that the group computes to the operator call that computes it, in program order.
-    results: the variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it
-    is empty, the names of the operators are used.
+    results: the variables that are used outside the group.
+    name: the kernel's name without the dtype suffix.  If it is empty, the names of the operators are used.
 
     At most one member is a contraction.  The lowering rules of all other members can be expression trees
     (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
@@ -216,8 +216,9 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the element that is stored and the tree that
-        computes its value.   tree_builder: the builder that made the trees.
+        root: the loops over the outputs.
+        pairs: for each output, the element that is stored and the tree that computes its value.
+        tree_builder: the builder that made the trees.
         """
         if self.product is None:
             return None
@@ -299,8 +300,9 @@ def _overwritable_inputs(
 
     Each element of such an input is read only to compute the output element that replaces it.
 
-    root: the loops over the output.   out: the element of the output that is stored.   tree: the tree that computes
-    its value.
+    root: the loops over the output.
+    out: the element of the output that is stored.
+    tree: the tree that computes its value.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
@@ -346,12 +348,13 @@ def _operand_key(arg: Expr, position: Mapping[Expr, int], group: Group) -> Hasha
 
 
 def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_` that does not contain the names of kernel variables.
+    """Return a key of `type_` in which numbers replace the names of the kernel's variables.
 
     Corresponding values of two groups with the same kernel therefore have equal keys.
 
-    type_: the type of a value of the group.   number: a dict from each symbolic dimension of the tensors that the
-    kernel reads and writes to the number that replaces its variable in the key.
+    type_: the type of a value of the group.
+    number: a dict from each symbolic dimension of the tensors that the kernel reads and writes to the number that
+    replaces its variable in the key.
     """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}

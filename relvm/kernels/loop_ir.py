@@ -178,11 +178,11 @@ class Convert(Scalar):
 
 @record
 class Intrinsic(Scalar):
-    """A call of a C function of <math.h>, in the precision of the argument.   name: the name of the function for
-    double, such as exp, tanh or fmax.
+    """A call of a C function of <math.h>, in the precision of the argument.
 
-    fma supports f32 only.  It rounds once if the processor has an FMA instruction, otherwise twice
-    (csrc/codegen/reproducible.h).
+    fma (f32 only) rounds once with an FMA instruction, otherwise twice (csrc/codegen/reproducible.h).
+
+    name: the name of the function for double, such as exp, tanh or fmax.
     """
 
     name: str
@@ -215,8 +215,8 @@ class Statement:
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
-    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.   reduce:
-    a pair (operator, local) for each reduction.
+    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.
+    reduce: a pair (operator, local) for each reduction.
 
     A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, the element of iteration i is
     combined into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, and so on,
@@ -252,7 +252,7 @@ class Parallel(Statement):
 class Store(Statement):
     """The assignment `buffer[indices] = value`.
 
-    indices: as in Load, one index for each axis, or a single flat position.
+    indices: the index along each axis, or a single item, which is the flat row-major position.
     """
 
     buffer: Buffer
@@ -307,8 +307,8 @@ class Invoke(Statement):
 class Fail(Statement):
     """A statement that ends the kernel with an error.
 
-    status: a name in csrc/tables/status.def.   message: a format string with a %lld for each of the i64 scalars
-    `values`.
+    status: a name in csrc/tables/status.def.
+    message: a format string with a %lld for each of the i64 scalars `values`.
     """
 
     status: str
@@ -322,8 +322,8 @@ class Provenance:
 
     Operators are given as indices into `members`.
 
-    members: the source locations of each operator of the kernel.  If several operator calls share the kernel, these are
-    the locations of all calls.   values: a dict from the name of a variable, array or output to its operators.
+    members: for each operator of the kernel, its source locations in all operator calls that share the kernel.
+    values: a dict from the name of a variable, array or output to its operators.
     default: the operators of statements that compute none of these values.  If it is None, such a statement belongs to
     the operators that use its result.
     """
@@ -337,9 +337,9 @@ class Provenance:
 class Kernel(Displayed):
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
-    comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
-    unknown.   provenance: the operators that the statements come from, or None for a kernel that is not composed of
-    operators.
+    comment: the operators that the kernel implements.
+    work: the work of a call, for profiles, or None if it is unknown.
+    provenance: the operators that the statements come from, or None for a kernel that is not composed of operators.
 
     in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
     the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
@@ -502,8 +502,8 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it is slower.   values: a dict from the name of a
-    variable or array to the IR values that it computes.
+    is_compact: whether the kernel should use little memory, even if it is slower.
+    values: a dict from the name of a variable or array to the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -524,21 +524,21 @@ class KernelBuilder:
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
         """A context manager that opens a loop over [start, stop), and yields the loop counter.
 
-        name: the name of the counter.   simd, reduce: as in Loop.  Loops of one iteration are generated, too, because
-        the C compiler removes them.
+        name: the name of the counter.
+        simd, reduce: whether it is a SIMD loop, and a pair (operator, local) for each reduction (see Loop).
         """
         counter = self.local(name, I64)
         self.blocks.append([])
-        yield counter
+        yield counter  # the C compiler removes loops of one iteration
         body = tuple(self.blocks.pop())
         self.add(Loop(counter, as_scalar(start, I64), as_scalar(stop, I64), body, simd, tuple(reduce)))
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A context manager that opens a parallel loop over [0, count), and yields the bounds of one thread's part.
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds of a part (see Parallel).
 
-        The part is the range [first, last) of iterations (see Parallel).   work: the approximate time of one iteration,
-        in eighths of a nanosecond.   least: the minimum number of iterations in a part.
+        work: the approximate time of one iteration, in eighths of a nanosecond.
+        least: the minimum number of iterations in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
@@ -556,7 +556,8 @@ class KernelBuilder:
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
         """Generate code that ends the kernel with an error if `cond` holds.  This is not allowed inside a SIMD loop.
 
-        status, message, values: as in Fail.
+        status: the name of the error in csrc/tables/status.def.
+        message, values: a format string, and the i64 scalars for its %lld fields.
         """
         values = tuple(as_scalar(value, I64) for value in values)
         self.add(IfThen(cond, (Fail(status, message, values),)))
@@ -577,7 +578,7 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized with `value`.   of: as in `allocate`."""
+        """Return a new variable, initialized with `value`.  of: the IR values that it computes, for the provenance."""
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

@@ -269,8 +269,8 @@ class _Lowering:
 
         Emit a check for each index that is not proven to be inside its axis.
 
-        guard: the condition under which the access is executed, or None if it always is.   origin: the source location
-        of the access.
+        guard: the condition under which the access is executed, or None if it always is.
+        origin: the source location of the access.
         """
         lowered = []
         for axis, index in enumerate(indices):
@@ -291,7 +291,9 @@ class _Lowering:
 
         Raise RelvmTypeError in a loop in which run-time checks are not possible (`unchecked`).
 
-        size: the size of the axis.   guard, origin: as in `indices`.
+        size: the size of the axis.
+        guard: the condition under which the access is executed, or None if it always is.
+        origin: the source location of the access.
         """
         where = f"kernel {self.definition.name}"
         if self.unchecked is not None:
@@ -407,7 +409,10 @@ class _Lowering:
         return ir.Intrinsic(kd.MATH[function], values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `reusable`."""
+        """Return x // y, rounded down, or 0 if y is 0.
+
+        guard: the condition under which elements may be loaded, or None if they always may.
+        """
         x, y = self.reusable(x, guard), self.reusable(y, guard)
         if not x.dtype.is_signed:
             return _quotient(x, y)
@@ -417,7 +422,10 @@ class _Lowering:
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `reusable`."""
+        """Return x % y, with the sign of y, or 0 if y is 0.
+
+        guard: the condition under which elements may be loaded, or None if they always may.
+        """
         x, y = self.reusable(x, guard), self.reusable(y, guard)
         rest = self.reusable(_remainder(x, y), guard)
         if not x.dtype.is_signed:

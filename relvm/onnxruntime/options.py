@@ -126,8 +126,9 @@ class SessionOptions:
     """The options of a session.
 
     intra_op_num_threads is the number of threads of a kernel, where 0 means all processors.  enable_profiling and
-    profile_file_prefix work as in ONNX Runtime.  graph_optimization_level: see GraphOptimizationLevel.  The other
-    attributes are accepted and have no effect.
+    profile_file_prefix work as in ONNX Runtime.
+
+    graph_optimization_level: see GraphOptimizationLevel.  The other attributes are accepted and have no effect.
     """
 
     __slots__ = ("_entries", "_sizes", "_values")

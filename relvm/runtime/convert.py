@@ -162,7 +162,9 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.   objects: the machine.
+    """Store a tensor as value 0 of the array of machine values `words`.
+
+    objects: the machine.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
     strings, are copied.
@@ -248,8 +250,9 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
 class _OpenSequence:
     """A tuple or list whose items are being stored as machine values.
 
-    words: the array of machine values for the items.   filled: the number of items stored so far.   owned: the indices
-    of the machine values that own a reference.
+    words: the array of machine values for the items.
+    filled: the number of items stored so far.
+    owned: the indices of the machine values that own a reference.
     """
 
     def __init__(self, items: Sequence[Any]) -> None:
@@ -299,7 +302,9 @@ def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
 def other_to_python(objects: Objects, address: int) -> Any:
     """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
 
-    The value keeps its reference.   objects: the machine.
+    The value keeps its reference.
+
+    objects: the machine.
     """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
@@ -350,7 +355,9 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 
 
 def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert the tuple or list at `address` to Python, without recursion.   tag: its tag, TUPLE or LIST.
+    """Convert the tuple or list at `address` to Python, without recursion.
+
+    tag: its tag, TUPLE or LIST.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.

@@ -115,7 +115,10 @@ class MachineDebugger:
         return lib.rvm_machine_depth(self._machine)
 
     def place(self, index: int) -> CodeLocation:
-        """Return the current position in an active function.  index: 0 is the outermost function."""
+        """Return the current position in an active function.
+
+        index: 0 is the outermost function.
+        """
         place = lib.rvm_machine_place(self._machine, index)
         return CodeLocation(
             self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction

@@ -66,8 +66,8 @@ class Label:
 class _Body:
     """A bytecode function under construction.  The fields have the meaning of the parameters of `ExecBuilder.function`.
 
-    code: the instructions, in which a jump target is a Label or an instruction index.   labels: the labels of the
-    function.
+    code: the instructions, in which a jump target is a Label or an instruction index.
+    labels: the labels of the function.
     """
 
     name: str
@@ -83,8 +83,9 @@ class _Body:
 class _Row:
     """A row of the function table under construction.
 
-    kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.   is_called: whether an
-    instruction calls the function by name.   body: the definition of a bytecode function, or None.
+    kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.
+    is_called: whether an instruction calls the function by name.
+    body: the definition of a bytecode function, or None.
     """
 
     index: int
@@ -527,7 +528,9 @@ def _original_number_note(message: str, orders: dict[str, list[int]]) -> str:
     """Return a note that states the original number of the register that a message of the verifier names.
 
     The verifier sees the numbers after renumbering.  Return an empty string if the number is unchanged, or if the
-    message names no register.   orders: for each renumbered function, the old number of each register.
+    message names no register.
+
+    orders: for each renumbered function, the old number of each register.
     """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:

@@ -139,7 +139,9 @@ class Invoker(Objects):
     def annotate_trace(self, trace: str) -> str:
         """Add to each frame of a stack trace the value that the instruction computes, and its source location.
 
-        The information comes from the debug section.   trace: the stack trace of the machine, as text.
+        The information comes from the debug section.
+
+        trace: the stack trace of the machine, as text.
         """
         program, lines = self.executable.program, []
         for line in trace.split("\n"):

@@ -16,7 +16,9 @@ def thread_count(name: str, requested: int | None) -> int:
 
     This is `requested` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS, or,
     if that is not set, the number of processors that this process is allowed to use.  Raise RelvmArgumentError if the
-    number is not an integer from 1 to 256.   name: the name of the parameter in the message.
+    number is not an integer from 1 to 256.
+
+    name: the name of the parameter in the message.
     """
     source = name
     number: Any = requested

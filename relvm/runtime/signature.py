@@ -38,8 +38,8 @@ class Signatures(Displayed, dict[str, Any]):
 def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
     """Return an HTML table of functions.
 
-    signature: for each function name, its entry in an executable's signature, or None if it has none.   title: the text
-    above the table.
+    signature: for each function name, its entry in an executable's signature, or None if it has none.
+    title: the text above the table.
     """
     rows = [("function", "parameters", "result")]
     for name, entry in signature.items():

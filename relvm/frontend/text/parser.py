@@ -110,8 +110,8 @@ class _FunctionGroup(NamedTuple):
     """Adjacent local functions, which may call each other.
 
     undefined: the names that have been used, but not yet defined.  Each has a placeholder variable, and the error to
-    raise if no function of that name follows.  definitions: for each placeholder, the variable of the function that was
-    defined later.
+    raise if no function of that name follows.
+    definitions: for each placeholder, the variable of the function that was defined later.
     """
 
     undefined: dict[str, tuple[Var, RelvmError]]
@@ -189,7 +189,10 @@ class _Parser(KernelReader):
         return self.expect_kind("name", expected)
 
     def function(self, name: str) -> Function:
-        """Parse the parameters, the result type and the body of a function.  name: the name of the function."""
+        """Parse the parameters, the result type and the body of a function.
+
+        name: the name of the function.
+        """
         origin = self.source.origin(self.token.offset)
         self.scopes.append({})
         params = self.parameters()
@@ -271,7 +274,8 @@ class _Parser(KernelReader):
     def variable(self, name: Token, declared: Type | None) -> Var:
         """Return a new variable.  Its type is inferred later if `declared` is None.
 
-        name: the token of its name.   declared: its declared type, or None.
+        name: the token of its name.
+        declared: its declared type, or None.
         """
         origins = (self.source.origin(name.offset),)
         return Var(name.text, origins=origins) if declared is None else Var(name.text, type=declared, origins=origins)
@@ -301,9 +305,14 @@ class _Parser(KernelReader):
         return Binding(var, function)
 
     def end_group(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """End a group of adjacent local functions: replace the placeholders in calls between them.
+        """End a group of adjacent local functions: replace the placeholders in calls between them by the functions'
+        variables.
 
-        bindings: the bindings of the block so far.   start: the index of the first function of the group.
+        If a name is still undefined, an enclosing group may define it later.  Without an enclosing group, raise the
+        error.
+
+        bindings: the bindings of the block so far, which are changed in place.
+        start: the index of the first function of the group.
         """
         group = self.groups.pop()
         if group.definitions:

@@ -47,7 +47,8 @@ class _BlockLayout:
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
     and elements.
 
-    phases: the phases of all window positions.   max_plane_size: the maximum number of elements in a plane.
+    phases: the phases of all window positions.
+    max_plane_size: the maximum number of elements in a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -69,7 +70,11 @@ class _BlockLayout:
 
     @property
     def step(self) -> int:
-        """The distance, in rows of the window, between two nearest positions of a column that read the same plane."""
+        """The distance between the nearest rows of the window that read the same plane.
+
+        Two positions in the same column of the window read the same plane if their distance is a multiple of this
+        number.
+        """
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def tap_groups(self, max_size: int) -> Iterator[tuple[int, int]]:
@@ -77,7 +82,9 @@ class _BlockLayout:
 
         Yield each group as a pair: the row-major index of its first window position, and the number of its positions.
         The positions of a group are in one column of the window, and read adjacent rows of a plane, so that they can
-        share loads.   max_size: the maximum number of positions in a group.
+        share loads.
+
+        max_size: the maximum number of positions in a group.
         """
         group_size = max_size if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
@@ -89,7 +96,9 @@ class _BlockLayout:
     def locate_tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return where a window position reads its elements: the phase of the plane, and the offset in this plane.
 
-        The phase and the offset are pairs (rows, elements).   tap: the row-major index of the window position.
+        The phase and the offset are pairs (rows, elements).
+
+        tap: the row-major index of the window position.
         """
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
@@ -112,8 +121,10 @@ def can_write_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
     """Return whether a single block certainly covers all output positions of a channel.
 
-    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   shape: the
-    layout of a block.   indices: the spatial dimensions of the output.
+    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.
+
+    shape: the layout of a block.
+    indices: the spatial dimensions of the output.
     """
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _MAX_COLUMNS:
@@ -124,7 +135,8 @@ def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
     """Generate a convolution with few filters per group.
 
-    x, w: the input and the weights.   filters: the number of filters per group.
+    x, w: the input and the weights.
+    filters: the number of filters per group.
     """
     shape = _BlockLayout(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
@@ -176,8 +188,10 @@ def _make_convolve(
     The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
     number of output positions in a row.
 
-    shape: the layout of `block`.   pitch: the distance between rows in a plane of `block`.   lanes: the distance
-    between rows in `sums`.   is_line: whether the convolution has one spatial axis.
+    shape: the layout of `block`.
+    pitch: the distance between rows in a plane of `block`.
+    lanes: the distance between rows in `sums`.
+    is_line: whether the convolution has one spatial axis.
 
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
@@ -226,10 +240,13 @@ def _copy_planes(
 
     The code copies the elements that the output positions of the block read, and writes zeros for padding.
 
-    channel: the row-major index of the channel over the batch and channel axes of x.   plane: the index of the channel
-    in its group.   shape: the layout of the block.   pitch: the distance between the rows of a plane.   at: the row and
-    the column of the first output position of the block.   count: the number of output rows, and of output positions in
-    a row.   has_padding: whether the zeros of the padding are in the block already.
+    channel: the row-major index of the channel over the batch and channel axes of x.
+    plane: the index of the channel in its group.
+    shape: the layout of the block.
+    pitch: the distance between the rows of a plane.
+    at: the row and the column of the first output position of the block.
+    count: the number of output rows, and of output positions in a row.
+    has_padding: whether the zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])

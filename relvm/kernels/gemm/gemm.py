@@ -80,15 +80,18 @@ class LhsInt8:
     of the left matrix at a time, as one word.  The depth of the product is therefore counted in words of four bytes,
     and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
-    depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
+    depth: the length of a row in bytes.
+    flip: a mask of the bits that are inverted in each word before the product.
     is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
-
     begin(row, after_first): generates the code that is needed once for row `row`, and returns a function
-    correction(first, column).  The function returns a scalar that is added to an element of the product, because of the
-    zero points.  This element is that of row `row`, and of column `column` of the panel that begins at column `first`.
-    If the depth is divided into chunks, each chunk adds a correction.   after_first: whether this is not the first
-    chunk.  None stands for False.
+    correction(first, column).
+
+    The result of correction(first, column) is a scalar that is added to an element of the product, because of the zero
+    points.  The element is in row `row`, and in column `column` of the panel that begins at column `first`.
+
+    If the depth is divided into chunks, each chunk adds a correction.  `after_first` is then whether the current chunk
+    is not the first one.  The value None stands for False.
     """
 
     buffer: Buffer
@@ -136,8 +139,10 @@ def gemm(
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
 
-    batch: the batch dimensions.   sizes: the number of rows and of columns of a product, and the depth, which is the
-    number of summed products.  If the left matrix consists of bytes, the depth is in words.   width: the panel width.
+    batch: the batch dimensions.
+    sizes: the number of rows and of columns of a product, and the depth, which is the number of summed products.  If
+    the left matrix consists of bytes, the depth is in words.
+    width: the panel width.
     operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
     `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
     classes of `left` and `right` must be the same for all products.
@@ -169,9 +174,9 @@ def gemm(
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
     """Generate code that copies one panel of `right` and multiplies the left matrix by it.
 
-    product: the generator of the product of the left matrix and the panel.   depth: the number of rows of the panel.
-    If it is large or unknown, the panel is copied and multiplied in chunks of DEPTH rows, because the copy is on the C
-    stack.
+    product: the generator of the product of the left matrix and the panel.
+    depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
+    DEPTH rows, because the copy is on the C stack.
     """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
@@ -207,8 +212,14 @@ def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> 
 class _PanelMatmul:
     """The generator of the product of the left matrix and one panel of the right matrix.
 
-    rows: the number of rows of the left matrix.   column: the first column of the panel.   count: the number of columns
-    of the panel.   left, width, result, counters: as in `gemm`.   tile: the array for a tile of the product.
+    rows: the number of rows of the left matrix.
+    column: the first column of the panel.
+    count: the number of columns of the panel.
+    left: the left matrix.
+    width: the panel width.
+    tile: the array for a tile of the product.
+    result: the epilogue that receives each element of the product.
+    counters: a function that returns the indices at which the epilogue stores element (i, j).
     """
 
     k: KernelBuilder
@@ -236,9 +247,10 @@ class _PanelMatmul:
         """Generate the product of the left matrix and a chunk of the panel: rows [first, first + span).
 
         Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks, each one adds its
-        product to partial sums in memory.   after_first: whether an earlier chunk has stored partial sums.
-        before_last: whether a later chunk follows, so that the sums are not final.   A condition that is None never
-        holds.
+        product to partial sums in memory.
+
+        after_first: whether an earlier chunk has stored partial sums.  None stands for False.
+        before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -401,7 +413,8 @@ class _PanelMatmul:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
         body(tile_position, sum_position): receives the flat positions of the element in the tile and in the partial
-        sums.   row: the row of the product that is in the first row of the tile.
+        sums.
+        row: the row of the product that is in the first row of the tile.
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
@@ -412,7 +425,9 @@ class _PanelMatmul:
 def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
     """Return a right matrix whose panels are copied from a row-major matrix at run time.
 
-    The row-major matrix begins at flat position `start` of `x` and has `columns` columns.   width: the panel width.
+    The row-major matrix begins at flat position `start` of `x` and has `columns` columns.
+
+    width: the panel width.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -427,8 +442,10 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
 def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
     """Return a right matrix whose panels are copied from a column-major matrix at run time.
 
-    The column-major matrix begins at flat position `start` of `x`.   depth: the length of a column.   width: the panel
-    width.
+    The column-major matrix begins at flat position `start` of `x`.
+
+    depth: the length of a column.
+    width: the panel width.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:

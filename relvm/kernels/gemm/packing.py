@@ -40,7 +40,8 @@ def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
 def packed_row_count(name: str, b: TensorType, columns: int) -> int:
     """Return the number of rows of a packed matrix with `columns` columns.
 
-    name: the name of the operator, for messages.   b: the type of the packed matrix, of rank 1 and known size.
+    name: the name of the operator, for messages.
+    b: the type of the packed matrix, of rank 1 and known size.
 
     Raise RelvmArgumentError if `columns` is not a positive integer, and RelvmShapeError if no packed matrix with this
     number of columns has the size of `b`.

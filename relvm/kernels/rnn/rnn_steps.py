@@ -41,9 +41,11 @@ _UNROLLED = 4  # number of rows of r that are added in one pass over the sums of
 class SequenceStep:
     """One step of a sequence.
 
-    n: the index of the sequence.   at_x: the flat position in x where the input of this step begins.   at_h: the flat
-    position of the sequence's state in the buffers of the initial and the current states.   at_y: the flat position in
-    y where the output of this step begins.   at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
+    n: the index of the sequence.
+    at_x: the flat position in x where the input of this step begins.
+    at_h: the flat position of the sequence's state in the buffers of the initial and the current states.
+    at_y: the flat position in y where the output of this step begins.
+    at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
     """
 
     n: Local
@@ -57,12 +59,15 @@ class SequenceStep:
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
-    first: the index of the first sequence.   count: the number of sequences in the batch.   counts: the possible values
-    of `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the total
-    number of sequences, and the number of directions.   lengths: the lengths of all sequences, or None if all have the
-    same number of steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step,
-    with a row for each sequence.   is_only_batch: whether all sequences are in this batch.  If so, threads divide the
-    columns of its matrix products.
+    first: the index of the first sequence.
+    count: the number of sequences in the batch.
+    counts: the possible values of `count`.
+    at_h: the flat position of the first sequence's state in the buffers of states.
+    sizes: the total number of sequences, and the number of directions.
+    lengths: the lengths of all sequences, or None if all have the same number of steps.
+    r: the recurrent weights.
+    sums: the results of the matrix products with r in this step, with a row for each sequence.
+    is_only_batch: whether all sequences are in this batch.  If so, threads divide the columns of its matrix products.
     """
 
     k: KernelBuilder
@@ -142,7 +147,8 @@ class SequenceBatch:
 
         The loops read the weights `r` in memory order, because reading them takes most of the time.
 
-        left, first, columns: as for `multiply`.   start: the position in `left` at which the row of the matrix begins.
+        left, first, columns: as for `multiply`.
+        start: the position in `left` at which the row of the matrix begins.
         """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
@@ -174,7 +180,9 @@ class SequenceBatch:
         """A context manager that yields the bounds of the range to process, a part of [0, count).
 
         If this is the only batch, a parallel loop is opened, and the range is the part of one thread.  Otherwise it is
-        the whole range, because threads divide the batches.   work: as in KernelBuilder.parallel.
+        the whole range, because threads divide the batches.
+
+        work: as in KernelBuilder.parallel.
         """
         if self.is_only_batch:
             with self.k.parallel(count, work) as part:
@@ -196,10 +204,11 @@ def generate_steps(
 ) -> None:
     """Generate all steps of the recurrent operator `op`.  The elements of y after the end of a sequence become 0.
 
-    x, r, lengths, direction: the arguments of the operator.   y: the buffer for the outputs of all steps.   states: for
-    each state, a pair of the buffer of the initial state, and the buffer of the current and final state.   step: a
-    function that generates one step of a batch.  It computes the next states, and writes y for the sequences that have
-    this step.
+    x, r, lengths, direction: the arguments of the operator.
+    y: the buffer for the outputs of all steps.
+    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
+    step: a function that generates one step of a batch.  It computes the next states, and writes y for the sequences
+    that have this step.
     """
     steps, batch = (k.size((dim,)) for dim in x.shape[:2])
     all_steps = lengths.shape == (0,)
@@ -241,9 +250,9 @@ def _batch_sizes(sequences: object) -> range:
 class _StepGenerator:
     """Generator of the code for all steps of all sequences.
 
-    sizes: the number of steps, and the number of sequences.   lengths: the lengths of the sequences, or None if all
-    sequences have all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in
-    `generate_steps`.
+    sizes: the number of steps, and the number of sequences.
+    lengths: the lengths of the sequences, or None if all sequences have all steps.
+    backwards: for each direction, whether it runs backward.   Other fields: as in `generate_steps`.
     """
 
     k: KernelBuilder

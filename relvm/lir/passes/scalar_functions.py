@@ -36,7 +36,8 @@ class ScalarRoutine:
 
     letters: a dict from each register that is written to the letter of its type: i (i64), f (f64) or b (bool).  The
     parameters come first.
-    result: the letter of the result type.   checks: the number of statements at the beginning that check parameters.
+    result: the letter of the result type.
+    checks: the number of statements at the beginning that check parameters.
     """
 
     routine: Routine

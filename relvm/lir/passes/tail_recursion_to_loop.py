@@ -43,7 +43,8 @@ def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[State
 def _write_parameters(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
     """Return the statements of a block in which arithmetic writes the arguments of `call` to the parameter registers.
 
-    before: the statements before the recursive tail call `call`.   params: the number of parameters.
+    before: the statements before the recursive tail call `call`.
+    params: the number of parameters.
     """
     start = len(before)
     arithmetic: list[PrimStatement] = []  # statements directly before the call, in reverse order
