@@ -34,7 +34,10 @@ def build_file(
 ) -> Executable:
     """Return the executable of an .onnx or .relvm file, from the cache if possible.  Otherwise build it.
 
-    weights, function: as for `read_model`.   See `build_onnx` for the other options.
+    weights: a mapping from names to arrays, or the path of a .safetensors file.
+    function: the function in a .relvm file whose parameters the weights replace.
+
+    The other options are those of `build_onnx`.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":
@@ -66,9 +69,9 @@ def build_onnx(
     Parameters
     ----------
     model, dims, inputs, outputs, weights
-        As for `from_onnx`.
+        The model and the options of `relvm.frontend.onnx.from_onnx`, which imports it.
     exec_mode, target, fused, progress
-        As for `relvm.vm.build`.
+        The options of `relvm.vm.build`, which compiles it.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
 

@@ -92,8 +92,9 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variables that have the computed value as an element.  The first is the result of the operator.  The
-    others are results of operators that only move elements, such as transpose.
+    of: the IR variables for which this node is responsible.  The first is the result of the operator.  The others are
+    arguments of the operator that only rearrange another tensor, such as a transposed tensor.  In their place, `args`
+    read the other tensor.
     key: the IR value and the indices of the element.  Trees with equal keys compute the same element and can share the
     result.
     is_costly: whether `function` costs much more than a few additions.
@@ -116,7 +117,8 @@ class ReduceExpr(FusedExpr):
 
     `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
 
-    of: the IR variables that have the computed value as an element.  The first is the result of the reduction.
+    of: the IR variables for which this node is responsible.  The first is the result of the reduction.  The others only
+    rearrange another tensor, such as a transposed tensor.  In their place, `arg` reads the other tensor.
     """
 
     of: tuple[Var, ...]

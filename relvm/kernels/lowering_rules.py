@@ -159,7 +159,6 @@ class Contraction:
     """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates.
 
     result: the Epilogue to which the function passes each element.
-
     axes(*shapes, shape): returns the loops of the kernel, in order, given the shapes of the inputs and of the result.
     Each loop is a tuple of axes of the result that the kernel iterates as one.  The loops of a convolution, for
     example, are (image), (filter) and (all other axes).
@@ -223,7 +222,8 @@ def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
 class loop_nest:
     """A context manager that opens nested loops over `extents` and returns their counters, outermost first.
 
-    simd, reduce: as in Loop, for the innermost loop.
+    simd: whether the innermost loop is a SIMD loop.
+    reduce: a pair (operator, local) for each reduction of the innermost loop.
     """
 
     k: KernelBuilder

@@ -51,7 +51,7 @@ def write_tiles(
 ) -> None:
     """Generate loops over tiles of the innermost loop and the loop `across`.
 
-    Elements of tensors that are contiguous along `across` are first copied into a tile.
+    If a tensor is contiguous along `across`, the elements that a tile needs are first copied to a local array.
 
     collapsed: all loops, outermost first.
     outputs: pairs of the element that is stored and the tree that computes its value.
@@ -90,9 +90,12 @@ def _copy_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Local],
 ) -> None:
-    """Generate code that copies the elements of `leaf` that one tile of the result needs into `tile`, transposed.
+    """Generate code that copies part of a tensor, transposed, to the local array `tile`.
+
+    The part consists of the elements that one tile of the result needs.
 
     outer: the scope of the tile.
+    leaf: the element of the tensor that an iteration of the loops reads.
     at: the two loops over the tile, each with its first index.
     counts: the number of iterations of each loop.
     """

@@ -214,7 +214,10 @@ class LirModule(Displayed):
 
 
 def map_statements(function: Callable[[Statement], Statement], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements of `body` with `function` applied to each, except to ifs, whose branches are mapped."""
+    """Return the statements of `body` with `function` applied to each.
+
+    For an IfStatement, `function` is applied to the statements of its branches instead.
+    """
     return tuple(
         replace(item, then=map_statements(function, item.then), orelse=map_statements(function, item.orelse))
         if isinstance(item, IfStatement)

@@ -125,10 +125,11 @@ class _Entries(dict[str, str]):
 class SessionOptions:
     """The options of a session.
 
-    intra_op_num_threads is the number of threads of a kernel, where 0 means all processors.  enable_profiling and
-    profile_file_prefix work as in ONNX Runtime.
+    intra_op_num_threads: the number of threads of a kernel, where 0 means all processors.
+    enable_profiling, profile_file_prefix: as in ONNX Runtime.
+    graph_optimization_level: a GraphOptimizationLevel.
 
-    graph_optimization_level: see GraphOptimizationLevel.  The other attributes are accepted and have no effect.
+    The other attributes are accepted and have no effect.
     """
 
     __slots__ = ("_entries", "_sizes", "_values")

@@ -169,10 +169,12 @@ def conv_integer(
 ) -> TensorType:
     """Cross-correlation of x - x_zero with w.  The padding has the value x_zero, so it adds 0 to each sum.
 
-    x: a tensor of dtype i8 or u8, with the shape that conv requires.
-    w: an i8 tensor with known dimensions, and with the shape that conv requires.
+    x: a tensor of dtype i8 or u8 and of shape (batch, channels, spatial...).
+    w: an i8 tensor of shape (filters, channels / groups, window...), with known dimensions.
     x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
-    strides, pads, dilations, groups: as for conv.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    groups: the number of groups into which channels and filters are divided.
     Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
     RelvmArgumentError or RelvmShapeError in the same cases as conv.

@@ -144,11 +144,14 @@ def conv_integer_packed(
 ) -> TensorType:
     """`conv_integer` with constant, prepacked weights.
 
-    x: a tensor of dtype i8 or u8, with a known number of channels.
+    x: a tensor of dtype i8 or u8 and of shape (batch, channels, spatial...), with a known number of channels.
     w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
     groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
-    x_zero, strides, pads, dilations, groups: as in conv_integer.
-    Result: an i32 tensor.  Sums wrap around.
+    x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    groups: the number of groups into which channels and filters are divided.
+    Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
     unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
     together.

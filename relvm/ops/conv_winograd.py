@@ -152,7 +152,7 @@ class _TileBlock:
     def _write_rows(self, filter_: Local, rows: int) -> None:
         """Generate code that writes the computed tiles to the rows of the result.
 
-        filter_, rows: as in `write`.
+        filter_, rows: the index of the first filter, and the number of filters.
         """
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])

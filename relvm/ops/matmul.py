@@ -96,7 +96,7 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
     counters: the indices of the batch element.
     batch: the broadcast batch dimensions.
-    shape: the shape of the operand. Its last two dimensions are those of the matrix.
+    shape: the shape of the operand.  Its last two dimensions are those of the matrix.
     """
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):

@@ -111,11 +111,15 @@ def gru(
     direction.
     r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
     b: a tensor of shape (directions, hidden).
-    h: a tensor of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, b and h have the same dtype.
+    h: the states before the first step, of shape (directions, batch, hidden).
+    lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
+    steps.  x, r, b and h have the same dtype.
+    direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
-    h, lengths, direction, alpha, beta, clip: as in rnn.
-    Result: as in rnn.
+    alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    Result: a tuple of two tensors, as in rnn.  The first contains the states after all steps, the second the final
+    states.
     Raises the same errors as rnn.
     Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
@@ -152,11 +156,15 @@ def lstm(
     r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
     p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
     h, c: the initial states, tensors of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, p, h and c have the same dtype.
+    lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
+    steps.  x, r, p, h and c have the same dtype.
     coupled: whether the gates i and f are coupled.
+    direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
-    lengths, direction, alpha, beta, clip: as in rnn.
-    Result: as in rnn, followed by a third tensor, the final c.
+    alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    Result: a tuple of three tensors.  The first two are those of rnn: the states h after all steps, and the final h.
+    The third is the final c.
     Raises the same errors as rnn.
     Source: ONNX LSTM-22; coupled is its input_forget.
     """

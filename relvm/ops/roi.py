@@ -101,7 +101,7 @@ def _numpy_tap(position: float, size: int) -> tuple[bool, int, int, float]:
     """Return how to interpolate at `position` along an axis of `size` elements.
 
     The result consists of four values: whether the position is at most one element outside the axis, the index of the
-    element before it, the index of the element after it, and the weight of the latter.
+    element before the position, the index of the element after it, and the weight of this second element.
     """
     if position < -1 or position > size:
         return False, 0, 0, 0.0

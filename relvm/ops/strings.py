@@ -37,8 +37,8 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 
 @op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
-    """The position of each element of x if the elements of `others` and then those of x are counted from 0, in
-    row-major order.  These are the positions that string_take(positions, *others, x) expects.
+    """The positions of the elements of x in the concatenation of `others` and x, all flattened in row-major order.
+    These are the positions that string_take(positions, *others, x) expects.
 
     x, others: tensors of any dtype.  Only their shapes matter.
     Result: an i64 tensor with the shape of x.
@@ -254,8 +254,8 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
     """The number of parts into which string_split divides each string.
 
     x: a tensor of strings.
-    delimiter: a string tensor of rank 0.
-    most: as for string_split.
+    delimiter: a string tensor of rank 0.  If it is empty, strings are split at runs of white space.
+    most: the maximum number of splits of a string, or -1 for no limit.
     Result: an i64 tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20.

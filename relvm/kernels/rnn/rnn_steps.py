@@ -121,11 +121,13 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that computes the product in tiles.
+        """Generate code that computes the product of `multiply` in tiles.
 
         All tiles have full width: the last tile can overlap the previous one.
 
-        count: the number of sequences of the batch.   All other parameters: as for `multiply`.
+        count: the number of sequences of the batch.
+        left, start, step: the buffer of the matrix, the position of its first row, and the distance between its rows.
+        first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
@@ -143,12 +145,13 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate simple loops that compute row `row` of the product.
+        """Generate simple loops that compute row `row` of the product of `multiply`.
 
         The loops read the weights `r` in memory order, because reading them takes most of the time.
 
-        left, first, columns: as for `multiply`.
+        left: the buffer of the matrix that is multiplied.
         start: the position in `left` at which the row of the matrix begins.
+        first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
@@ -182,7 +185,7 @@ class SequenceBatch:
         If this is the only batch, a parallel loop is opened, and the range is the part of one thread.  Otherwise it is
         the whole range, because threads divide the batches.
 
-        work: as in KernelBuilder.parallel.
+        work: the approximate time of one iteration, in eighths of a nanosecond.
         """
         if self.is_only_batch:
             with self.k.parallel(count, work) as part:
@@ -251,8 +254,12 @@ class _StepGenerator:
     """Generator of the code for all steps of all sequences.
 
     sizes: the number of steps, and the number of sequences.
+    r: the recurrent weights.
+    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
     lengths: the lengths of the sequences, or None if all sequences have all steps.
-    backwards: for each direction, whether it runs backward.   Other fields: as in `generate_steps`.
+    y: the buffer for the outputs of all steps.
+    backwards: for each direction, whether it runs backward.
+    step: a function that generates one step of a batch.
     """
 
     k: KernelBuilder
