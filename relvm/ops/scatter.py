@@ -82,9 +82,8 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """A copy of x with elements of `updates` written to the positions that `indices` selects along `axis`.  Each
-    element of `indices` replaces the position along `axis` in its own position.  For axis 0, updates[i, j] is written
-    to result[indices[i, j], j].  For axis 1, it is written to result[i, indices[i, j]].
+    """A copy of x with elements of `updates` written to the positions that `indices` selects along `axis`.  For axis 0,
+    updates[i, j] is written to result[indices[i, j], j].  For axis 1, it is written to result[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at

@@ -353,7 +353,7 @@ class _Lowering:
 
         Dimensions are not checked, because `value` is proven to have type `type_`.
 
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -378,7 +378,7 @@ class _Lowering:
         The value of a dimension variable without a heap slot is stored instead of checked.
 
         is_proven_shape: whether the shape is proven, so that it need not be checked.
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         if not dims:
             return
@@ -404,7 +404,7 @@ class _Lowering:
 
         If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.
 
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:

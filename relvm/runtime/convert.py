@@ -102,7 +102,9 @@ def located(error: BaseException, where: str) -> BaseException:
 def store_other(objects: Objects, value: Any, address: int) -> bool:
     """Store a value of a type that binding.c does not handle as the machine value at `address`.
 
-    objects: the machine.   Return whether the stored value owns a reference, which the caller must release.
+    Return whether the stored value owns a reference, which the caller must release.
+
+    objects: the machine.
     """
     words = ffi.cast("int64_t *", address)
     match value:
@@ -164,12 +166,10 @@ def _store_shape(value: Shape, words: Any) -> bool:
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     """Store a tensor as value 0 of the array of machine values `words`.
 
-    objects: the machine.
-
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
-    strings, are copied.
+    strings, are copied.  Return whether the stored value owns a reference.
 
-    Return whether the stored value owns a reference.
+    objects: the machine.
     """
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
@@ -215,7 +215,9 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
     """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
 
-    objects: the machine.   Return True, because the stored value owns a reference.
+    Return True, because the stored value owns a reference.
+
+    objects: the machine.
     """
     open_sequences = [
         _OpenSequence(value)
@@ -357,10 +359,11 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
     """Convert the tuple or list at `address` to Python, without recursion.
 
-    tag: its tag, TUPLE or LIST.
-
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.
+
+    objects: the machine.
+    tag: the tag of the machine value, TUPLE or LIST.
     """
     converted: dict[int, Any] = {}  # address of a machine object -> Python object
 

@@ -489,7 +489,7 @@ class VirtualMachine(Displayed):
         Parameters
         ----------
         stop
-            See MachineDebugger.
+            A function that is called whenever a run stops, with None or an exception (see MachineDebugger).
 
         Raises
         ------

@@ -39,8 +39,8 @@ class BufferSlot:
     """The memory of one tensor, or of several tensors each of which overwrites the previous one in place.
 
     values: the tensors, in order.
-    size_bytes: the size, an int if it is known or bounded, otherwise symbolic. first,
-    last: the first and the last point at which the memory is in use.
+    size_bytes: the size, an int if it is known or bounded, otherwise symbolic.
+    first, last: the first and the last point at which the memory is in use.
     escape: how the last tensor escapes.
     """
 
@@ -57,12 +57,13 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """An allocation for one slot, or for several slots that share it.
+    """An allocation for one slot, or for several slots that share it.  A slot is the memory of one tensor, or of
+    several tensors each of which overwrites the previous one.
 
     slots: the slots, in order of first use.
     offsets: their offsets in bytes.
     size_bytes: the size of the allocation.
-    lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are rounded up to the
+    lower_bound: the largest number of bytes in use at one point.  In an arena, sizes of slots are rounded up to the
     alignment.
     """
 
@@ -170,7 +171,8 @@ def _make_slots(
     Tensors that are computed in place are recorded in `plan.overwritten`.
 
     liveness: the lifetimes of the values.
-    kernels, ranges: as in `plan_block`.
+    kernels: the module's kernels by name, which state the arguments that they may overwrite.
+    ranges: the known bounds of dimension variables.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
