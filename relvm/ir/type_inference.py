@@ -542,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Bind the plain dimension variables of `type_`.  Check that its other variables are already bound."""
+        """Bind the variables that are whole dimensions of `type_`.  Check that its other variables are bound."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))

@@ -41,7 +41,7 @@ class NotFusable(Exception):
 
 
 class FusedExpr:
-    """Base class of trees.
+    """Base class of expression trees.  A tree computes one element of a tensor.
 
     axes: the loops that the value of the tree depends on.
     """
@@ -260,7 +260,10 @@ class FusedExprBuilder:
         raise NotFusable
 
     def _record_move(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Record that `tree` also computes an element of `var`, for the provenance.  Return `tree`.
+        """Record that `tree` also computes an element of `var`, so that the kernel gets the source locations of `var`,
+        too.
+
+        Return `tree`.
 
         var: the result of an operator that only moves elements.
         """

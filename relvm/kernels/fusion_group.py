@@ -63,7 +63,11 @@ class Group:
 
     @cached_property
     def product(self) -> OpCall | None:
-        """The contraction in the group, or None.  The other members form its epilogue."""
+        """The contraction (matrix product or convolution) in the group, or None.
+
+        The other members form its epilogue: they are applied to each element of its result before the element is
+        stored.
+        """
         found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
             raise NotFusable
@@ -76,7 +80,8 @@ class Group:
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """The kernel variable for each symbolic dimension of the tensors that the kernel reads or writes."""
+        """A dict from each symbolic dimension of the tensors that the kernel reads or writes to a variable of the
+        kernel."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -107,7 +112,8 @@ class Group:
         return evaluate_with(dim, own.get)
 
     def type(self, expr: Expr) -> TensorType:
-        """Return the type of a value of the group, in terms of the kernel's variables."""
+        """Return the type of a value of the group, with dimensions that are expressions of the kernel's own size
+        variables."""
         if expr not in self._types:
             self._types[expr] = self.kernel_type(expr.tensor_type)
         return self._types[expr]

@@ -286,7 +286,7 @@ class IndexBounds:
 
 
 def atom_dim(atom: DimVar | DimOp) -> Dim:
-    """Return the polynomial that consists of the single atom `atom`."""
+    """Return the polynomial that consists only of `atom`, a variable or an operation such as floordiv."""
     return Dim((((atom,), 1),))
 
 

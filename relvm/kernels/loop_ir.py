@@ -569,7 +569,7 @@ class KernelBuilder:
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
         """Return a new array on the C stack.
 
-        of: the IR values whose elements it contains, for the provenance.
+        of: the IR values whose elements it contains, to record their source locations.
         """
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
@@ -578,7 +578,7 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized with `value`.  of: the IR values that it computes, for the provenance."""
+        """Return a new variable, initialized to `value`.  of: the IR values that it computes, for source locations."""
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

@@ -27,7 +27,7 @@ BITS = (2, 4, 8)
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is padded with zeros.
+    Groups of adjacent columns form panels.  The last panel is padded with zeros.
 
     numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
     that fit in a byte.

@@ -243,7 +243,9 @@ def generate_runs(
 
 
 def _line_indices(k: KernelBuilder, line: Local, sizes: list[Scalar]) -> list[Scalar]:
-    """Return the indices of a line of the output, which runs along the last axis, along all other spatial axes.
+    """Return the indices of a line of the output along all spatial axes except the last.
+
+    A line runs along the last spatial axis.
 
     line: the row-major number of the line.
     sizes: the sizes of all spatial axes except the last.

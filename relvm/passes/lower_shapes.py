@@ -119,7 +119,7 @@ def _lower_function(function: Function, proven: bool, unchecked: Collection[str]
 class _Scope:
     """The state of the lowering of one block.
 
-    slots: a dimension -> its slot in the heap.
+    slots: a dimension -> the index of its value in the shape heap.
     shapes: a shape -> the variable bound to its value.
     values: a dimension -> the variable bound to its value.
     bindings: the lowered bindings.
@@ -206,7 +206,7 @@ class _Lowering:
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def lower_atom(self, expr: Expr, scope: _Scope) -> Expr:
-        """Lower `expr`, an atom.  A removed variable becomes its replacement.
+        """Lower `expr`, a variable or constant.  A removed variable becomes its replacement.
 
         A symbolic shape or dimension becomes the variable with its value.  If this variable does not exist yet, its
         binding is appended to the block of `scope`.
@@ -234,7 +234,7 @@ class _Lowering:
     def encode_dim(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
         """Encode `dim` as a pair of integers (code, value), as in the arguments of a builtin.
 
-        If `dim` is a symbolic dimension without a heap slot, append the statements that compute it.
+        If `dim` is a symbolic dimension that is not yet in the shape heap, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
@@ -244,7 +244,8 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
     def compute_dim(self, dim: Dim, scope: _Scope) -> int:
-        """Append the statements that compute the compound dimension `dim`, and return the heap slot of the result."""
+        """Append the statements that compute the compound dimension `dim`, and return the index of its value in the
+        shape heap."""
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:
@@ -273,7 +274,7 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def remove_unread_stores(self, block: Block) -> Block:
-        """Return `block` without stores to heap slots that are never read."""
+        """Return `block` without stores to elements of the shape heap that are never read."""
         bindings = []
         for binding in block.bindings:
             match binding.value:
@@ -296,10 +297,10 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def ignore_unread_slots(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Replace the code STORE by ANY in `pairs` for each heap slot that is never read.
+        """Replace the code STORE by ANY in `pairs` for each element of the shape heap that is never read.
 
         pairs: arguments of a builtin that matches a shape or a scalar.  Codes and their values alternate, such as STORE
-        and a heap slot.
+        and an index in the shape heap.
         """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -349,7 +350,8 @@ class _Lowering:
                     self.match_scalar(where, expected, value, scope)
 
     def bind_dims(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
+        """Append the statements that store in the shape heap those dimension variables of `type_` that are not yet
+        there.
 
         Dimensions are not checked, because `value` is proven to have type `type_`.
 
@@ -375,7 +377,8 @@ class _Lowering:
     ) -> None:
         """Append the check that `value` has shape `dims`.  If `dims` is None, nothing is checked.
 
-        The value of a dimension variable without a heap slot is stored instead of checked.
+        A dimension variable that is not yet in the shape heap is not checked.  Instead, the actual size is stored
+        there.
 
         is_proven_shape: whether the shape is proven, so that it need not be checked.
         where: the beginning of the error message.
@@ -402,7 +405,7 @@ class _Lowering:
     def match_scalar(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
         """Append the check that the scalar `value` equals `dim`.
 
-        If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.
+        If `dim` is a variable that is not yet in the shape heap, `value` is stored there instead.
 
         where: the beginning of the error message.
         """
@@ -462,5 +465,5 @@ def _name_of_callee(call: PackedCall | Call) -> str:
 
 
 def _binds_new_dim(type_: Type, scope: _Scope) -> bool:
-    """Return whether a value of type `type_` determines a dimension variable that has no heap slot yet."""
+    """Return whether a value of type `type_` determines a dimension variable that is not yet in the shape heap."""
     return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

@@ -102,7 +102,9 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running.
+        """Set the C instrument of the machine, which is called before and after each call.
+
+        Raise RelvmBusyError if the machine is running.
 
         name: the name of the operation, for the message.
         """

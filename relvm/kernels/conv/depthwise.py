@@ -37,11 +37,12 @@ _LANES, _ROWS, _SLACK = (
 
 
 class _BlockLayout:
-    """The window over two spatial axes, and the layout of an input block.
+    """The layout of an input block, for a window over two spatial axes.
 
-    The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
-    same phase read the same input elements, but for different output positions.  These elements are stored in one
-    plane.  A block has one plane for each pair of a channel of the group and a phase.
+    For example, with stride 2 and dilation 1, window columns 0 and 2 read the same input elements, but for different
+    output positions.  Such window positions have the same phase: their offsets in rows and columns, modulo the strides.
+    The elements that the positions of one phase read are stored once, in one plane.  A block has one plane for each
+    pair of a channel of the group and a phase.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
@@ -65,7 +66,10 @@ class _BlockLayout:
         self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
 
     def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
-        """Return the position in the block at which the plane for `channel` and `phase` starts."""
+        """Return the position in the block at which the plane for `channel` and `phase` starts.
+
+        A plane contains the elements that the window positions of one phase read, in one channel.
+        """
         return (channel * len(self.phases) + self.phases.index(phase)) * self.max_plane_size
 
     @property

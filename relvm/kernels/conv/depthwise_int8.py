@@ -25,7 +25,7 @@ _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 o
 class _RingLayout:
     """The window over two spatial axes, and the layout of the ring buffer.
 
-    The ring buffer contains words, and has shape (`rows`, `words_per_row`, `pitch`).
+    The ring buffer contains words of four bytes, and has shape (`rows`, `words_per_row`, `pitch`).
 
     rows: the number of input rows that the window covers.
     words_per_row: the number of words in a row of the window.

@@ -39,7 +39,8 @@ Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """Return the number of columns of a panel, for a matrix with `columns` columns.
+    """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
+    together.
 
     This is the element of WIDTHS that needs the least padding, or the largest if the number of columns is unknown.
     """
@@ -51,7 +52,8 @@ def panel_width(columns: object) -> int:
 def run_time_panel_width(k: KernelBuilder, columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns that is packed at run time.
 
-    This is `panel_width`, or the smallest width if the kernel should use little memory (`k.is_compact`).
+    A panel consists of adjacent columns that are packed together.  The result is `panel_width`, or the smallest width
+    if the kernel should use little memory (`k.is_compact`).
     """
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
@@ -423,11 +425,11 @@ class _PanelMatmul:
 
 
 def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix whose panels are copied from a row-major matrix at run time.
+    """Return a right matrix whose panels (groups of adjacent columns) are copied from a row-major matrix at run time.
 
     The row-major matrix begins at flat position `start` of `x` and has `columns` columns.
 
-    width: the panel width.
+    width: the number of columns of a panel.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
@@ -440,12 +442,13 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
 
 
 def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix whose panels are copied from a column-major matrix at run time.
+    """Return a right matrix whose panels (groups of adjacent columns) are copied from a column-major matrix at run
+    time.
 
     The column-major matrix begins at flat position `start` of `x`.
 
     depth: the length of a column.
-    width: the panel width.
+    width: the number of columns of a panel.
     """
 
     def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:

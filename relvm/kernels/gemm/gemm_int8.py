@@ -144,10 +144,11 @@ def pack_words(
 ) -> PackOnTheFly:
     """Return a right matrix of words, whose panels are packed from a row-major matrix of bytes at run time.
 
-    The matrix of bytes begins at flat position `start` of `x`.
+    A word consists of four bytes of a column, and a panel of adjacent columns.  The matrix of bytes begins at flat
+    position `start` of `x`.
 
     sizes: its number of rows and of columns.
-    width: the panel width.
+    width: the number of columns of a panel.
     shift: the number to add to each byte.
     sums: an array of `width` elements, in which the kernel stores the sums of the panel's columns.
     """

@@ -167,7 +167,8 @@ def _make_slots(
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
 
-    Both lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
+    A slot is the memory of one tensor, or of several tensors each of which overwrites the previous one in place.  Both
+    lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
     Tensors that are computed in place are recorded in `plan.overwritten`.
 
     liveness: the lifetimes of the values.
@@ -206,10 +207,10 @@ def _find_overwritten_argument(
 ) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
-    The kernel must allow this for the argument (Kernel.in_place).  The argument must be in a slot of this block that
-    does not escape and is not used after this call.
+    The kernel must allow this for the argument (Kernel.in_place).  The memory of the argument must belong to this
+    block, must not escape, and must not be used after this call.
 
-    slot_of: a tensor -> its slot.
+    slot_of: a tensor -> the slot that describes its memory.
     point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
@@ -222,7 +223,9 @@ def _find_overwritten_argument(
 
 
 class _Timeline:
-    """The points of a block, divided into runs (see the module docstring), and the allocated bytes at each point.
+    """The points of a block, divided into runs, and the allocated bytes at each point.
+
+    A run is a sequence of bindings without calls, during which the set of live tensors of unknown size does not change.
 
     slots: the slots of the block.
     separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
@@ -252,7 +255,7 @@ class _Timeline:
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run_at(self, point: int) -> int:
-        """Return the number of the run that contains `point`."""
+        """Return the number of the run that contains `point`.  A run is a sequence of bindings without calls."""
         return bisect_right(self.run_starts, point)
 
     def plan_arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
@@ -327,9 +330,10 @@ def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> 
 def _reuse_dead_storages(
     slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline
 ) -> list[ArenaStorage]:
-    """Return storages for `slots`, the slots that are not in an arena.
+    """Return storages for `slots`, the tensors that are not in an arena.
 
-    A slot reuses the storage of a dead slot of equal size if nothing was allocated or called since that slot died.
+    A slot, which is the memory of one or more tensors, reuses the storage of a dead slot of equal size.  This requires
+    that nothing was allocated or called since that slot died.
     """
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}
