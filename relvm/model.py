@@ -208,7 +208,7 @@ class Model(Displayed):
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` in the form that `run` returns.
+        """Return the outputs `names` as arrays, lists, dicts and None, as `run` does.
 
         result: the result of the model's function.
         """
@@ -475,9 +475,10 @@ def _restored(
 
 
 def type_fields(text: str) -> list[str]:
-    """Return the fields of a tuple type in text form.  For any other type, return a list with the text itself.
+    """Return the fields of a tuple type in text form: "(f32[n], i64)" becomes ["f32[n]", "i64"].
 
-    The parser of the text form is not used, because a model that is loaded from the cache should not import it.
+    For any other type, return a list with the text itself.  The parser of the text form is not used, because a model
+    that is loaded from the cache should not import it.
     """
     if not (text.startswith("(") and text.endswith(")")):
         return [text]

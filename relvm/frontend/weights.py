@@ -152,7 +152,9 @@ def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
 
 
 def as_constant(array: np.ndarray, here: str) -> Constant:
-    """Convert a weight to a constant.  A read-only array is not copied.  here: the beginning of error messages.
+    """Convert a weight to a constant.  A read-only array is not copied.
+
+    here: the beginning of error messages.
 
     Raises
     ------

@@ -420,7 +420,10 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """Create the parameters of a local function, and call `body` to emit its block.  Return both."""
+        """Create the parameters of a local function, and call `body` to emit its code.
+
+        Return the variables of the parameters, and the block of the code.
+        """
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:

@@ -485,8 +485,8 @@ class Function(Expr):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The name of each parameter in messages: the name of the model's input if it has one, otherwise that of the
-        parameter."""
+        """The name of each parameter in messages: the name of the model's input if it has one, otherwise the
+        parameter's own name."""
         names = dict(self.attributes).get("input_names", ())
         return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
 

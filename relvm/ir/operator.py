@@ -211,12 +211,14 @@ class Operator:
 
     @property
     def doc(self) -> str:
-        """The documentation of the operator, which is the docstring of the type rule."""
+        """The documentation of the operator: the docstring of its type rule, the function that computes the result
+        type."""
         return inspect.getdoc(self.type_rule) or ""
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule that stand for arguments."""
+        """The parameters of the type rule that stand for arguments.  The type rule is the function that computes the
+        result type."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property
@@ -280,10 +282,11 @@ class Operator:
         return tuple(found.claims)
 
     def _infer_cached(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
-        """Infer the result type of a call with `arg_types` and `attributes`, and the claims of the type rule.
+        """Infer the result type of a call with `arg_types` and `attributes`.  Return it with the size claims of the
+        type rule.
 
-        Both are cached, because the type of each call is inferred several times.  A result type with a new dimension
-        variable is not cached, because two calls must not share the variable.
+        The result is cached, because the type of each call is inferred several times.  A result type with a new
+        dimension variable is not cached, because two calls must not share the variable.
         """
         # 1 and True are equal, but a type rule can accept one of them and reject the other.
         key = (self, arg_types, attributes, _value_types(attributes))

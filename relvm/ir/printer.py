@@ -88,7 +88,11 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 def module_lines(
     module: Module, elide_constants: bool = False, show_types: bool = True
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of `print_module`, each with the source locations (origins) of its contents."""
+    """Yield the lines of `print_module`, each with the source locations (origins) of its contents.
+
+    elide_constants: whether the elements of a constant with more than 64 elements are replaced by `...`.
+    show_types: whether bindings show the types of their variables.
+    """
     constants = _shared_constants(module)
     if module.attributes:
         yield f"module with ({_attributes(module.attributes)})", ()

@@ -28,6 +28,9 @@ class Work:
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
     """Return `work` as JSON data, for the entry of the kernel in the executable's debug section.
 
+    The result has the keys "operations" and "reads".  A number of operations or elements is a list of terms, or None.
+    A term is a list: a coefficient, then a pair [argument, axis] for each size by which it is multiplied.
+
     shapes: the shapes of the inputs, then of the outputs.
     """
     indices: dict[Atom, list[int]] = {}

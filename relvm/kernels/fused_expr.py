@@ -212,7 +212,7 @@ class FusedExprBuilder:
         ] = {}  # tree -> the variables of data movements and gathers that have this tree as an element
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
-        """Return the tree of the element of `expr` at indices `at`.
+        """Return the expression tree that computes the element of `expr` at indices `at`.
 
         Raises
         ------

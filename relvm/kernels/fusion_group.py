@@ -28,13 +28,13 @@ from relvm.quoting import c_identifier
 
 @record
 class Group:
-    """A fusion group.
+    """A fusion group: operators that one kernel computes.
 
     members: a dict from each variable that the group computes to the operator call that computes it, in program order.
     results: the variables that are used outside the group.
     name: the kernel's name without the dtype suffix.  If it is empty, the names of the operators are used.
 
-    At most one member is a contraction.  The lowering rules of all other members can be expression trees
+    At most one member is a contraction.  All other members have lowering rules that can be expressed as trees
     (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
     """
 

@@ -363,7 +363,7 @@ class Kernel(Displayed):
 
 @value_record
 class ReferenceKernel:
-    """A kernel of target "numpy": a call of the packed function `reference.<op>`.
+    """A kernel of target "numpy": a call of the registered Python function `reference.<op>`.
 
     The arguments of the function are the attributes as JSON text, the input tensors, and the output tensors.
     """

@@ -73,7 +73,10 @@ class _Lowering:
             )
 
     def buffer_dim(self, dim: AnyDim) -> AnyDim:
-        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable."""
+        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable.
+
+        A compound dimension, such as `n + 1`, becomes a new variable.
+        """
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
             return known
@@ -227,7 +230,10 @@ class _Lowering:
 
     @contextmanager
     def loop_body(self, loop: kd.For) -> Iterator[None]:
-        """A context manager for the body of a loop, which sets `unchecked` if this is a `simd` or `parallel` loop."""
+        """A context manager for the body of a loop.
+
+        For a `simd` or `parallel` loop, it sets `unchecked`, because such a body cannot contain run-time checks.
+        """
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop

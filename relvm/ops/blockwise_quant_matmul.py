@@ -44,8 +44,9 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad `values`, scales or zero points of shape (blocks, columns), with columns of zeros that fill the last panel.
+    """Pad `values` with columns of zeros, so that they cover the last panel of the packed matrix, too.
 
+    values: the scales or the zero points, of shape (blocks, columns).
     panels: the packed matrix, as returned by `pack_blocks`.
     """
     filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)

@@ -110,8 +110,8 @@ def _matmul_loops(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the loops over the result of `matmul`, each as a tuple of the axes over which it runs.
 
-    Each axis has its own loop, with one exception: if only `a` has batch axes, and is not transposed, they are merged
-    with the rows.
+    Each axis has its own loop, with one exception.  If only `a` has batch axes, and `a` is not transposed, one loop
+    runs over the batch axes and the rows.
     """
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)

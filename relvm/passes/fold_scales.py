@@ -121,7 +121,8 @@ class _Folder:
         """Fold the constant factor or term in the call that computes `var` into the other operand of the call, if
         possible.
 
-        Otherwise, replace a division by constant powers of two by a multiplication.
+        For example, the factor s in multiply(conv(x, w), s) is multiplied into w.  If folding is not possible, replace
+        a division by constant powers of two by a multiplication.
         """
         call = self.values[var]
         if var in self.rounded_later:

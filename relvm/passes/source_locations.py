@@ -136,9 +136,10 @@ class _OriginUses:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Yield `function`, and separately the bindings of its body.
+    """Yield the parts of a function: the function itself, then each binding of its body.
 
-    The record of a binding (`_OriginUses`) can thus be reused if a pass does not change the binding.
+    The origins of each part are recorded separately (`_OriginUses`).  If a pass does not change a binding, its record
+    can thus be reused.
     """
     yield function
     if isinstance(function.body, Block):

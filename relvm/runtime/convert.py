@@ -33,17 +33,17 @@ MAX_NESTED = 100_000  # limit on the nesting of tuples and lists, which also det
 
 
 def new_words(count: int) -> Any:
-    """Allocate an array of `count` values, all NIL."""
+    """Allocate an array of `count` machine values, all NIL."""
     return ffi.new("int64_t[]", 2 * count)
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k of the array `words` as an `rvm_value *`."""
+    """Return value k of the array of machine values `words`, as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k of the array `words` owns."""
+    """Release the reference that value k of the array of machine values `words` owns."""
     lib.rvm_value_release(value_at(words, k))
 
 

@@ -64,8 +64,9 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction.  The fields have the meaning of the parameters of `ExecBuilder.function`.
+    """A bytecode function under construction.
 
+    parameters, registers, private, impure: the parameters of `ExecBuilder.function` with these names.
     code: the instructions, in which a jump target is a Label or an instruction index.
     labels: the labels of the function.
     """

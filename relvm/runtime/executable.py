@@ -578,7 +578,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Return the sections of an executable by name, as `unpack_sections` does.
+    """Return the contents of the sections of an executable, by name.
 
     where: the beginning of error messages.
     """

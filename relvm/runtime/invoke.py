@@ -62,7 +62,9 @@ class Invoker(Objects):
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Call the Python instrument before or after a call of function `index`, and return the instrument's result.
 
-        before, result, arguments: the arguments of the instrument (see VirtualMachine.set_instrument).
+        before: whether the call has not begun yet.
+        result: the result of the call, or None before the call.
+        arguments: the arguments of the call.
         """
         assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)

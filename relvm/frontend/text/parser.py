@@ -171,7 +171,10 @@ class _Parser(KernelReader):
         return Module(tuple(functions.values()), tuple(kernels.items()), attributes)
 
     def module_constant(self) -> None:
-        """Parse a module constant `name = const(...)`, after the keyword `const`.  Later functions can use it."""
+        """Parse a module constant `const name = const(type, elements)`, after its first keyword.
+
+        Later functions can use the constant.
+        """
         token = self.identifier("the name of a constant")
         if token.text in self.scopes[0]:
             raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
@@ -180,7 +183,10 @@ class _Parser(KernelReader):
         self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
-        """Parse the name of a function or kernel: an identifier, or a string literal with any text."""
+        """Parse the name of a function or kernel: an identifier, or a string literal with any text.
+
+        expected: what was expected, for the error message.
+        """
         return self.string() if self.token.kind == "string" else self.identifier(expected).text
 
     def identifier(self, expected: str) -> Token:

@@ -137,7 +137,7 @@ class TypeReader(TokenReader):
         return dim
 
     def dim(self) -> AnyDim:
-        """Parse a dimension: a sum of products."""
+        """Parse a dimension: a sum of products, such as `n * 2 + 1`."""
         self.enter_level()
         left = self.dim_product()
         while self.at("+") or self.at("-"):

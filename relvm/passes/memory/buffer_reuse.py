@@ -259,7 +259,10 @@ class _Timeline:
         return bisect_right(self.run_starts, point)
 
     def plan_arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
-        """Plan the arenas of the block.  Return them, and the slots that are not in an arena."""
+        """Plan the arenas of the block.  Return the arenas, and the slots that are not in an arena.
+
+        An arena is a memory area that several slots share.  A slot is the memory of one or more tensors.
+        """
         by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
             if slot.is_fixed and slot.escape is Escape.NONE and self.run_at(slot.first) == self.run_at(slot.last):
@@ -271,7 +274,7 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def add_arenas(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append to `arenas` an arena for the slots in `group`.
+        """Append to `arenas` an arena for the slots in `group`, if there are several.
 
         If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
 
