@@ -395,16 +395,18 @@ def load_model(
         The path of an .onnx or .relvm file, or of an executable (.rvm, .so); or the bytes of an .onnx file, or an
         onnx.ModelProto.
     dims
-        The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
+        The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
+        `from_onnx`).
     weights
         Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
         the input of the same name.  In a .relvm file, each array replaces the parameter of the same name by a constant
         (`relvm.frontend.weights.bind_weights`).
     exec_mode
-        As for `relvm.vm.build`.  The default is "auto": the model starts immediately as bytecode, without a compiler.
-        If there is a C compiler, native code is compiled in the background, and cached for the next start.
+        How functions run: "bytecode", "compiled" (native code) or "auto", as for `relvm.vm.build`.  With the default,
+        "auto", the model starts immediately as bytecode, without a compiler.  If there is a C compiler, native code is
+        compiled in the background, and cached for the next start.
     target
-        As for `relvm.vm.build`.  The default is "c".
+        How kernels are built: "c", the default, "bytecode" or "numpy".  See `relvm.vm.build` for other values.
     threads
         The maximum number of threads that work on a kernel at once.  See `num_threads` of VirtualMachine.
     function
