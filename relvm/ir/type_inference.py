@@ -153,8 +153,8 @@ def _finish(
     stated: bool,
     kernels: Mapping[str, Any],
 ) -> None:
-    """Infer the types of function `name`, and add the typed function to `finished`.  First do so for the functions to
-    which it refers and that have no annotated result type.
+    """Infer the types of function `name`, and add the typed function to `finished`.  First do the same for the
+    functions to which it refers, if they have no annotated result type.
 
     waiting: the functions whose inference waits for this one, to detect recursion.
     stated: whether the types of variables are annotations by the author of the program, which inference checks.

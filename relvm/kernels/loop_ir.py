@@ -529,7 +529,7 @@ class KernelBuilder:
         """
         counter = self.local(name, I64)
         self.blocks.append([])
-        yield counter  # the C compiler removes loops of one iteration
+        yield counter  # a loop of one iteration is emitted, too: the C compiler removes it
         body = tuple(self.blocks.pop())
         self.add(Loop(counter, as_scalar(start, I64), as_scalar(stop, I64), body, simd, tuple(reduce)))
 

@@ -165,8 +165,8 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """The elements of x at positions that `indices` selects along `axis`.  For axis 0, result[i, j] is x[indices[i, j],
-    j].  For axis 1, result[i, j] is x[i, indices[i, j]].
+    """The elements of x at positions that `indices` selects along `axis`.  For axis 0, result[i, j] is
+    x[indices[i, j], j].  For axis 1, result[i, j] is x[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
