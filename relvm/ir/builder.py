@@ -253,7 +253,7 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Bind a call of a packed function with `args` to a new variable.
+        """Bind a call of a packed function (a registered function of the host) with `args` to a new variable.
 
         function: the name under which the packed function is registered.
         result: the type of the result, which is checked at run time.  A dimension variable that is not defined before

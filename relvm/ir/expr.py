@@ -152,8 +152,8 @@ class Var(Expr):
     def intermediate(self, suffix: str, type_: Type) -> Var:
         """Return a new variable of type `type_`, for an intermediate result in the computation of this variable.
 
-        The new variable has the origins of this variable.  Its name is that of this variable, followed by `_` and
-        `suffix`.
+        The new variable has the origins (source locations) of this variable.  Its name is that of this variable,
+        followed by `_` and `suffix`.
         """
         return Var(f"{self.name}_{suffix}", type=type_, origins=self.origins)
 

@@ -67,7 +67,8 @@ class SizeClaim:
     message: str
 
     def truth_value(self) -> bool | None:
-        """Return True if the claim is proven, False if it is disproved, and None if neither is the case.
+        """Return True if the claim (a relation between two sizes) is proven, False if it is disproved, and None if
+        neither is the case.
 
         If the result is None, the claim must be checked at run time.
         """
@@ -77,8 +78,8 @@ class SizeClaim:
         return True if self.relation == "at_most" and is_never_negative(slack) else None
 
     def needs_check(self) -> bool:
-        """Return whether the claim must be checked at run time, because it is not proven.  Raise RelvmShapeError if it
-        is disproved."""
+        """Return whether the claim (a relation between two sizes) must be checked at run time, because it is not
+        proven.  Raise RelvmShapeError if it is disproved."""
         holds = self.truth_value()
         if holds is False:
             raise RelvmShapeError(self.message.format(self.left, self.right))
@@ -91,7 +92,8 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven claims.
+    """Return the size claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven
+    claims.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
 
 @value_record
 class _Claims:
-    """The size claims that a type rule has made so far, in order.
+    """The size claims (relations between sizes) that a type rule has made so far, in order.
 
     nonnegative_dims: dimensions of the result that cannot be negative if the claims hold.
     """
@@ -263,7 +265,8 @@ class Operator:
         return self._infer_cached(arg_types, attributes)[0]
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the size claims of a call with `arg_types` and `attributes` that are not proven.
+        """Return the size claims (relations between sizes) that a call with `arg_types` and `attributes` requires.
+        Omit proven claims.
 
         Every claim must hold when the call runs, because the kernel relies on it.  The claims include that no dimension
         of the result is negative.

@@ -67,8 +67,8 @@ class IndexBounds:
     def dim(self, scalar: kd.Scalar) -> AnyDim:
         """Return the i64 expression `scalar` as a polynomial.
 
-        An expression that is not a polynomial becomes an atom.  Equal expressions become the same atom, unless their
-        value can change.
+        An expression that is not a polynomial becomes an atom, which the polynomial treats like a variable.  Equal
+        expressions become the same atom, unless their value can change.
         """
         assert scalar.dtype == I64
         try:

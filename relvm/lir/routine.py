@@ -133,7 +133,7 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two statements, without duplicates.
+    """Return the source locations (origins) of a statement that replaces two statements, without duplicates.
 
     first, second: the origins of the two statements.
     """

@@ -85,7 +85,7 @@ def convolve_words(
     Each element of the im2col matrix is a word, which consists of four unsigned bytes.
 
     groups: the number of groups, and the number of channels of x in each group.
-    width: the width of a panel.
+    width: the number of columns that the product processes at a time (a panel).
     zero: the zero point of x, converted to unsigned.
     sum_of: a function from the index of a filter to the sum of its weights.
     im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the group.
@@ -117,7 +117,7 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
 
     dtype: the dtype of the bytes.
     depth: the number of rows of bytes.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     """
     four = k.allocate("four", dtype, (WORD * width,))
 

@@ -59,7 +59,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _panel_width(k: KernelBuilder, positions: AnyDim) -> int:
-    """Return the panel width for a number of output positions: the smallest of WIDTHS that is large enough.
+    """Return the panel width, the number of columns that the product processes at a time: the smallest of WIDTHS that
+    is large enough for all output positions.
 
     If none is large enough, return the largest.  If the kernel should use little memory (`is_compact`), always return
     the smallest.
@@ -90,7 +91,7 @@ def _im2col_words(
     start: the flat position in x of the first channel.
     channels: the number of channels in the group.
     shape: the shape of the convolution's result.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])

@@ -129,7 +129,7 @@ def im2col(
 
     start: the flat position in x of the first channel.
     shape: the shape of the convolution's result.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])

@@ -68,7 +68,7 @@ class _Folder:
     shared: the ids of the arrays of constants that occur several times.
     values: a variable of the current block -> the operator call that now computes it.
     renamed: a removed variable -> its replacement.
-    added_origins: a changed variable -> the origins to add to it.
+    added_origins: a changed variable -> the source locations (origins) to add to it.
     """
 
     def __init__(self, module: Module) -> None:

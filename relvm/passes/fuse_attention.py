@@ -101,7 +101,7 @@ class _Match:
     def match_attention(self, call: OpCall) -> OpCall | None:
         """Match `call` as the product of the softmax and v.  Return the attention operator that replaces it, or None.
 
-        The arguments of the attention operator are calls or atoms.
+        The arguments of the attention operator are calls, variables or constants.
         """
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None

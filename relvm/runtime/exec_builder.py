@@ -179,7 +179,7 @@ class ExecBuilder:
 
     def f(self, name: str) -> Argument:
         """Return the operand for the function `name` as a value.  `name` is a function of this builder, possibly
-        defined later, or a registered packed function."""
+        defined later, or a packed function (a registered function of the host)."""
         return self._own_argument(function(self._row(name).index))
 
     # ---- functions ----
@@ -286,8 +286,8 @@ class ExecBuilder:
     ) -> None:
         """Emit the call dst = callee(arguments...).  If `dst` is None, the result is discarded.
 
-        If `callee` is a name that this builder does not define, the function is a packed function.  Packed functions
-        are looked up when a machine is created.
+        If `callee` is a name that this builder does not define, the function is a packed function (a registered
+        function of the host).  Packed functions are looked up when a machine is created.
         """
         self.emit("call", dst, callee, arguments)
 

@@ -224,12 +224,12 @@ class VirtualMachine(Displayed):
     def seed(self, number: int) -> None:
         """Seed the machine's random numbers.  Machines with the same seed produce the same sequence.
 
+        Raise RelvmTypeError if `number` is not an integer.
+
         Parameters
         ----------
         number
             The seed, taken modulo 2^64.  If `seed` is not called, each machine has a different seed.
-
-        Raises RelvmTypeError if `number` is not an integer.
         """
         expect_type("seed", number, Integral, "an integer")
         lib.rvm_machine_seed(self._runner.machine, int(number) % 2**64)

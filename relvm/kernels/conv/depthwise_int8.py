@@ -103,7 +103,7 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Local) -> Local:
-    """Generate code that packs the weights of one filter into words, and stores the words in `weights`.
+    """Generate code that packs the weights of one filter into words of four bytes, and stores the words in `weights`.
 
     Return the variable that contains the sum of the weights.
 
@@ -137,7 +137,7 @@ def _fill_ring(
     padding: Local,
     pad_word: Local,
 ) -> None:
-    """Generate code that loads input rows into the ring buffer, as words.
+    """Generate code that loads input rows into the ring buffer, as words of four bytes.
 
     The rows are those that output row `y` reads and output row `y - 1` does not.
 
@@ -169,7 +169,7 @@ def _fill_ring(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local) -> None:
-    """Generate code that stores, for each word of weights, where in the ring buffer its input words begin.
+    """Generate code that stores, for each word (four bytes) of weights, where in the ring buffer its input words begin.
 
     A word of weights is multiplied by adjacent input words, one for each output position.
 

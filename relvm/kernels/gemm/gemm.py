@@ -90,7 +90,8 @@ class LhsInt8:
     correction(first, column).
 
     The result of correction(first, column) is a scalar that is added to an element of the product, because of the zero
-    points.  The element is in row `row`, and in column `column` of the panel that begins at column `first`.
+    points.  The element is in row `row`, and in column `column` of the panel (a group of adjacent columns) that begins
+    at column `first`.
 
     If the depth is divided into chunks, each chunk adds a correction.  `after_first` is then whether the current chunk
     is not the first one.  The value None stands for False.
@@ -110,7 +111,8 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix that is packed in panels of columns at compile time (relvm/kernels/gemm/packing.py).
+    """A right matrix that is packed in panels, groups of adjacent columns, at compile time
+    (relvm/kernels/gemm/packing.py).
 
     Each panel is stored row by row.  The last panel can be narrower than the others.
     """
@@ -121,7 +123,7 @@ class Prepacked:
 
 @value_record
 class PackOnTheFly:
-    """A right matrix that is copied panel by panel at run time.
+    """A right matrix that is copied panel by panel at run time.  A panel is a group of adjacent columns.
 
     fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
     first_column + c) to panel[r * width + c], for r < rows and c < columns.  `width` is the panel width.  The elements
@@ -143,8 +145,8 @@ def gemm(
 
     batch: the batch dimensions.
     sizes: the number of rows and of columns of a product, and the depth, which is the number of summed products.  If
-    the left matrix consists of bytes, the depth is in words.
-    width: the panel width.
+    the left matrix consists of bytes, the depth is in words of four bytes.
+    width: the number of columns of a panel, the part of the right matrix that is processed at a time.
     operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
     `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
     classes of `left` and `right` must be the same for all products.
@@ -174,7 +176,8 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate code that copies one panel of `right` and multiplies the left matrix by it.
+    """Generate code that copies one panel of `right`, a group of adjacent columns, and multiplies the left matrix by
+    it.
 
     product: the generator of the product of the left matrix and the panel.
     depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
@@ -212,13 +215,13 @@ def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> 
 
 @value_record
 class _PanelMatmul:
-    """The generator of the product of the left matrix and one panel of the right matrix.
+    """The generator of the product of the left matrix and one panel of the right matrix, a group of adjacent columns.
 
     rows: the number of rows of the left matrix.
     column: the first column of the panel.
     count: the number of columns of the panel.
     left: the left matrix.
-    width: the panel width.
+    width: the number of columns of a panel, except that the last panel can be narrower.
     tile: the array for a tile of the product.
     result: the epilogue that receives each element of the product.
     counters: a function that returns the indices at which the epilogue stores element (i, j).
@@ -246,10 +249,11 @@ class _PanelMatmul:
         after_first: Scalar | None,
         before_last: Scalar | None,
     ) -> None:
-        """Generate the product of the left matrix and a chunk of the panel: rows [first, first + span).
+        """Generate the product of the left matrix and rows [first, first + span) of the panel, a group of adjacent
+        columns.
 
-        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks, each one adds its
-        product to partial sums in memory.
+        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks of rows, each one adds
+        its product to partial sums in memory.
 
         after_first: whether an earlier chunk has stored partial sums.  None stands for False.
         before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
@@ -345,11 +349,13 @@ class _PanelMatmul:
         self._for_each_width(add)
 
     def _panel_row_stride(self, columns: int) -> int:
-        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns."""
+        """Return the distance, in elements, between adjacent rows of a panel, a part of the right matrix that has
+        `columns` columns."""
         return columns if self.is_packed else self.width
 
     def _for_each_width(self, body: Callable[[int], None]) -> None:
-        """Generate code for a panel by calling body(columns) for each number of columns that the panel can have.
+        """Generate code for a panel (a group of adjacent columns) by calling body(columns) for each number of columns
+        that the panel can have.
 
         If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
         last panel is unknown, it is rounded up to one of WIDTHS.
@@ -464,7 +470,8 @@ def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Sc
 def copy_run(
     k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
 ) -> None:
-    """Generate code that copies part of a row to a panel: `panel[to + j] = x[source + j]` for first <= j < end."""
+    """Generate code that copies part of a row to a panel (a group of columns): `panel[to + j] = x[source + j]` for
+    first <= j < end."""
     if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
         k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
         return
@@ -474,6 +481,8 @@ def copy_run(
 
 def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
     """Generate code that sets columns [count, width) of a panel to 0.
+
+    A panel is a copy of adjacent columns of a matrix.
 
     rows: the number of rows of the panel.
 

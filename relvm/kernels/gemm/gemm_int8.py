@@ -37,7 +37,7 @@ class Signs:
 
     @property
     def flip(self) -> int:
-        """A mask of the bits that are inverted in each word of the left matrix."""
+        """A mask of the bits that are inverted in each word (four bytes) of the left matrix."""
         return _HIGH_BITS if self.left else 0
 
 
@@ -58,8 +58,8 @@ class ZeroPoints:
     left(row): the i32 zero point of a row of the left matrix.  `left` is None if all its zero points are 0.
     right(column): the i32 zero point of a column of the right matrix.  `right` is None if all its zero points are 0.
     row_sum(row): the sum of a row of the left matrix.
-    column_sum(first, column): the sum of column `column` of the panel that begins with column `first`.  If the panel is
-    copied in chunks of rows, this is the sum over the current chunk.
+    column_sum(first, column): the sum of column `column` of the panel (a group of columns) that begins with column
+    `first`.  If the panel is copied in chunks of rows, this is the sum over the current chunk.
     """
 
     left: Callable[[Scalar], Scalar] | None

@@ -85,7 +85,8 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplify(self, call: OpCall, result_var: Var, bindings: list) -> Expr:
-        """Apply rules to `call`, whose arguments must be atoms, until no rule applies.  Return the result.
+        """Apply rules to `call`, whose arguments must be atoms (variables or constants), until no rule applies.  Return
+        the result.
 
         At most _MAX_STEPS rules are applied.  The bindings of new subexpressions are appended to `bindings`.
 

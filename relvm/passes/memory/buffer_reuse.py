@@ -74,8 +74,8 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Whether the storage is an arena: whether it has several slots, and at least one has another size than the
-        storage."""
+        """Whether the storage is an arena: whether several slots share it, and at least one of them has another size
+        than the storage."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
 
@@ -312,7 +312,8 @@ class _Timeline:
 
 
 def _sum_separate_storages(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
-    """Return the allocated bytes at each of the points start..stop-1, if each slot has its own storage."""
+    """Return the allocated bytes at each of the points start..stop-1, if each slot (the memory of a tensor) has its own
+    storage."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
         cost = _with_header(known_size(slot.size_bytes))
