@@ -46,7 +46,8 @@ class Group:
     def args(self) -> tuple[Expr, ...]:
         """The tensors that the kernel reads, in order of first use.
 
-        Scalar constants are omitted, because the code of the kernel contains them.
+        Scalar constants are omitted, because the code of the kernel contains them.  A contraction or a CustomKernel
+        reads all its arguments, so none of these is omitted.
         """
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:

@@ -52,9 +52,11 @@ def fold_scales(module):
 
     A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
     whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
-    would make a weight infinite.  Nor is it folded if the result is later rounded to whole numbers, as in quantization
-    or the computation of coordinates, with only elementwise operators and data movement in between.  The source
-    locations (origins) of the factor or term are added to those of the changed values.
+    would make a weight infinite.  A factor after the product is also not folded if the result is later rounded to whole
+    numbers, as in quantization or the computation of coordinates.  Only elementwise operators and data movement may lie
+    in between.
+
+    The source locations (origins) of the factor or term are added to those of the changed values.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))

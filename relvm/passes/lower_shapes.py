@@ -378,7 +378,7 @@ class _Lowering:
         """Append the check that `value` has shape `dims`.  If `dims` is None, nothing is checked.
 
         A dimension variable that is not yet in the shape heap is not checked.  Instead, the actual size is stored
-        there.
+        there.  The check of a compound dimension that is not yet in the heap is added to `scope.pending`.
 
         is_proven_shape: whether the shape is proven, so that it need not be checked.
         where: the beginning of the error message.
@@ -405,7 +405,8 @@ class _Lowering:
     def match_scalar(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
         """Append the check that the scalar `value` equals `dim`.
 
-        If `dim` is a variable that is not yet in the shape heap, `value` is stored there instead.
+        If `dim` is a variable that is not yet in the shape heap, `value` is stored there instead.  If it is a compound
+        dimension that is not yet in the heap, the check is added to `scope.pending`.
 
         where: the beginning of the error message.
         """
