@@ -247,7 +247,7 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
 
 @op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
-    """The slices of x to which the rows of indices refer: slice a... of the result is x[indices[a...]].
+    """The slices of x that the rows of `indices` select: result[a] is x[indices[a]], if a is the position of a row.
 
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first

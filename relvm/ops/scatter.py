@@ -140,7 +140,7 @@ def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
     """x with some slices replaced by, or combined with, slices of `updates`.  Each row of `indices` selects a slice of
-    x.  For each position a of a row, x[indices[a]] becomes updates[a], or is combined with updates[a].
+    x.  If a is the position of a row, x[indices[a]] becomes updates[a], or is combined with updates[a].
 
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
