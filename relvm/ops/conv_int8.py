@@ -175,9 +175,11 @@ def conv_integer(
     strides, dilations: one number >= 1 for each spatial axis, or None for 1.
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     groups: the number of groups into which channels and filters are divided.
-    Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
+    Result: an i32 tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p -
+    (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
-    RelvmArgumentError or RelvmShapeError in the same cases as conv.
+    RelvmArgumentError if an attribute has the wrong length or an invalid value.  Raises RelvmShapeError if the numbers
+    of channels are not provably equal, or the window is larger than the padded input.
     Source: ONNX ConvInteger-10.
 
     Examples:

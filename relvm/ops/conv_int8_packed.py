@@ -143,19 +143,23 @@ def conv_integer_packed(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """`conv_integer` with constant, prepacked weights.
+    """Cross-correlation of x - x_zero with constant weights that are packed in advance.  The padding has the value
+    x_zero, so it adds 0 to each sum.
 
     x: a tensor of dtype i8 or u8 and of shape (batch, channels, spatial...), with a known number of channels.
-    w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
-    groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
+    w: the packed weights, the first result of `pack_windows`.  It is an i8 tensor of shape (filters, window...,
+    channels / groups rounded up to a multiple of four).
+    sums: the sum of the weights of each filter, the second result of `pack_windows`.  It is an i32 tensor of shape
+    (filters,).
     x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
     strides, dilations: one number >= 1 for each spatial axis, or None for 1.
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     groups: the number of groups into which channels and filters are divided.
-    Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
-    Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
-    unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
-    together.
+    Result: an i32 tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p -
+    (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or sums is unknown.  Raises
+    RelvmArgumentError if an attribute has the wrong length or an invalid value.  Raises RelvmShapeError if the number
+    of channels is unknown, the shapes do not fit together, or the window is larger than the padded input.
     Source: the pass pack_weights.
     """
     name = "conv_integer_packed"

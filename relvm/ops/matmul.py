@@ -201,11 +201,12 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, two_loops, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, which the
-    kernel reads sequentially.
+    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, groups of
+    adjacent columns that the kernel reads sequentially.
 
     a: a tensor of an integer or float dtype, of shape (..., k).
     b: a tensor of the same dtype and of rank 1, the result of `pack_columns` for a matrix of shape (k, columns).
+    columns: the number of columns of the constant matrix, at least 1.
     Result: a tensor of the same dtype and of shape (..., columns).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
     provably equal, or the size of b does not fit.  Raises RelvmArgumentError if `columns` is below 1.

@@ -363,8 +363,10 @@ def max_pool_indices(
     pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     column_major: whether the elements of each channel are flattened in column-major order, with the first spatial axis
     fastest, instead of row-major order.
-    Result: an i64 tensor with the shape of the result of max_pool.
-    Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.
+    Result: an i64 tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p -
+    (kernel - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
+    Raises RelvmTypeError if x has dtype bool or a rank below 3.  Raises RelvmArgumentError if an attribute has the
+    wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: the second output of ONNX MaxPool-22.
 
     Examples:
