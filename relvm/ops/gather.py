@@ -252,6 +252,7 @@ def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
     `depth` axes of x, in [-n, n) for an axis of size n.
+    depth: the number of axes of x that the indices select from, at least 0.
     Result: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by the
     shape of x without the first `depth` dimensions.
     Raises RelvmTypeError if `indices` has another dtype, or a rank is too small.  Raises RelvmShapeError if the last

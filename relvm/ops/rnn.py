@@ -115,6 +115,7 @@ def gru(
     h: the states before the first step, of shape (directions, batch, hidden).
     lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
     steps.  x, r, b and h have the same dtype.
+    reset_after: whether n is computed by the second formula, which applies r after the matrix product.
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.

@@ -147,6 +147,7 @@ def scatter_nd(
     `depth` axes of x, in [-n, n) for an axis of size n.
     updates: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by
     the shape of x without the first `depth` dimensions.
+    depth: the number of axes of x that the indices select from, at least 0.
     reduction: with "none", the update replaces the slice.  If several updates have the same slice, the last one counts.
     With "add", "mul", "max" or "min", the updates are combined with the slice in row-major order of the updates.  A
     bool x requires "none".
