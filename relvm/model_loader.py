@@ -34,10 +34,11 @@ def build_file(
 ) -> Executable:
     """Return the executable of an .onnx or .relvm file, from the cache if possible.  Otherwise build it.
 
+    path: the file.
+    dims: the sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None.
+    exec_mode, target, fused, progress: the options of `relvm.vm.build`, which compiles the model.
     weights: a mapping from names to arrays, or the path of a .safetensors file.
     function: the function in a .relvm file whose parameters the weights replace.
-
-    The other options are those of `build_onnx`.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":

@@ -21,7 +21,7 @@ class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
     dtype, shape: the dtype and shape of the contraction's result.
-    element: the leaf that stands for an element of this result in the expression trees of `outputs`.
+    element: the node that stands for an element of this result in the expression trees of `outputs`.
     loops: the loops over the axes of this result.
     outputs: for each output, a pair of the element to store and the expression tree that computes its value.
     """

@@ -29,8 +29,8 @@ from relvm.ops.convolution import ColumnRun, check_convolution, drop_unit_axes, 
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pack i8 weights of shape (filters, channels, window...).  Return the arguments `w` and `sums` of
-    `conv_integer_packed`."""
+    """Pack i8 weights of shape (filters, channels, window...) for `conv_integer_packed`.  Return the packed weights and
+    the sum of the weights of each filter."""
     last = np.moveaxis(w, 1, -1)
     packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
     packed[..., : w.shape[1]] = last

@@ -201,9 +201,10 @@ def generate_runs(
     count: Local,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """Generate code for `count` columns of an im2col panel, in runs, by calling `body` with each run.
+    """Generate code for `count` columns of an im2col panel, by calling `body` with each run of columns.
 
-    A column is an output position, numbered in row-major order.
+    A column is an output position, numbered in row-major order.  A run consists of the columns on one line of the
+    output.
 
     column: the first column.
     dims, indices: the spatial dimensions of the input and of the output.

@@ -274,7 +274,7 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def remove_unread_stores(self, block: Block) -> Block:
-        """Return `block` without stores to elements of the shape heap that are never read."""
+        """Return `block` without stores of dimensions to elements of the shape heap that are never read."""
         bindings = []
         for binding in block.bindings:
             match binding.value:

@@ -82,7 +82,7 @@ def add_origins(function: Function, additional: Mapping[Var, Iterable[str]]) -> 
 
 @value_record
 class _ResultUser:
-    """The user of the variable that a function of the module returns.
+    """The user of the variable that a function of the module returns: it stands for the return itself.
 
     function: the name of the function.
     """
@@ -161,9 +161,11 @@ def _find_origin_uses(part: Node, function: str) -> _OriginUses:
 
 
 def _assign_lost_origins(uses_before: Iterable[_OriginUses], lost: set[str]) -> AddedOrigins:
-    """Return the lost origins (source locations) to add to each user.
+    """Return the lost origins (source locations) to add to each computation that used a lost variable.
 
-    uses_before: the records of the module before the pass.
+    The result maps the user, identified by its first origin, to the origins.
+
+    uses_before: the origins in the parts of the module before the pass, and their users.
     lost: the origins that the pass lost.
     """
     users: dict[str, dict[Hashable, None]] = {}

@@ -227,7 +227,7 @@ class _Timeline:
 
     A run is a sequence of bindings without calls, during which the set of live tensors of unknown size does not change.
 
-    slots: the slots of the block.
+    slots: the slots of the block.  A slot is the memory of one or more tensors (see BufferSlot).
     separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
     without sharing.
     """
