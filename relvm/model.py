@@ -252,12 +252,23 @@ class Model(Displayed):
         return VirtualMachine(self.executable, **self._options)
 
     def wait_compiled(self, timeout: float | None = None) -> bool:
-        """Wait for native code, as VirtualMachine.wait_compiled does.
+        """Wait until the native code that is compiled in the background is ready.
 
         Parameters
         ----------
         timeout
             The maximum time to wait, in seconds, or None for no limit.
+
+        Returns
+        -------
+        bool
+            True if new runs use native code, False after a timeout.
+
+        Raises
+        ------
+        RelvmError
+            The errors of VirtualMachine.wait_compiled.  For example, RelvmToolchainError is raised if compilation
+            failed.
         """
         return self.machine().wait_compiled(timeout)
 

@@ -138,8 +138,12 @@ def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
     ------
     RelvmTypeError
         `weights` is not a path, a mapping or None, a key is not a str, or a value is not an array.
-    OSError, RelvmFormatError, RelvmUnsupportedError
-        The errors of `read_weights`.
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The file is damaged, or is not a .safetensors file.
+    RelvmUnsupportedError
+        A tensor in the file has a dtype that relvm does not have.
     """
     if weights is None:
         return {}

@@ -126,7 +126,8 @@ class SessionOptions:
     """The options of a session.
 
     intra_op_num_threads: the number of threads of a kernel, where 0 means all processors.
-    enable_profiling, profile_file_prefix: as in ONNX Runtime.
+    enable_profiling: whether to record a profile of all runs, which the session's `end_profiling` writes to a file.
+    profile_file_prefix: the beginning of the name of this file.
     graph_optimization_level: a GraphOptimizationLevel.
 
     The other attributes are accepted and have no effect.

@@ -401,9 +401,9 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run the model on another thread.
+        """Run the model on another thread, with the values `input_feed`, by input name.
 
-        output_names, input_feed: the outputs to compute, or None for all, and a value for each input.
+        output_names: the outputs to compute, or None for all.
         run_options: the options of the run.
         callback: a function that is called on that thread with the results, `user_data` and an error message, which is
         empty if the run succeeded.
@@ -426,10 +426,10 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model on OrtValues, and return OrtValues.
+        """Run the model on the OrtValues `input_dict_ort_values`, by input name, and return OrtValues.
 
-        output_names, run_options: the outputs to compute, or None for all, and the options of the run.
-        input_dict_ort_values: the inputs.
+        output_names: the outputs to compute, or None for all.
+        run_options: the options of the run.
         """
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
 

@@ -1,7 +1,8 @@
 """Matrix product with a constant, blockwise quantized matrix.  Each column has a scale and a zero point for each block
 of rows.
 
-The quantized matrix stays packed in memory.  The kernel dequantizes one panel at a time, when the product reads it.
+The quantized matrix stays packed in memory.  The kernel dequantizes one panel, a group of adjacent columns, at a time,
+when the product reads it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
     Groups of adjacent columns form panels.  The last panel is padded with zeros.
+
+    The result is a u8 array of shape (panels, depth * bits / 8, width), where `width` is the number of columns of a
+    panel.
 
     numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
     that fit in a byte.

@@ -39,9 +39,9 @@ MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
-    """Transform weights of shape (filters, channels, 3, 3) to the Winograd domain.
+    """Transform weights of shape (filters, channels, 3, 3) for `conv_winograd`.
 
-    The result has shape (16, filters, channels).
+    The result has shape (16, filters, channels): a 3 x 3 window w becomes the 16 elements of the matrix G w G^T.
     """
     elements = np.ascontiguousarray(w.reshape(-1, 9).T, np.float64).reshape(3, 3, *w.shape[:2])
     return np.array([value.astype(w.dtype) for row in _multiply_by_g(elements) for value in _multiply_by_g(row)])

@@ -130,7 +130,9 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack a matrix for `matmul_integer_packed`.  Return the arguments `b`, `sums` and `b_zero` of that operator.
+    """Pack a matrix for `matmul_integer_packed`.  Return the packed matrix, the sum of each column and its zero point.
+
+    If all zero points can be subtracted from the bytes without overflow, the array of zero points is empty.
 
     b: an i8 or u8 matrix of shape (depth, columns).
     b_zero: one zero point, or one for each column.

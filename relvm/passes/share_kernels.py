@@ -54,7 +54,10 @@ def share_kernels(module: Module) -> Module:
 
 
 def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, ...]]:
-    """Return the positions of the constants to replace, for each group that has any."""
+    """Return the positions of the constants to replace, for each group that has any.
+
+    A position is a pair: the index of a binding, and the index of an argument of its operator call.
+    """
     found: dict[Fused, tuple[_Position, ...]] = {}
     for alike in _buckets([group for group in groups if any(_constants(group))], _operators):
         if _differing(alike):
@@ -65,8 +68,10 @@ def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, .
 
 
 def _differing(groups: list[Fused]) -> tuple[_Position, ...]:
-    """Return the positions at which `groups` have different constants.  All groups must have constants at the same
-    positions."""
+    """Return the positions at which `groups` have different constants, as pairs of a binding and an argument index.
+
+    All groups must have constants at the same positions.
+    """
     values: dict[_Position, set[bytes]] = {}
     for group in groups:
         for position, constant in _constants(group):

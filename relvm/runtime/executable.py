@@ -241,7 +241,7 @@ class Executable(Displayed):
         RelvmTypeError
             `content` is not bytes.
         RelvmFormatError, RelvmUnsupportedError
-            As for `open`.
+            `content` is damaged, its native code is untrusted or for another machine, or a call is not allowed.
         """
         try:
             view = memoryview(content).cast("B")
@@ -331,7 +331,7 @@ class Executable(Displayed):
         Raises
         ------
         OSError, RelvmFormatError, RelvmUnsupportedError
-            As for `open`.
+            The file cannot be read, is damaged or not an executable, or has an unsupported version.
         """
         options: dict[str, Any] = {
             "trust_native": False,
@@ -371,7 +371,7 @@ class Executable(Displayed):
     def program(self) -> Program:
         """The program as Python objects.  Its tensors are read-only views of the executable.
 
-        Raises the same errors as `portable`.
+        Raises RelvmFormatError or RelvmUnsupportedError if the executable contains an invalid portable program.
         """
         _ = self.portable  # verifies the portable program before it is decoded
         return decode(self._buffer, portable=self._is_portable)
@@ -521,7 +521,7 @@ def load(
     Raises
     ------
     OSError, RelvmFormatError, RelvmUnsupportedError
-        As for `Executable.open`.
+        The file cannot be read, is damaged or not an executable, or requires something that is not allowed.
     """
     return Executable.open(
         path,

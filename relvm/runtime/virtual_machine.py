@@ -357,7 +357,7 @@ class VirtualMachine(Displayed):
 
     def get_output_arity(self, name: str) -> int:
         """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if the result is not a
-        tuple.  The errors are the same as those of `get_outputs`."""
+        tuple.  Raise RelvmArgumentError if the function has not run since its inputs were bound."""
         reference = self._output(name)
         return ffi.cast("rvm_tuple *", reference.address).size if reference.tag == TUPLE else -1
 

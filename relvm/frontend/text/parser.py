@@ -94,10 +94,12 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """Parse an expression.  A reference such as `@f` may name any function.  The errors are those of `parse_module`.
+    """Parse an expression.  A reference such as `@f` may name any function.
 
-    variables, dims: the variables and the dimension variables that `text` may use, by name.  New dimension variables
-    are added to `dims`.
+    Raise RelvmError, for example RelvmSyntaxError or RelvmNameError, if the expression is not valid.
+
+    variables: the variables that `text` may use, by name.
+    dims: the dimension variables that `text` may use, by name.  New dimension variables are added.
     """
     parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
     parser.scopes.append(dict(variables or {}))

@@ -68,7 +68,8 @@ class _BlockLayout:
     def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
         """Return the position in the block at which the plane for `channel` and `phase` starts.
 
-        A plane contains the elements that the window positions of one phase read, in one channel.
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.
         """
         return (channel * len(self.phases) + self.phases.index(phase)) * self.max_plane_size
 
@@ -76,8 +77,9 @@ class _BlockLayout:
     def step(self) -> int:
         """The distance between the nearest rows of the window that read the same plane.
 
-        A plane contains the elements that the window positions of one phase read, in one channel.  Two positions in the
-        same column of the window read the same plane if their distance is a multiple of this number.
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.  Two positions in the same column of the window read the same plane if their distance is a multiple of
+        this number.
         """
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
@@ -100,8 +102,8 @@ class _BlockLayout:
     def locate_tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return where a window position reads its elements: the phase of the plane, and the offset in this plane.
 
-        A plane contains the elements that the window positions of one phase read, in one channel.  The phase and the
-        offset are pairs (rows, elements).
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.  The phase and the offset are pairs (rows, elements).
 
         tap: the row-major index of the window position.
         """
@@ -243,8 +245,8 @@ def _copy_planes(
 ) -> None:
     """Generate code that copies elements of one channel of x to the planes of this channel in the block.
 
-    A plane contains the elements that the window positions of one phase read.  The code copies the elements that the
-    output positions of the block read, and writes zeros for padding.
+    A plane contains the elements that the window positions of one phase (offset modulo the strides) read.  The code
+    copies the elements that the output positions of the block read, and writes zeros for padding.
 
     channel: the row-major index of the channel over the batch and channel axes of x.
     plane: the index of the channel in its group.

@@ -99,7 +99,8 @@ class SequenceBatch:
 
     @contextmanager
     def each_active_sequence(self) -> Iterator[SequenceStep]:
-        """A context manager like `each_sequence`, but only for the sequences that have a step t."""
+        """A context manager that opens a loop over the sequences of the batch that have a step t, and yields this
+        step."""
         with self.each_sequence() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
@@ -121,12 +122,14 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that computes the product of `multiply` in tiles.
+        """Generate code that multiplies a matrix by columns of the recurrent weights `r`, one tile at a time.
 
         All tiles have full width: the last tile can overlap the previous one.
 
-        count: the number of sequences of the batch.
-        left, start, step: the buffer of the matrix, the position of its first row, and the distance between its rows.
+        count: the number of sequences of the batch, which is the number of rows of the matrix.
+        left: the buffer of the matrix.
+        start: the position of its first row.
+        step: the distance between its rows.
         first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
@@ -145,10 +148,11 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
-        """Generate simple loops that compute row `row` of the product of `multiply`.
+        """Generate simple loops that multiply one row of a matrix by columns of the recurrent weights `r`.
 
         The loops read the weights `r` in memory order, because reading them takes most of the time.
 
+        row: the index of the row in the product.
         left: the buffer of the matrix that is multiplied.
         start: the position in `left` at which the row of the matrix begins.
         first, columns: the first of the columns of `r` to multiply by, and their number.
