@@ -202,9 +202,9 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     RelvmTypeError, RelvmShapeError
         The dtype or the shape of a weight differs from the type of the parameter.
     RelvmUnsupportedError
-        A function of the module calls `function`.
-    RelvmError
-        The errors of `read_weights`.
+        A function of the module calls `function`, or a tensor in the file has a dtype that relvm does not have.
+    OSError, RelvmFormatError
+        The file cannot be read, is damaged, or is not a .safetensors file.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Integer convolutions with prepacked weights.  Each word contains four channels at one window position.
+"""Integer convolutions with weights that are packed in advance.  Each word contains four channels at one window
+position.
 
 The inner axis of the matrix product runs over the window positions and, for each position, over the channels.  The
 channels are padded to a multiple of four with weights of 0.  csrc/codegen/gemm_int8.h combines four rows of bytes into
