@@ -136,7 +136,7 @@ class RelvmBatchError(RelvmError):
 class RelvmToolchainError(RelvmError, RuntimeError):
     """There is no C compiler, or the compiler failed.
 
-    In the latter case, the message contains the compiler's command and output.
+    If the compiler failed, the message contains its command and output.
     """
 
 
@@ -210,7 +210,9 @@ def known_names(name: str, known: Iterable[str]) -> str:
 def expect_type(name: str, got: object, expected: Any, shown: str) -> None:
     """Raise RelvmTypeError if an argument does not have the expected type.
 
-    name: the name of the argument, for the message.   got: the argument.   expected: a type or a tuple of types.
+    name: the name of the argument, for the message.
+    got: the argument.
+    expected: a type or a tuple of types.
     shown: a description of the expected types, for the message.
     """
     if not isinstance(got, expected):

@@ -102,11 +102,11 @@ def build_onnx(
     place = source.place
     if source.digest:
         origin = onnx_origin(source.digest, dims, inputs, outputs)
-        cache_file = build_cache.auto_cache_path(origin, (("source", place),), target, None, fused=fused)
-        executable = build_cache.cached_executable(cache_file)
+        entry = build_cache.find_auto_entry(origin, (("source", place),), target, None, fused=fused)
+        executable = build_cache.cached_executable(entry)
         if executable:
             if build_cache.has_bytecode(executable):
-                compile_in_background(executable, compiled, cache_file)
+                compile_in_background(executable, compiled, entry)
             return executable
     with no_garbage_collection():  # it would also take a sixth of the time to import the compiler
         module = imported(source)

@@ -27,9 +27,10 @@ _HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio
 class CallKind(Enum):
     """The calling convention of kernels in lowered code.
 
-    UNPACKED: a C function that takes pointers and sizes.  CPACKED: a C function that takes an array of values, called
-    directly.  PACKED: a C function that takes an array of values, called by name.  If the host has registered a
-    function of this name, that function is called, otherwise the kernel of the export.
+    UNPACKED: a C function that takes pointers and sizes.
+    CPACKED: a C function that takes an array of values.  It is called directly.
+    PACKED: a C function that takes an array of values.  It is called by name: if the host has registered a function of
+    this name, this function replaces the kernel of the export.
     """
 
     UNPACKED = "call_unpacked"

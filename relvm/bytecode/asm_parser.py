@@ -133,8 +133,8 @@ class _Line:
 class _Statement:
     """A statement of the text, which is a line and the lines below it that belong to it.
 
-    block: the lines below that begin with `|`, without the `|`.   instructions: if the statement begins a function, the
-    lines of its instructions.
+    block: the lines below that begin with `|`, without the `|`.
+    instructions: if the statement begins a function, the lines of its instructions.
     """
 
     line: _Line
@@ -205,8 +205,8 @@ def parse_text(text: str) -> Program:
 def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
     """Return the instructions of a function.
 
-    lines: one instruction each, in the form that `instruction_text` prints.   names: the names of the functions in the
-    function table.
+    lines: one instruction each, in the form that `instruction_text` prints.
+    names: the names of the functions in the function table.
     """
     numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
     return _code(numbered, {name: index for index, name in enumerate(names)})

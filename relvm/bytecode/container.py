@@ -90,7 +90,8 @@ def pack_sections(sections: Mapping[str, Sequence[bytes | np.ndarray]]) -> np.nd
 def unpack_sections(buffer: Any) -> dict[str, memoryview]:
     """Return read-only views of the known sections of the executable `buffer`, by name.
 
-    Raise the same errors as `section_slices`.
+    Raise RelvmFormatError if the buffer is not an executable or a section lies outside it, and RelvmUnsupportedError if
+    the format has another major version.
     """
     view = memoryview(buffer).cast("B").toreadonly()
     return {name: view[place] for name, place in section_slices(view).items()}

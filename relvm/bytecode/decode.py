@@ -77,7 +77,8 @@ def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]
 def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
     """Return the signature of an executable, or of its portable program if `portable` is set.
 
-    Raise the same errors as `decode`.
+    Raise RelvmFormatError if the bytes are not an executable, and RelvmUnsupportedError if the format has another major
+    version.
     """
     with _translate_errors():
         sections = unpack_sections(buffer)
@@ -204,9 +205,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
     """Return the operands of an instruction, in which a jump target is the index of an instruction.
 
-    name: the opcode.   operands: the encoded operands, in which a jump target is a distance in words.   start: the
-    position of the instruction in the function, in words.   indices: a dict from the position of each instruction to
-    its index.
+    name: the opcode.
+    operands: the encoded operands, in which a jump target is a distance in words.
+    start: the position of the instruction in the function, in words.
+    indices: a dict from the position of each instruction to its index.
     """
     if "j" not in _LETTERS[name]:
         return tuple(operands)

@@ -171,8 +171,8 @@ def _native_header(native: NativeCode, strings: _Strings) -> bytes:
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:
     """Return the bytes of the section `functions`.
 
-    strings: the builder of the section `strings`, to which names are added.   code: the words of the section `code`, to
-    which the instructions of bytecode functions are appended.
+    strings: the builder of the section `strings`, to which names are added.
+    code: the words of the section `code`, to which the instructions of bytecode functions are appended.
     """
     records: list[bytes] = []
     parameters: list[int] = []

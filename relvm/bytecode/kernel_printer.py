@@ -31,7 +31,13 @@ def kernel_listing(program: KernelProgram, name: str = "kernel") -> str:
 
 
 def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str, ...]:
-    """Return the text of each instruction, as in `kernel_listing`, with the same errors."""
+    """Return the text of each instruction, without its number.
+
+    Raises
+    ------
+    RelvmFormatError
+        An instruction refers to a table entry that does not exist.  The message contains `name`.
+    """
     with _translate_errors(name):
         return tuple(_instruction_text(program, step) for step in program.code)
 

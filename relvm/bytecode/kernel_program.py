@@ -29,7 +29,8 @@ class KernelProgram:
         The constants, as 64 bits each.  They are the initial values of the scalar registers that follow the registers
         of the size variables.
     registers
-        How many scalar registers, strip registers and view registers the kernel uses.
+        The numbers of scalar registers, of strip registers (several elements each), and of view registers (references
+        to several elements in a buffer).
     arrays
         The offset and the size, in bytes, of each array in the scratch memory.
     code

@@ -21,7 +21,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 
 
 class Shape(tuple):
-    """A shape value: a tuple of int that machines treat as a SHAPE, not as a TUPLE.
+    """A shape value: a tuple of int that the virtual machine treats as a value of kind SHAPE, not TUPLE.
 
     Construct a Shape from an iterable, like a tuple: `Shape((2, 3))`.
     """
@@ -76,7 +76,9 @@ class Instruction(NamedTuple):
 
     op: the name of a row in csrc/tables/opcodes.def.
     operands: one operand for each letter in the column `operands` of that row.
-    `d`, `r`, `u`, `f` and `p`: an int.  For `d`, -1 means that there is no destination.
+    `d`, `r` and `u`: the number of a register.  For `d`, -1 means that there is no destination.
+    `f`: an index in the function table.
+    `p`: the index of a row in csrc/tables/scalar_operators.def.
     `j`: the index of the target instruction in the function.  The encoding converts it to a distance in words.
     `A`: a tuple of Argument.
     """
@@ -111,7 +113,8 @@ def tail_call(callee: int, *arguments: Argument) -> Instruction:
 def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
     """Return a `prim` instruction, which computes with scalars.
 
-    destination: the register for the result.   row: the index of the operation in csrc/tables/scalar_operators.def.
+    destination: the register for the result.
+    row: the index of the operation in csrc/tables/scalar_operators.def.
     arguments: its operands.
     """
     return Instruction("prim", (destination, row, arguments))
@@ -219,8 +222,8 @@ class Program(Displayed):
         The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in
         a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of elements that a call
         reads, or null if it can read all elements.
-        A sum is a list of terms.  A term [coefficient, [argument, axis], ...] is the coefficient, multiplied
-        by the size of each listed axis of an argument.
+        A sum is a list of terms.  A term [coefficient, [argument, axis], ...] is the product of the coefficient and the
+        sizes of the listed axes.  For example, [[2, [0, 1]], [5]] is 2 * (size of axis 1 of argument 0) + 5.
         relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
         The same program without native code, for machines that cannot run the native code, or None.

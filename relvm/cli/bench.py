@@ -30,9 +30,11 @@ _MIN_RUNS = 3
 class _Row:
     """A row of the table.
 
-    runtime: the name of the runtime.   first_seconds: the time from reading the model file to the first result.
-    seconds: the median time of a run.   ratio: the median time of relvm divided by `seconds`.   runs: the number of
-    measured runs.
+    runtime: the name of the runtime.
+    first_seconds: the time from reading the model file to the first result.
+    seconds: the median time of a run.
+    ratio: the median time of relvm divided by `seconds`.
+    runs: the number of measured runs.
     """
 
     runtime: str

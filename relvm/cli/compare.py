@@ -43,7 +43,10 @@ def compare_model(options: argparse.Namespace) -> int:
 
 
 def _styles(compared: Comparison) -> dict[int, Style]:
-    """Return the styles of lines of `str(compared)`, by line number: rows of values that differ, and the summary."""
+    """Return the colors of the lines of `str(compared)`, by line number.
+
+    Only rows of values that differ, and the summary in the last line, are colored.
+    """
     rows: dict[int, Style] = {k: "bad" for k, row in enumerate(compared.rows, 1) if row.differs}
     return rows | {len(compared.rows) + 1: "good" if compared.agrees else "bad"}
 

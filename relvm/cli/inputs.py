@@ -136,10 +136,11 @@ class _RandomInputs:
         ) from failed
 
     def candidate_sizes(self) -> Iterator[dict[str, int]]:
-        """Yield candidates for the sizes that neither the inputs nor --dim determine.
+        """Yield candidates for the sizes that neither the inputs nor --dim determine, as dicts from names to sizes.
 
-        The first candidate is 1 for all sizes.  For each usual size, two candidates follow: 1 for the batch and the
-        usual size for the others, then the usual size for all.
+        The first candidate is 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch
+        sizes and 32 for the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If there
+        are none, the first size is taken for a batch size.
         """
         yield dict.fromkeys(self.free, 1)
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]

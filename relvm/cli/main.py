@@ -586,9 +586,10 @@ def _add_verify(commands) -> None:
 
 
 def _imported_at_call(function: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports and runs "FILE.FUNCTION" of this package.
+    """Return a function that imports and runs a function of the package relvm.cli when it is called.
 
-    Only the modules that the chosen command needs are imported.
+    function: the module and the name of the function, such as "bench.bench".  Only the modules that the chosen command
+    needs are imported.
     """
 
     def run(options: argparse.Namespace) -> int:

@@ -42,9 +42,10 @@ def read_module(options: argparse.Namespace) -> Module:
 
 
 def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, int | tuple[int, int] | None]]:
-    """Check that the model file exists.  Return its path, and the sizes of its dimensions from --dim.
+    """Check that the model file exists.  Return its path, and the sizes of an ONNX model's dimensions from --dim.
 
-    Raise FileNotFoundError, or the RelvmArgumentError of `read_module`."""
+    Raise FileNotFoundError if the file does not exist, and RelvmArgumentError if --dim is given for a .relvm file
+    without --random."""
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
@@ -76,7 +77,9 @@ def load_or_build(options: argparse.Namespace, *, exec_mode: str = "bytecode", d
 
     An executable file is loaded even if this machine cannot run it.  In this case, the caller must pass the result to
     `relvm.vm.adapt`.
-    exec_mode: the default of --exec-mode for a model.   debug: whether to build a model for a debugger.
+
+    exec_mode: the default of --exec-mode for a model.
+    debug: whether to build a model for a debugger.
 
     Raises
     ------

@@ -60,12 +60,16 @@ def put(*values: object, end: str = "\n", styles: Mapping[int, Style] = MappingP
 
 
 def put_json(value: object) -> None:
-    """Print a value as JSON on standard output.  The errors are the same as those of `put`."""
+    """Print a value as JSON on standard output.  Raise NoReaderError or OSError if standard output cannot be
+    written.
+    """
     put(json.dumps(value, indent=2))
 
 
 def flush() -> None:
-    """Write the buffered text of standard output.  The errors are the same as those of `put`."""
+    """Write the buffered text of standard output.  Raise NoReaderError or OSError if standard output cannot be
+    written.
+    """
     if sys.stdout.closed:  # the language server closes it at its end
         return
     with _writing_to(sys.stdout):

@@ -42,13 +42,15 @@ class Bytecode:
 
     All fields but `constants` are dicts with the name of the routine as the key.
 
-    code: the instructions.   comments: for each instruction, the name of the IR value that it computes.   origins: for
-    each instruction, its source locations.   statement_positions: the indices of the instructions that correspond to
-    the statements of the routine's C code, in the order of these statements.  For an `if`, these are the conditional
-    jump, the first branch, the jump at the end of the first branch, and the second branch.  The last item is the return
-    instruction.   registers: the number of registers.  If an `if` has a constant condition, this includes a spare
-    register, because the instruction can test only a register.   constants: the constants of the module, then constants
-    that only instructions need.
+    code: the instructions.
+    comments: for each instruction, the name of the IR value that it computes.
+    origins: for each instruction, its source locations.
+    statement_positions: the indices of the instructions that correspond to the statements of the routine's C code, in
+    the order of these statements.  For an `if`, they are those of the conditional jump, the first branch, the jump at
+    its end, and the second branch.  The last item is the return instruction.
+    registers: the number of registers.  If an `if` has a constant condition, this includes a spare register, because
+    the instruction can test only a register.
+    constants: the constants of the module, then constants that only instructions need.
     """
 
     code: dict[str, tuple[Instruction, ...]]

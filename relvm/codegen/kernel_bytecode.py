@@ -172,7 +172,8 @@ class _Printer:
         bits = literal_bits(value, dtype)
         reg = self.constants.get(bits)
         if reg is None:
-            reg = self.constants[bits] = Reg("scalar", value=bits - (1 << 64) * (bits >> 63))
+            signed = bits - (1 << 64) * (bits >> 63)
+            reg = self.constants[bits] = Reg("scalar", value=signed, limit=signed)
         if dtype is I64:
             self.integers[value] = reg
         return reg
@@ -278,13 +279,13 @@ class _Printer:
         """Print `loop`, whose last statement is a SIMD loop, as a loop over blocks of rows.
 
         A row consists of all iterations of the SIMD loop for one iteration of `loop` (relvm/codegen/strip_axis.py).  If
-        the length of a row is unknown, also print the two loops unchanged, and a test at run time that selects them for
-        rows longer than MAX_WIDTH.
+        a row could be longer than MAX_WIDTH, the original two loops are printed, too.  A test at run time selects them
+        for such rows.
         """
         inner = loop.body[-1]
         assert isinstance(inner, Loop)
         width = self.binary("-", I64, self.scalar(inner.stop), self.scalar(inner.start))
-        if width.value is not None:
+        if width.limit is not None and width.limit <= MAX_WIDTH:
             StripPrinter(self, loop).write_blocks()
             return
         past, end = Label(), Label()
@@ -361,7 +362,11 @@ class _Printer:
         return self.analyze_reads(scalar)[1]
 
     def analyze_reads(self, scalar: Scalar) -> tuple[frozenset[str], bool]:
-        """Return the results of `locals_in` and `has_load` for the expression `scalar`, as a pair that is cached."""
+        """Return the names of the variables that the expression `scalar` reads, and whether it reads an element of a
+        buffer.
+
+        The result is cached.
+        """
         reads = self.reads.get(scalar)
         if reads is None:
             names = frozenset((scalar.name,)) if isinstance(scalar, Local) else frozenset()
@@ -430,8 +435,10 @@ class _Printer:
     def fold(self, function: str, left: Reg, right: Reg) -> Reg | None:
         """Fold an i64 operation on constants, or simplify an operation with 0 or 1.
 
-        function: the operator, such as "+".   left, right: the registers of the operands.   Return the register with
-        the result, or None if an instruction is needed to compute it.
+        Return the register with the result, or None if an instruction is needed to compute it.
+
+        function: the operator, such as "+".
+        left, right: the registers of the operands.
         """
         a, b = left.value, right.value
         if a is not None and b is not None and function in "+-*" and abs(a) < 2**31 and abs(b) < 2**31:
@@ -444,7 +451,11 @@ class _Printer:
 
     def apply(self, name: str, dtype: DType, left: Reg, right: Reg) -> Reg:
         if dtype == I64 and name in SCALAR_OPS:
-            return self.reuse_or_emit(name, left, right)
+            result = self.reuse_or_emit(name, left, right)
+            if name == "smaller":
+                limits = [reg.limit for reg in (left, right) if reg.limit is not None]
+                result.limit = min(limits, default=None)
+            return result
         return self.reuse_or_emit("apply", left, right, function_number(f"{name}_{dtype}"))
 
     def unary(self, function: str, dtype: DType, operand: Reg) -> Reg:

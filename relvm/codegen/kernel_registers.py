@@ -16,8 +16,8 @@ from relvm.kernels.loop_ir import (
     Local,
     Scalar,
     Select,
-    Size,
     Statement,
+    as_scalar,
     parts_of,
 )
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
@@ -39,15 +39,18 @@ CLAUSES = {"+": "add", "*": "mul", "max": "larger", "min": "smaller", "|": "or"}
 class Reg:
     """A virtual register.
 
-    kind: "scalar", "strip" or "view".   depth: the nesting depth of the block that defines the register.
-    is_mutable: whether it is written more than once.   value: the contents as an i64 if the register is a constant,
-    otherwise None.
+    kind: "scalar", "strip" or "view".
+    depth: the nesting depth of the block that defines the register.
+    is_mutable: whether it is written more than once.
+    value: the contents as an i64 if the register is a constant, otherwise None.
+    limit: an upper bound of the contents as an i64, or None if no bound is known.
     """
 
     kind: str
     depth: int = 0
     is_mutable: bool = False
     value: int | None = None
+    limit: int | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -71,9 +74,9 @@ class Instruction:
 class Block:
     """A block of code under construction.
 
-    depth: the number of enclosing blocks.   reusable: the results that later instructions can reuse, as a dict.  The
-    key consists of the opcode and operands of an instruction without side effects, and the value is the register with
-    its result.
+    depth: the number of enclosing blocks.
+    reusable: the results that later instructions can reuse, as a dict.  The key consists of the opcode and operands of
+    an instruction without side effects, and the value is the register with its result.
     """
 
     depth: int
@@ -107,7 +110,7 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
         return indices[0]
     total: Scalar = Literal(0, I64)
     for i, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
-        total = index if i == 0 else total * Size(dim) + index
+        total = index if i == 0 else total * as_scalar(dim, I64) + index
     return total
 
 
@@ -190,8 +193,8 @@ def is_local(scalar: Scalar, local: Local) -> bool:
 class LiveRange:
     """The live range of a strip or view register.
 
-    first, last: the positions of the first and the last instruction that use the register.   size: for a view, the size
-    of an element in bytes, otherwise None.
+    first, last: the positions of the first and the last instruction that use the register.
+    size: for a view, the size of an element in bytes, otherwise None.
     """
 
     first: int
@@ -250,8 +253,8 @@ def number_registers(
 def _share_numbers(live: dict[Reg, LiveRange], numbers: dict[Reg | Label | int, int], start: int) -> int:
     """Assign consecutive numbers to registers, beginning with `start`.  Return how many numbers are in use.
 
-    live: the live ranges of the registers, sorted by their beginnings.   numbers: the dict to which the registers and
-    their numbers are added.
+    live: the live ranges of the registers, sorted by their beginnings.
+    numbers: the dict to which the registers and their numbers are added.
 
     Registers with disjoint live ranges share a number if their sizes (LiveRange.size) are equal.  The verifier requires
     equal sizes for views.

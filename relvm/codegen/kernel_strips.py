@@ -101,7 +101,11 @@ class StripPrinter:
             p.emit("fold_lanes" if how else "fold", total, lanes, count, function)
 
     def write_blocks(self) -> None:
-        """Print a loop around a SIMD loop as one loop over blocks of rows (relvm/codegen/strip_axis.py)."""
+        """Print a loop around a SIMD loop as one loop over blocks of rows.
+
+        A row consists of all iterations of the SIMD loop for one iteration of the outer loop.  A block is several rows,
+        which are processed together as one strip.
+        """
         p, loop = self.p, self.loop
         *before, inner = loop.body
         assert isinstance(inner, Loop)
@@ -277,9 +281,10 @@ class StripPrinter:
         return result
 
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
-        """Return the register that contains `value`, after emitting an instruction for a strip that is not stored.
+        """Return the register that contains `value`.
 
-        It is a strip or view register, or a scalar register if all elements are equal.
+        This is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a sequence
+        like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
         """
         if isinstance(value, Affine) and self.width is not None:
             return self.reuse_or_emit_strip("iota_rows", value.first, value.row_step, value.step, self.width)
@@ -290,8 +295,8 @@ class StripPrinter:
     def mask_of(self, scalar: Scalar, outer: Reg | None, *, inverted: bool = False) -> Reg:
         """Return a mask, a strip of bools, for the condition `scalar`.
 
-        outer: another mask, or None.  The returned mask is true only where `outer` is also true.   inverted: whether to
-        negate the condition.
+        outer: another mask, or None.  The returned mask is true only where `outer` is also true.
+        inverted: whether to negate the condition.
         """
         p = self.p
         mask = self.strip_of(self.value(scalar, outer), BOOL)
@@ -306,7 +311,13 @@ class StripPrinter:
         return mask
 
     def value(self, scalar: Scalar, mask: Reg | None) -> StripValue:
-        """Return the value of the expression `scalar`.  Where `mask` is false, loads return 0."""
+        """Emit instructions that compute the expression `scalar` for all elements of the strip.  Return the result.
+
+        The result is a register, or an Affine (a sequence like 0, 2, 4 that is not stored).  If all elements are equal,
+        it is a scalar register.
+
+        mask: a strip of bools, or None.  Where it is false, loads return 0.
+        """
         p = self.p
         if not self.varies(scalar) and (mask is None or not p.has_load(scalar)):
             return p.scalar(scalar)
@@ -345,10 +356,12 @@ class StripPrinter:
         raise AssertionError(f"cannot translate {type(scalar).__name__} to bytecode")
 
     def multiply_add(self, left: Scalar, right: Scalar, addend: Scalar, mask: Reg | None) -> Reg:
-        """Return the strip with left * right + addend.   mask: as in `value`.
+        """Return the strip with left * right + addend.
 
         The multiply-add instruction adds the product to its destination strip, which must contain `addend`.  Therefore
         `addend` is first copied to a new strip, unless it is in a strip that nothing else reads.
+
+        mask: a strip of bools, or None.  Where it is false, loads return 0.
         """
         total = self.strip_of(self.value(addend, mask), F32)
         factors = [self.strip_of(self.value(factor, mask), F32) for factor in (left, right)]
@@ -383,9 +396,10 @@ class StripPrinter:
         return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return `left function right` if it is affine in the loop counters, otherwise None.
+        """Return an i64 operation on `left` and `right` as an arithmetic sequence (Affine), or None if it is not a
+        sequence.
 
-        function: +, - or *.
+        function: "+", "-" or "*".  For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
         """
         p = self.p
         zero = p.constant(0)

@@ -142,14 +142,10 @@ def build(
     if debug and exec_mode == "auto":
         raise RelvmArgumentError('exec_mode="auto" cannot be combined with debug=True; use "bytecode" or "compiled"')
     with resources("build"):
-        cache_file = (
-            None if has_observer else build_cache.build_cache_path(module, exec_mode, chosen, fused, debug, portable)
-        )
-    if cache_file and (executable := build_cache.cached_executable(cache_file)):
+        entry = None if has_observer else build_cache.find_entry(module, exec_mode, chosen, fused, debug, portable)
+    if entry and (executable := build_cache.cached_executable(entry)):
         if exec_mode == "auto" and build_cache.has_bytecode(executable):
-            compile_in_background(
-                executable, lambda publish: build(module, "compiled", target, fused=fused), cache_file
-            )
+            compile_in_background(executable, lambda publish: build(module, "compiled", target, fused=fused), entry)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with no_garbage_collection(), resources("build"):
@@ -169,15 +165,13 @@ def build(
             program = replace(program, portable=_portable(source, fused=fused, debug=debug, verified=verified))
         executable = Executable.from_program(program, elsewhere=True)
         executable.record_built()
-    if cache_file and exec_mode != "auto":
-        build_cache.write_executable(cache_file, executable)
+    if entry and exec_mode != "auto":
+        build_cache.write_executable(entry, executable)
     if exec_mode == "auto":
-        writer = threading.Thread(
-            target=build_cache.write_executable, args=(cache_file, executable), name="relvm cache"
-        )
-        if cache_file:
+        writer = threading.Thread(target=build_cache.write_executable, args=(entry, executable), name="relvm cache")
+        if entry:
             writer.start()  # the caller does not wait for the disk
-        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), cache_file, writer)
+        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), entry, writer)
     return executable
 
 
@@ -241,8 +235,9 @@ def _assign_mode(
 ) -> None:
     """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
-    routines: all routines of the module, by name.   functions: the names in the function table.   assigned: the mode of
-    each function, by name.  The new modes are added to this dict.
+    routines: all routines of the module, by name.
+    functions: the names in the function table.
+    assigned: the mode of each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
@@ -262,9 +257,12 @@ def assemble(
 ) -> Program:
     """Generate bytecode and native code for a lowered module, and return the program.
 
-    compiled: the names of the functions that become native code.  The others become bytecode.   report: a function that
-    is called with the name of each build step.   debug_source: the source module if the program is built for a
-    debugger, otherwise None.   each_unit: as for `compile_native`.
+    compiled: the names of the functions that become native code.  The others become bytecode.
+    report: a function that is called with the name of each build step.
+    target: the target for which kernels are compiled.
+    debug_source: the source module if the program is built for a debugger, otherwise None.
+    each_unit: a function that is called for each C file with kernels, as soon as it is compiled.  Its arguments are the
+    index of the file, and a library with only these kernels.
     """
     native, source = None, ""
     printed = [routine for routine in lir.routines if debug_source or routine.name not in compiled]
@@ -289,8 +287,9 @@ class _EntryMaker:
 
     A name that is neither a kernel nor a routine of the module is that of a packed function.
 
-    lir: the module.   bytecode: the code of the routines that become bytecode.   compiled: the names of the routines
-    that become native code.
+    lir: the module.
+    bytecode: the code of the routines that become bytecode.
+    compiled: the names of the routines that become native code.
     """
 
     def __init__(self, lir: LirModule, bytecode: Bytecode, compiled: Collection[str]) -> None:

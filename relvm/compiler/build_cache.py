@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relvm.compiler.disk_cache import cache_file_path, record_use, write
+from relvm.data_classes import value_record
 from relvm.errors import RelvmError
 from relvm.runtime.executable import Executable
 
@@ -27,15 +28,40 @@ if TYPE_CHECKING:
     from relvm.ir.expr import Module
 
 
-def build_cache_path(
+@value_record
+class CacheEntry:
+    """The place of a build in the cache.
+
+    prefix: the beginning of the name of its file, a digest of the module's origin and of the build options.
+    """
+
+    prefix: str
+
+    @property
+    def path(self) -> Path:
+        """The path of the file.  Its name ends with a digest of the sources of relvm."""
+        return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
+
+    def may_exist(self) -> bool:
+        """Return whether the cache contains a file for this entry, from these or from other sources of relvm.
+
+        This takes less time than computing the digest of the sources.
+        """
+        folder = cache_file_path("builds", self.prefix).parent
+        with contextlib.suppress(OSError):
+            return any(name.startswith(self.prefix) for name in os.listdir(folder))
+        return False
+
+
+def find_entry(
     module: Module, exec_mode: str | Mapping[str, str], target: Target, fused: bool, debug: bool, portable: bool
-) -> Path | None:
-    """Return the path of the cache file for a build, or None if the build is not cached.
+) -> CacheEntry | None:
+    """Return the cache entry of a build, or None if the build is not cached.
 
     A build is not cached if the origin of its module is not known, or if the target is "numpy".
 
-    If the build itself calls the C compiler, the path depends on the compiler and its version.  With exec_mode="auto",
-    the path does not depend on them, because native code from any compiler is valid.
+    If the build itself calls the C compiler, the entry depends on the compiler and its version.  With exec_mode="auto",
+    it does not depend on them, because native code from any compiler is valid.
     """
     from relvm.ir.fingerprint import origin_of  # a start from the cache does not need it
 
@@ -43,17 +69,17 @@ def build_cache_path(
     if origin is None or target.kind == "numpy":
         return None
     if exec_mode == "auto":
-        return auto_cache_path(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
+        return find_auto_entry(origin, module.attributes, target.kind, target.options, fused=fused, portable=portable)
     native = ""
     if target.kind == "c" or exec_mode != "bytecode":
         from relvm.compiler.toolchain import native_settings  # a start from the cache does not need it
 
         native = native_settings(target)
     modes = exec_mode if isinstance(exec_mode, str) else sorted(exec_mode.items())
-    return _cache_path(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
+    return _entry(origin, module.attributes, modes, target.kind, target.options, fused, debug, portable, native)
 
 
-def auto_cache_path(
+def find_auto_entry(
     origin: str,
     attributes: tuple,
     target_kind: str,
@@ -61,18 +87,20 @@ def auto_cache_path(
     *,
     fused: bool,
     portable: bool = False,
-) -> Path:
-    """Return the path of the cache file for a build with exec_mode="auto".
+) -> CacheEntry:
+    """Return the cache entry of a build with exec_mode="auto".
 
-    origin, attributes: the origin and the attributes of the module.   target_kind, target_options: the fields `kind`
-    and `options` of the Target.   fused, portable: as for `build`.
+    origin, attributes: the origin and the attributes of the module.
+    target_kind, target_options: the fields `kind` and `options` of the Target.
+    fused: whether operators are fused into common kernels.
+    portable: whether the executable also contains a program for target "bytecode".
     """
-    return _cache_path(origin, attributes, "auto", target_kind, target_options, fused, portable)
+    return _entry(origin, attributes, "auto", target_kind, target_options, fused, portable)
 
 
-def _cache_path(*settings: object) -> Path:
-    text = repr((settings, np.__version__, _sources_digest()))
-    return cache_file_path("builds", hashlib.sha256(text.encode()).hexdigest())
+def _entry(*settings: object) -> CacheEntry:
+    text = repr((settings, np.__version__))
+    return CacheEntry(hashlib.sha256(text.encode()).hexdigest())
 
 
 def has_bytecode(executable: Executable) -> bool:
@@ -84,35 +112,37 @@ def has_bytecode(executable: Executable) -> bool:
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
 
-def cached_executable(cache_file: Path) -> Executable | None:
-    """Return the executable in the cache file `cache_file`, or None if the file does not exist or cannot be used."""
+def cached_executable(entry: CacheEntry) -> Executable | None:
+    """Return the executable of a cache entry, or None if its file does not exist or cannot be used."""
+    if not entry.may_exist():
+        return None
     try:
-        executable = Executable.open(cache_file)
+        executable = Executable.open(entry.path)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
-    record_use(cache_file)
+    record_use(entry.path)
     return executable
 
 
 @contextlib.contextmanager
-def lock_cache_file(cache_file: Path) -> Iterator[None]:
-    """A context manager that locks a cache file while its executable is built.
+def lock_entry(entry: CacheEntry) -> Iterator[None]:
+    """A context manager that locks a cache entry while its executable is built.
 
     If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
-    is not writable, the file is not locked.
+    is not writable, the entry is not locked.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = cache_file_path("claims", cache_file.name)
+            file = cache_file_path("claims", entry.path.name)
             file.parent.mkdir(parents=True, exist_ok=True)
             opened = stack.enter_context(open(file, "wb"))
             fcntl.flock(opened, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
         yield
 
 
-def write_executable(cache_file: Path, executable: Executable) -> None:
-    """Write an executable to the cache file `cache_file`, which is replaced if it exists."""
-    write(cache_file, executable.to_buffer())
+def write_executable(entry: CacheEntry, executable: Executable) -> None:
+    """Write an executable to the file of a cache entry, which is replaced if it exists."""
+    write(entry.path, executable.to_buffer())
 
 
 @functools.cache

@@ -20,7 +20,8 @@ _PRODUCTS = ("avx512vnni", "avxvnni")  # features for 8-bit products, which no l
 class Target:
     """The target of a build.
 
-    kind: one of TARGETS.   options: compiler options that select processors, or None for the processor of this machine.
+    kind: the form of kernels, "c", "bytecode" or "numpy".
+    options: compiler options that select processors, or None for the processor of this machine.
     """
 
     kind: str

@@ -96,7 +96,7 @@ def compile_native(
 
 
 def native_cpu(target: Target = HERE) -> str:
-    """Return the processor features that the result of `compile_native` would require, in the form of `NativeCode.cpu`.
+    """Return the processor features that the result of `compile_native` would require, such as "x86-64-v3 avxvnni".
 
     Raise the errors that `compile_native` raises before it compiles.
     """
@@ -192,8 +192,9 @@ def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable
     """Return the shared library of translation units, from the cache if possible, otherwise compiled and linked.
 
     cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
-    meanings on different machines.   publish: a function that is called with the index and the object file of each
-    unit.  It is not called if the library is in the cache.
+    meanings on different machines.
+    publish: a function that is called with the index and the object file of each unit.  It is not called if the library
+    is in the cache.
     """
 
     def compiled(index: int) -> bytes:

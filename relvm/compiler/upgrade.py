@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from threading import Thread
 
 from relvm.compiler import build_cache
+from relvm.compiler.build_cache import CacheEntry
 from relvm.compiler.find_compiler import expect_compiler
 from relvm.errors import RelvmToolchainError, RelvmUnsupportedError
 from relvm.runtime.background_compile import Publish, Upgrade
@@ -16,15 +16,15 @@ from relvm.runtime.executable import Executable
 def compile_in_background(
     executable: Executable,
     compile: Callable[[Publish[Executable]], Executable],
-    cache_file: Path | None,
+    entry: CacheEntry | None,
     writer: Thread | None = None,
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    compile: a function that returns the executable with all its native code.  Its argument is a callback.  Whenever
-    some of the kernels are compiled, it calls the callback with an executable that contains these kernels.
-    cache_file: the cache file for the result, or None.   writer: the thread that writes `executable` to `cache_file`.
-    The result is written after this thread has ended.
+    compile: a function that takes a callback, and returns the executable with all its native code.  Whenever some of
+    the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.
+    entry: the cache entry for the result, or None.
+    writer: the thread that writes `executable` to `entry`.  The result is written after this thread has ended.
     """
 
     def build(publish: Publish[Executable]) -> Executable:
@@ -37,17 +37,17 @@ def compile_in_background(
         return compiled
 
     def run(publish: Publish[Executable]) -> Executable:
-        if cache_file is None:
+        if entry is None:
             return build(publish)
         if writer:
             writer.join()
-        with build_cache.lock_cache_file(cache_file):
-            cached = build_cache.cached_executable(cache_file)
+        with build_cache.lock_entry(entry):
+            cached = build_cache.cached_executable(entry)
             if cached and not build_cache.has_bytecode(cached):
                 return cached  # another process, started at the same time, has compiled it
             compiled = build(publish)
             compiled.record_built()
-            build_cache.write_executable(cache_file, compiled)
+            build_cache.write_executable(entry, compiled)
         return compiled
 
     try:

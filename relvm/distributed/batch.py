@@ -95,6 +95,9 @@ class Batches:
 def make_batches(batches: Any) -> Batches:
     """Convert `batches`, an argument of `relvm.distributed.map_batches`, to Batches.
 
+    batches: the path of a folder or file or a pattern, an iterable of batches, a Dask array, or a dict of Dask arrays
+    by parameter name.
+
     Raises
     ------
     RelvmTypeError

@@ -58,7 +58,10 @@ class FunctionSignature:
         return {name: self._to_argument(name, array) for name, array in arguments.items()}
 
     def first_argument(self, array: np.ndarray) -> Any:
-        """Convert an array to the first argument of the function.  The errors are the same as for `named_arguments`."""
+        """Convert an array to the first argument of the function.
+
+        Raise RelvmArgumentError if the argument is a scalar and the array does not have exactly 1 element.
+        """
         return self._to_argument(next(iter(self.types)), array) if self.types else array
 
     def _to_argument(self, parameter: str, array: np.ndarray) -> Any:

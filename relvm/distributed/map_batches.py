@@ -158,8 +158,19 @@ def map_files(
 
     Parameters
     ----------
-    executable, client, function, ahead, retries, progress
-        As for `map_batches`.
+    executable
+        The executable, which is sent to the cluster once.
+    client
+        The Dask client, or None for the most recently created client.
+    function
+        The name of a function of the executable.
+    ahead
+        The maximum number of files that have been submitted while their outcomes have not been yielded.  The default is
+        two for each thread of the workers.
+    retries
+        How often a file is tried again after an error that is not an error of relvm.
+    progress
+        Whether to show a progress bar if standard error is a terminal.  Requires rich.
     inputs
         A folder, a pattern such as ``in/*.npy``, or one file.
     out
@@ -169,7 +180,7 @@ def map_files(
     overwrite
         Whether to first remove the .npz files of `out`, if the folder contains a file relvm-map.json.
     **options
-        The options of `Runner`, as for `map_batches`.
+        The options of `Runner`: trust_native, functions, num_threads, max_bytes, max_steps, max_seconds.
 
     Yields
     ------
@@ -180,8 +191,12 @@ def map_files(
     ------
     RelvmArgumentError
         There are no inputs, two inputs have the same output, or `out` contains outputs of another function.
-    RelvmError
-        As for `map_batches`, except for errors of single batches.
+    RelvmUnsupportedError
+        Dask is not installed, or a worker does not trust the native code of the executable or cannot run it.
+    RelvmTypeError, RelvmArgumentError, RelvmNameError
+        An argument is invalid.
+    RelvmInterrupted
+        The cluster was lost, the client was closed, or the run was cancelled.
     """
     runner = Runner(executable, function, **options)
     stream = Stream(client, runner, ahead=ahead, retries=retries)

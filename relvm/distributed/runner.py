@@ -48,11 +48,12 @@ class Runner:
         Whether processes may run native code of the executable that was not compiled on their machine.  By setting it,
         the creator of the runner vouches for the native code in every process that receives the runner.
     functions
-        The registered functions that the executable may call, as for `relvm.vm.load`.
+        The names of the registered functions that the executable may call.  A name that ends with * stands for all
+        names with that prefix.  None allows the kernels of target "numpy".
     num_threads
         The number of threads for kernels.  The default is one, because there is usually a process for each processor.
     max_bytes, max_steps, max_seconds
-        Limits of each run, as for `relvm.vm.VirtualMachine`.
+        Limits of each run: on memory in bytes, on steps, and on time in seconds.  0 means no limit.
 
     Attributes
     ----------

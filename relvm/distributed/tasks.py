@@ -39,8 +39,7 @@ def share_runner(runner: Runner) -> Runner:
 def run_batch(runner: Runner, batch: Batch | FileBatch, output: Output | None, *computed: Any) -> Any:
     """Run the function of `runner` on a batch, and return the result.  Return a Failure if relvm raises an error.
 
-    output: the file to which to write the result, in which case None is returned.  If `output` is None, the result is
-    returned.
+    output: the file to which to write the result, or None to return the result.  If there is a file, return None.
     computed: the values of the arguments of the batch that Dask has computed.
     """
     try:

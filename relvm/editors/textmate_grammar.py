@@ -47,8 +47,8 @@ def _convert_rule(regex: Any, action: Any) -> dict[str, Any]:
     """Convert a rule of the Pygments lexer to a rule of the TextMate grammar.
 
     regex: the regular expression of the rule.
-    action: the token type of the whole match.  In the rule for definitions, it is a callback instead, and DEFINITION
-    lists the token types of the groups.
+    action: the token type of the whole match.  Only the rule for definitions, such as `def main`, has a callback
+    instead.  Its groups have the token types in DEFINITION.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

@@ -76,7 +76,15 @@ def read_source(model: bytes | str | os.PathLike[str]) -> OnnxSource:
 
 
 def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[str, dict[Path, memoryview]]:
-    """Return the digest of a model and the bytes of its files with external data, as in OnnxSource."""
+    """Return the digest of a model with its external data files, and the bytes of each of these files, by path.
+
+    The digest is "" and the dict is empty if an external data file cannot be read or is outside of `folder`.  This is
+    also the result if there are external data files, but `folder` is None.
+
+    content: the bytes of the model.
+    skeleton: the model without large weights.
+    folder: the folder of the external data files, or None.
+    """
     digest = content_digest(content)
     files: dict[Path, memoryview] = {}
     if _LOCATION not in skeleton:
@@ -176,8 +184,9 @@ def _replace_large_values(
 
     Return the new message as a list of pieces, to avoid copying the bytes that do not change.
 
-    number: the number of the field.   change: a function that is called as change(data, start, end) with the range of a
-    value, and returns the new value as a list of pieces.
+    number: the number of the field.
+    change: a function that is called as change(data, start, end) with the range of a value, and returns the new value
+    as a list of pieces.
     """
     parts, kept = [], start
     for field_number, wire, at, begin, stop in fields(data, start, end):

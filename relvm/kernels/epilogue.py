@@ -11,7 +11,8 @@ from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.fused_expr import BufferLoad, ContractionElement, FusedExpr, NotFusable, post_order
-from relvm.kernels.loop_ir import KernelBuilder, Scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Scalar
 from relvm.kernels.loop_scope import CollapsedLoop, Scope
 from relvm.kernels.lowering_rules import LoopAxis
 

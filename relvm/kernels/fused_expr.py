@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from relvm.ir.dtypes import DType, dtype_of
-from relvm.ir.expr import Constant, Expr, OpCall, Var
+from relvm.ir.expr import Attributes, Constant, Expr, OpCall, Var
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar
+from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Local, Scalar, parts_of
 from relvm.kernels.lowering_rules import (
     Contraction,
     DataMovement,
@@ -234,8 +235,8 @@ class FusedExprBuilder:
         match call.op.lower:
             case Pointwise(point):
                 trees = tuple(self.tree(arg, _broadcast(at, self.type_of(arg).known_shape)) for arg in args)
-                dtypes = [self.type_of(arg).known_dtype for arg in args]
-                costly = is_costly(point, dtypes, attributes)
+                dtypes = tuple(self.type_of(arg).known_dtype for arg in args)
+                costly = is_costly(point, dtypes, call.attributes)
                 dtype = self.type_of(expr).known_dtype
                 of = (expr, *(var for tree in trees for var in self.moves.get(tree, ())))
                 return ApplyExpr(of, lambda *xs: point(*xs, **attributes), trees, (expr, at), dtype, costly)
@@ -317,22 +318,16 @@ class FusedExprBuilder:
         return ReduceExpr(of, reduction, finish, arg, order, self.type_of(x).known_dtype)
 
 
-def is_costly(point: Callable[..., Scalar], dtypes: list[DType], attributes: Mapping[str, Any]) -> bool:
+@lru_cache(maxsize=1024)
+def is_costly(point: Callable[..., Scalar], dtypes: tuple[DType, ...], attributes: Attributes) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
     point: the operator's function on scalars.
     dtypes: the dtypes of its arguments.
     attributes: its attributes.
     """
-    result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **attributes)
-    waiting = [result]
-    while waiting:
-        scalar = waiting.pop()
-        if isinstance(scalar, Intrinsic) and scalar.name not in _FREE:
-            return True
-        for value in vars(scalar).values():
-            waiting += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Scalar)]
-    return False
+    result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **dict(attributes))
+    return any(isinstance(part, Intrinsic) and part.name not in _FREE for part in parts_of(result))
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:

@@ -20,7 +20,8 @@ from relvm.kernels.fused_expr import (
     ReduceExpr,
     post_order,
 )
-from relvm.kernels.loop_ir import Buffer, Kernel, KernelBuilder, Provenance
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Kernel, Provenance
 from relvm.kernels.loop_nest import overwrites_before_reading, recomputes_costly_value, write_nest
 from relvm.kernels.lowering_rules import Contraction, CustomKernel, GatherKernel, IndexExpr, IndexExprs, LoopAxis
 from relvm.quoting import c_identifier

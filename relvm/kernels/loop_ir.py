@@ -6,18 +6,17 @@ are the only sizes that a kernel receives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from relvm.data_classes import record, value_record
 from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
-from relvm.ir.symbolic import AnyDim, product
+from relvm.ir.symbolic import AnyDim
 from relvm.kernels.cost import Work
 
-_PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
 SUM_LANES = 16  # csrc/codegen/reproducible.h
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
@@ -38,6 +37,9 @@ class Scalar:
             f"{function} of {self.dtype}"
         )
         left, right = (other, self) if swapped else (self, other)
+        is_constant = isinstance(left, Literal) or isinstance(right, Literal)
+        if is_constant and (simple := _simplify(function, left, right)) is not None:
+            return simple
         return Binary(function, left, right, BOOL if function in _COMPARISONS else self.dtype)
 
     def __add__(self, other) -> Scalar:
@@ -105,6 +107,54 @@ class Scalar:
 class Literal(Scalar):
     value: bool | int | float
     dtype: DType
+
+
+_INTEGER_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_LARGEST_FOLDED = 1 << 62  # i64 results up to this absolute value are computed at compile time
+
+
+def _simplify(function: str, left: Scalar, right: Scalar) -> Scalar | None:
+    """Return a simpler expression with the value of `left function right`, or None if there is none.
+
+    Operations on i64 literals are computed.  Identities such as x + 0 = x are applied, also to the logical operators.
+    Results that wrap around, and divisions that do not have two positive operands, are left to the run time.
+    """
+    a = left.value if isinstance(left, Literal) else None
+    b = right.value if isinstance(right, Literal) else None
+    if left.dtype is BOOL:
+        if function not in ("&&", "||"):
+            return None
+        neutral = function == "&&"
+        if a is not None:
+            return right if a == neutral else left
+        return left if b == neutral else None
+    if left.dtype is not I64 or function not in _INTEGER_OPERATIONS:
+        return None
+    if a is not None and b is not None:
+        if function in "/%" and (a < 0 or b <= 0):
+            return None
+        result = _INTEGER_OPERATIONS[function](int(a), int(b))
+        is_small = abs(result) <= _LARGEST_FOLDED
+        return Literal(result, BOOL if function in _COMPARISONS else I64) if is_small else None
+    if (b == 0 and function in "+-") or (b == 1 and function in "*/"):
+        return left
+    if (a == 0 and function == "+") or (a == 1 and function == "*"):
+        return right
+    if (function == "*" and 0 in (a, b)) or (function == "%" and b == 1):
+        return Literal(0, I64)
+    return None
 
 
 @record
@@ -470,13 +520,20 @@ def identity_of(clause: str, dtype: DType) -> int | float:
 def minimum(number: Scalar, other: Scalar | int) -> Scalar:
     """Return the smaller of two numbers.  A Python int is converted to an i64."""
     other = as_scalar(other, I64)
-    return Select(number < other, number, other)
+    return select(number < other, number, other)
 
 
 def maximum(number: Scalar, other: Scalar | int) -> Scalar:
     """Return the larger of two numbers.  A Python int is converted to an i64."""
     other = as_scalar(other, I64)
-    return Select(number > other, number, other)
+    return select(number > other, number, other)
+
+
+def select(cond: Scalar, then: Scalar, orelse: Scalar) -> Scalar:
+    """Return the expression `cond ? then : orelse`, or one of its operands if `cond` is a literal."""
+    if isinstance(cond, Literal):
+        return then if cond.value else orelse
+    return Select(cond, then, orelse)
 
 
 def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
@@ -496,105 +553,3 @@ def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
     if x.dtype.is_signed:
         rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
     return Select(y.eq(0), Literal(0, x.dtype), rest)
-
-
-@dataclass
-class KernelBuilder:
-    """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
-
-    is_compact: whether the kernel should use little memory, even if it is slower.
-    values: a dict from the name of a variable or array to the IR values that it computes.
-    """
-
-    blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
-    names: dict[str, int] = field(default_factory=dict)
-    is_compact: bool = False
-    values: dict[str, tuple[Hashable, ...]] = field(default_factory=dict)
-
-    def local(self, name: str, dtype: DType) -> Local:
-        """Return a new variable.  Its name is `name`, with a number appended if the name is already used."""
-        count = self.names.get(name, 0)
-        self.names[name] = count + 1
-        return Local(f"{name}{count}" if count else name, dtype)
-
-    def add(self, statement: Statement) -> None:
-        self.blocks[-1].append(statement)
-
-    @contextmanager
-    def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Local]:
-        """A context manager that opens a loop over [start, stop), and yields the loop counter.
-
-        name: the name of the counter.
-        simd, reduce: whether it is a SIMD loop, and a pair (operator, local) for each reduction (see Loop).
-        """
-        counter = self.local(name, I64)
-        self.blocks.append([])
-        yield counter  # a loop of one iteration is emitted, too: the C compiler removes it
-        body = tuple(self.blocks.pop())
-        self.add(Loop(counter, as_scalar(start, I64), as_scalar(stop, I64), body, simd, tuple(reduce)))
-
-    @contextmanager
-    def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A context manager that opens a parallel loop over [0, count), and yields the bounds of a part (see Parallel).
-
-        work: the approximate time of one iteration, in eighths of a nanosecond.
-        least: the minimum number of iterations in a part.
-        """
-        first, last = self.local("first", I64), self.local("last", I64)
-        grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
-        self.blocks.append([])
-        yield first, last
-        body = tuple(self.blocks.pop())
-        self.add(Parallel(first, last, as_scalar(count, I64), grain, body))
-
-    @contextmanager
-    def branch(self, cond: Scalar) -> Iterator[None]:
-        self.blocks.append([])
-        yield
-        self.add(IfThen(cond, tuple(self.blocks.pop())))
-
-    def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
-        """Generate code that ends the kernel with an error if `cond` holds.  This is not allowed inside a SIMD loop.
-
-        status: the name of the error in csrc/tables/status.def.
-        message, values: a format string, and the i64 scalars for its %lld fields.
-        """
-        values = tuple(as_scalar(value, I64) for value in values)
-        self.add(IfThen(cond, (Fail(status, message, values),)))
-
-    def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
-        """Return the product of the dimensions `dims`, as a scalar."""
-        return as_scalar(product(dims), I64)
-
-    def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
-        """Return a new array on the C stack.
-
-        of: the IR values whose elements it contains, to record their source locations.
-        """
-        buffer = Buffer(self.local(name, dtype).name, dtype, shape)
-        if of:
-            self.values[buffer.name] = of
-        self.add(Allocate(buffer))
-        return buffer
-
-    def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable, initialized to `value`.  of: the IR values that it computes, for source locations."""
-        local = self.local(name, value.dtype)
-        if of:
-            self.values[local.name] = of
-        self.add(Let(local, value))
-        return local
-
-    def assign(self, local: Local, value: Scalar | int) -> None:
-        self.add(Assign(local, as_scalar(value, local.dtype)))
-
-    def invoke(self, function: str, *args: Scalar | Address | AnyDim) -> None:
-        self.add(Invoke(function, tuple(arg if isinstance(arg, Address) else as_scalar(arg, I64) for arg in args)))
-
-    def store(self, buffer: Buffer, indices, value) -> None:
-        indices = tuple(as_scalar(index, I64) for index in indices)
-        self.add(Store(buffer, indices, as_scalar(value, buffer.dtype)))
-
-    def finish(self) -> tuple[Statement, ...]:
-        assert len(self.blocks) == 1, "a loop is still open"
-        return tuple(self.blocks[0])

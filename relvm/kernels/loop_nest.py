@@ -20,7 +20,8 @@ from relvm.ir.dtypes import F32, I32, I64
 from relvm.ir.expr import Expr
 from relvm.ir.symbolic import product
 from relvm.kernels.fused_expr import ApplyExpr, BufferLoad, FusedExpr, NotFusable, ReduceExpr, post_order
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Load, Local, Scalar, Select, as_scalar, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Load, Local, Scalar, Select, as_scalar, minimum
 from relvm.kernels.loop_scope import (
     CollapsedLoop,
     Scope,
@@ -228,12 +229,12 @@ class _RowGenerator:
         row: the scope of the row.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
-        result = k.let(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
+        result = k.variable(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
         sees_nan = dtype.is_float and reduction.clause in ("max", "min")
         lanes = [(reduction.clause, result)]
         if sees_nan:
             flag = I32 if dtype == F32 else I64  # an integer as wide as an element
-            unordered = k.let("unordered", Literal(0, flag))
+            unordered = k.variable("unordered", Literal(0, flag))
             lanes.append(("|", unordered))
         storage = self._shared_storage(total.arg, total.over)
         prepare(row, [(None, total.arg), *((leaf, total.arg) for leaf in storage.values())], set(total.over))

@@ -20,6 +20,7 @@ from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, evaluate_with, fo
 from relvm.kernels import loop_ir as ir
 from relvm.kernels.independence import check_independent, reductions_of
 from relvm.kernels.index_bounds import LARGEST_SIZE, IndexBounds
+from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.quoting import c_identifier
 
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -58,10 +59,10 @@ class _Lowering:
     def __init__(self, kernel: kd.KernelDef, sizes: Mapping[DimVar, int]) -> None:
         self.definition = kernel
         self.sizes = dict(sizes)
-        self.k = ir.KernelBuilder()
+        self.k = KernelBuilder()
         assigned = {s.variable for s in kd.statements_in(kernel.body) if isinstance(s, kd.Assign)}
         self.bounds = IndexBounds(self.sizes, assigned)
-        self.locals: dict[kd.Variable, ir.Local] = {}
+        self.locals: dict[kd.Variable, ir.Scalar] = {}
         self.buffers: dict[kd.KernelBuffer, ir.Buffer] = {}
         self.compound: dict[AnyDim, AnyDim] = {}  # dimension such as n + m -> the variable that replaces it in shapes
         self.unchecked: kd.For | None = None
@@ -104,7 +105,7 @@ class _Lowering:
 
     def size_checks(self) -> tuple[ir.Statement, ...]:
         """Return checks that no size exceeds LARGEST_SIZE, as some proofs of index bounds assume."""
-        k = ir.KernelBuilder()
+        k = KernelBuilder()
         variables = dict.fromkeys(
             as_var(dim) for buffer in self.buffers.values() for dim in buffer.shape if not isinstance(dim, int)
         )
@@ -131,10 +132,12 @@ class _Lowering:
         match statement:
             case kd.Let(variable, value):
                 scalar = self.scalar(value)
-                self.locals[variable] = k.let(self.name_of(variable), scalar)
+                self.locals[variable] = k.variable(self.name_of(variable), scalar)
                 self.bounds.define(variable, value)
             case kd.Assign(variable, value):
-                k.assign(self.locals[variable], self.assigned_value(variable, value))
+                local = self.locals[variable]
+                assert isinstance(local, ir.Local)
+                k.assign(local, self.assigned_value(variable, value))
             case kd.Put(buffer, indices, value, origin):
                 at = self.indices(buffer, indices, None, origin)
                 scalar = self.scalar(value)

@@ -30,7 +30,8 @@ from typing import Any
 from relvm.data_classes import cached_hash, value_record
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
-from relvm.kernels.loop_ir import KernelBuilder, Local, Scalar, Select, as_scalar, constant_value, maximum, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
 @value_record
@@ -215,7 +216,12 @@ def elementwise(point: Callable[..., Scalar]) -> Pointwise:
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     """Return the strides, in elements, of a contiguous row-major array of shape `shape`."""
-    return tuple(product(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides: list[AnyDim] = []
+    stride: AnyDim = 1
+    for dim in reversed(shape):
+        strides.append(stride)
+        stride = product((stride, dim))
+    return tuple(reversed(strides))
 
 
 @dataclass
@@ -229,10 +235,10 @@ class loop_nest:
     k: KernelBuilder
     extents: Sequence[AnyDim | Scalar]
     simd: bool = False
-    reduce: tuple[tuple[str, Local], ...] = ()
+    reduce: tuple[tuple[str, Scalar], ...] = ()
     open: list = field(default_factory=list)
 
-    def __enter__(self) -> list[Local]:
+    def __enter__(self) -> list[Scalar]:
         counters = []
         for depth, extent in enumerate(self.extents):
             innermost = depth == len(self.extents) - 1
@@ -252,7 +258,7 @@ _SMALL_WORK = 1024  # 128 nanoseconds: too little for threads to share
 @contextmanager
 def parallel_loop_nest(
     k: KernelBuilder, extents: Sequence[AnyDim | Scalar], work: Scalar | int, *, simd: bool = False
-) -> Iterator[list[Local]]:
+) -> Iterator[list[Scalar]]:
     """A context manager that opens nested loops over `extents`, and yields their counters, outermost first.
 
     Threads divide the iterations of the first two loops.  If an iteration of the first loop is known to take very
@@ -290,7 +296,7 @@ def parallel_loop_nest(
             yield [i, j, *rest]
 
 
-def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Local, Local]:
+def clip_to_block(k: KernelBuilder, first: Scalar, last: Scalar, i: Scalar, extent: Scalar) -> tuple[Scalar, Scalar]:
     """Return the bounds of the part of [first, last) that lies in block `i`, relative to the start of the block.
 
     Block `i` is the range [i * extent, (i + 1) * extent).

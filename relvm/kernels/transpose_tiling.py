@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from relvm.ir.dtypes import BOOL, I64
 from relvm.kernels.fused_expr import BufferLoad, FusedExpr, GatherLoad
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, Unary, as_scalar, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Unary, as_scalar, minimum
 from relvm.kernels.loop_scope import CollapsedLoop, Scope, estimate_time, leaves_of, prepare, store_all
 from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
 
@@ -88,7 +89,7 @@ def _copy_tile(
     outer: Scope,
     leaf: BufferLoad,
     at: list[tuple[CollapsedLoop, Scalar]],
-    counts: list[Local],
+    counts: list[Scalar],
 ) -> None:
     """Generate code that copies part of a tensor, transposed, to the local array `tile`.
 

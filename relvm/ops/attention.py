@@ -14,7 +14,8 @@ from relvm.ir.type_rules import broadcast_dims, expect_bool, expect_equal_dims, 
 from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm import batch_indices
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, as_scalar, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, one_loop_per_axis
 

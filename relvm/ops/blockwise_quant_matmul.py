@@ -18,7 +18,8 @@ from relvm.ir.types import TensorType
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import Lhs, PackOnTheFly, gemm, panel_width
-from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Binary, Buffer, Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import two_loops
 
@@ -78,7 +79,7 @@ def _dequantize_on_the_fly(
     groups, width, stride = sizes
     count = 8 // bits
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, _: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar) -> None:
         start = k.let("start", column * groups + first / count * width)
         with k.loop(span / count, name="g") as g:
             row = k.let("row", g * count)

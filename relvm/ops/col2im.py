@@ -13,7 +13,8 @@ from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_shape
 from relvm.ir.types import ShapeType, TensorType
 from relvm.kernels.conv.sliding_window import Window, valid_range, window_of
 from relvm.kernels.flop_count import one_per_element
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest
 
 

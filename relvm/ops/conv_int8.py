@@ -34,7 +34,8 @@ from relvm.kernels.gemm.gemm_int8 import (
     unsigned_zero_point,
     word_count,
 )
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.convolution import check_convolution, drop_unit_axes, im2col, loop_axes, numpy_conv
 
@@ -76,7 +77,7 @@ def convolve_words(
     result: Epilogue,
     groups: tuple[int, int],
     width: int,
-    zero: Local,
+    zero: Scalar,
     sum_of: Callable[[Scalar], Scalar],
     im2col_of: Callable[[Scalar], PackOnTheFly],
 ) -> None:
@@ -121,7 +122,7 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
     """
     four = k.allocate("four", dtype, (WORD * width,))
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         with k.loop(span, name="p") as p:
             row = k.let("row", (first + p) * WORD)
             have = k.let("have", minimum(depth - row, WORD))

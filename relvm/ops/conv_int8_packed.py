@@ -23,7 +23,8 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import WIDTHS, PackOnTheFly, clear_padding_columns
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Scalar, maximum, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.conv_int8 import convolve_words, expect_bytes, expect_known_dims, numpy_conv_integer
 from relvm.ops.convolution import ColumnRun, check_convolution, drop_unit_axes, generate_runs, loop_axes, pad_run
@@ -98,7 +99,7 @@ def _im2col_words(
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = unsigned_flip_mask(x.dtype), window.strides[-1]
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         end = k.let("end", first + span)
         with k.loop((end - 1) / blocks + 1, start=first / blocks, name="tap") as tap:
             before = k.let("before", tap * blocks)

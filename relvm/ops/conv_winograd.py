@@ -16,18 +16,8 @@ from relvm.kernels.conv.sliding_window import output_dims, window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import ROWS
-from relvm.kernels.loop_ir import (
-    Address,
-    Buffer,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    Select,
-    as_scalar,
-    maximum,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
 
@@ -107,7 +97,7 @@ class _TileBlock:
         pads: tuple[int, ...],
         spread: int,
         columns: int,
-        tiles_wide: Local,
+        tiles_wide: Scalar,
     ) -> None:
         self.k = k
         self.x = x
@@ -123,7 +113,7 @@ class _TileBlock:
         self.out = k.allocate("tile", F32, (ROWS * 4 * columns,))
         self.too_large = k.allocate("too_large", I64, (1,))
 
-    def load(self, image: Local, start: Local, count: Local) -> None:
+    def load(self, image: Scalar, start: Scalar, count: Scalar) -> None:
         self.image, self.start, self.count = image, start, count
         k, x = self.k, self.x
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
@@ -135,7 +125,7 @@ class _TileBlock:
     def at(self, buffer: Buffer) -> Address:
         return Address(buffer, Literal(0, I64))
 
-    def write(self, filter_: Local, rows: int) -> None:
+    def write(self, filter_: Scalar, rows: int) -> None:
         """Generate code that computes and writes the results of `rows` filters, beginning with the filter at index
         `filter_`."""
         k, filters = self.k, self.filters
@@ -149,7 +139,7 @@ class _TileBlock:
             k.invoke("rvm_winograd_plain", *self.where, rows, filters, u, self.at(self.out))
         self._write_rows(filter_, rows)
 
-    def _write_rows(self, filter_: Local, rows: int) -> None:
+    def _write_rows(self, filter_: Scalar, rows: int) -> None:
         """Generate code that writes the computed tiles to the rows of the result.
 
         filter_, rows: the index of the first filter, and the number of filters.

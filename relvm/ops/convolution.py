@@ -37,18 +37,8 @@ from relvm.kernels.gemm.gemm import (
     pack_from_row_major,
     run_time_panel_width,
 )
-from relvm.kernels.loop_ir import (
-    Address,
-    Buffer,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    Select,
-    as_scalar,
-    maximum,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, flat_position, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]
@@ -134,7 +124,7 @@ def im2col(
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
-    def fill_plane(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill_plane(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         flat = over_two_axes(window)
         dims, lines = ((1, *given)[-2:] for given in (x.shape[2:], shape[2:]))
         to, source = Address(panel, Literal(0, I64)), Address(x, start)
@@ -142,7 +132,7 @@ def im2col(
         windows = *flat.sizes, *flat.strides, *flat.pads[:2], *flat.dilations
         k.invoke("rvm_window_panel_f32", to, width, source, *part, *windows)
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         with k.loop(taps, name="tap") as tap:
             begin = k.let("begin", (first - tap + (taps - 1)) / taps)
             end = k.let("end", (first + span - tap + (taps - 1)) / taps)
@@ -174,10 +164,10 @@ class ColumnRun:
     j reads position `source + j * stride` of the input channel.  The other columns are padding.
     """
 
-    low: Local
-    first: Local
-    end: Local
-    high: Local
+    low: Scalar
+    first: Scalar
+    end: Scalar
+    high: Scalar
     source: Scalar
 
 
@@ -197,8 +187,8 @@ def generate_runs(
     indices: Shape,
     window: Window,
     row: Scalar,
-    column: Local,
-    count: Local,
+    column: Scalar,
+    count: Scalar,
     body: Callable[[ColumnRun], None],
 ) -> None:
     """Generate code for `count` columns of an im2col panel, by calling `body` with each run of columns.
@@ -215,8 +205,8 @@ def generate_runs(
     lines, wide = [as_scalar(dim, I64) for dim in indices[:-1]], as_scalar(indices[-1], I64)
     begin = k.let("begin", column / wide)
     end = k.let("end", (column + count - 1) / wide + 1)
-    channel = k.let("rest", row)
-    offsets: list[Local] = []
+    channel = k.variable("rest", row)
+    offsets: list[Scalar] = []
     for axis in reversed(range(rank)):
         offset = channel % sizes[axis] * window.dilations[axis] - window.pads[axis]
         offsets.insert(0, k.let("offset", offset))
@@ -243,7 +233,7 @@ def generate_runs(
         body(ColumnRun(low, first_in, end_in, high, source + shift))
 
 
-def _line_indices(k: KernelBuilder, line: Local, sizes: list[Scalar]) -> list[Scalar]:
+def _line_indices(k: KernelBuilder, line: Scalar, sizes: list[Scalar]) -> list[Scalar]:
     """Return the indices of a line of the output along all spatial axes except the last.
 
     A line runs along the last spatial axis.

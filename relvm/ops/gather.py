@@ -10,7 +10,8 @@ from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_axis, expect_equal_dims, expect_integers, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Local, Scalar, as_scalar
 from relvm.kernels.lowering_rules import (
     CustomKernel,
     GatherKernel,

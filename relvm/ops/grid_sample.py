@@ -13,7 +13,8 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import known_size
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest, strides_of
 
 _MODES = ("nearest", "linear", "cubic")
@@ -114,7 +115,7 @@ def _weights(mode: str, part: Scalar) -> list[Scalar]:
     return [far[0], near[0], near[1], far[1]]
 
 
-Tap = tuple[Local, Local, Local]  # (index along an axis, whether it is in range, weight)
+Tap = tuple[Scalar, Scalar, Scalar]  # (index along an axis, whether it is in range, weight)
 
 
 def _taps(k: KernelBuilder, position: Scalar, size: Scalar, mode: str, padding: str, align_corners: bool) -> list[Tap]:

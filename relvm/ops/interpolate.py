@@ -18,7 +18,8 @@ from relvm.ir.type_rules import (
     expect_tensor,
 )
 from relvm.ir.types import ShapeType, TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]

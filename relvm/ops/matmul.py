@@ -25,7 +25,8 @@ from relvm.kernels.gemm.gemm import (
     run_time_panel_width,
 )
 from relvm.kernels.gemm.packing import packed_row_count, unpack_columns
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Scalar, as_scalar
 from relvm.kernels.lowering_rules import Contraction, loop_nest, strides_of
 
 Shape = tuple[AnyDim, ...]
@@ -85,7 +86,7 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
         k.loop(rows, name="i") as i,
         k.loop(last, start=first, name="j") as j,
     ):
-        total = k.let("total", Literal(0, result.dtype))
+        total = k.variable("total", Literal(0, result.dtype))
         with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
             k.assign(total, total + left.buffer.flat(left.position(i, p)) * b.flat(at_b + j * depth + p))
         result.store(k, indices(i, j), total)

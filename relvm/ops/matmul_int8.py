@@ -15,7 +15,8 @@ from relvm.kernels.flop_count import matrix_operations
 from relvm.kernels.gemm.gemm import Counters, LhsInt8, PackOnTheFly, Prepacked, gemm, panel_width, run_time_panel_width
 from relvm.kernels.gemm.gemm_int8 import ZeroPoints, choose_signs, int8_lhs, pack_words, sum_row, word_count
 from relvm.kernels.gemm.packing import pack_columns, packed_row_count, unpack_columns
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Literal, Scalar
 from relvm.kernels.lowering_rules import Contraction
 from relvm.ops.matmul import batch_start, one_loop_per_axis, two_loops
 

@@ -9,7 +9,8 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 from relvm.ops.sort_topk import Heap, comes_before, heap_levels, numpy_top_positions
 
@@ -82,7 +83,7 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
             tie = comes_before(one, other, True).eq(False).logical_and(p > q)
             return k.let("worse", comes_before(other, one, True).logical_or(tie))
 
-        left, chosen = k.let("left", zero), k.let("chosen", zero)
+        left, chosen = k.variable("left", zero), k.variable("chosen", zero)
         with k.loop(size, name="n") as n:
             least, score = threshold[()], k.let("score", scores.flat(start + n))
             with k.branch((score > least).logical_or(least.ne(least))):
@@ -95,7 +96,7 @@ def _non_max_suppression(k: KernelBuilder, inputs, outputs, *, centred: bool) ->
             k.assign(left, left - 1)
             heap.put(zero, heap.at(left))
             heap.sift_down(zero, left)
-            hidden, one = k.let("hidden", zero), corners(image, at)
+            hidden, one = k.variable("hidden", zero), corners(image, at)
             with k.loop(Select(hidden.eq(0), chosen, zero), name="m") as m:
                 other = corners(image, k.let("other", heap.at(last - m)))
                 part = _intersection_over_union(k, one, other)

@@ -12,7 +12,8 @@ from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import format_dim
 from relvm.ir.type_rules import expect_integers, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 from relvm.numpy_dtypes import STRINGS
 

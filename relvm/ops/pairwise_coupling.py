@@ -8,7 +8,8 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MAX_CLASSES = 512  # limit because two numbers for each class are stored on the C stack
@@ -56,15 +57,15 @@ def _pairwise_coupling(k: KernelBuilder, inputs, outputs) -> None:
 
         with k.loop(classes, name="t") as t:
             k.store(out, (shares + t,), Literal(1.0, dtype) / classes.to(dtype))
-            total = k.let("total", zero)
+            total = k.variable("total", zero)
             with k.loop(classes, name="j") as j:
                 k.assign(total, total + Select(t.eq(j), zero, pair(j, t) * pair(j, t)))
             k.store(own, (t,), total)
-        left = k.let("left", classes)  # set to 0 on convergence
+        left = k.variable("left", classes)  # set to 0 on convergence
         with k.loop(max(_MIN_ROUNDS, count), name="round"):
-            mean, farthest = k.let("mean", zero), k.let("farthest", zero)
+            mean, farthest = k.variable("mean", zero), k.variable("farthest", zero)
             with k.loop(left, name="t") as t:
-                slope = k.let("slope", zero)
+                slope = k.variable("slope", zero)
                 with k.loop(classes, name="j") as j:
                     k.assign(slope, slope + between(t, j) * out.flat(shares + j))
                 k.store(slopes, (t,), slope)

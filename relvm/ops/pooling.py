@@ -25,7 +25,8 @@ from relvm.kernels.conv.sliding_window import (
     window_of,
 )
 from relvm.kernels.flop_count import pooling_operations
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
 
 _LINE = 512  # RVM_POOL_LINE of csrc/codegen/pooling.h
@@ -173,7 +174,7 @@ def _average_pool(
     def mean(k: KernelBuilder, row: list[Scalar]) -> Callable[[Scalar, Scalar], Scalar]:
         if count_include_pad:
             return lambda place, total: total / as_scalar(product(window.sizes), out.dtype)
-        rows = k.let("rows", Literal(1, I64))
+        rows = k.variable("rows", Literal(1, I64))
         for axis, place in enumerate(row):
             k.assign(rows, rows * _count_inside(x, window, axis, place))
         every = k.let("every", (rows * window.sizes[-1]).to(out.dtype))
@@ -322,7 +323,7 @@ def _max_pool_indices(
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     area, planes = k.size(x.shape[2:]), product(out.shape[:2])
     with loop_nest(k, [planes, *out.shape[2:]]) as (plane, *place):
-        best, found = k.let("best", Literal(x.dtype.lowest, x.dtype)), k.let("found", Literal(-1, I64))
+        best, found = k.variable("best", Literal(x.dtype.lowest, x.dtype)), k.variable("found", Literal(-1, I64))
         with loop_nest(k, list(window.sizes)) as taps:
             inside: Scalar = Literal(True, BOOL)
             at: list[Scalar] = []

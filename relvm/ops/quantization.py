@@ -11,7 +11,8 @@ from relvm.ir.dtypes import F32, I64, U8
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.types import TensorType, TupleType
-from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Scalar, Select
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Intrinsic, Literal, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
 
 _HIGHEST = 255
@@ -22,7 +23,7 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
     elements."""
     (x,), (out, scale_out, zero_out) = inputs, outputs
     size, nothing = k.size(x.shape), Literal(0, I64)
-    low, high = (k.let(name, Literal(0, F32)) for name in ("low", "high"))
+    low, high = (k.variable(name, Literal(0, F32)) for name in ("low", "high"))
     with k.loop(size, simd=True, reduce=(("min", low), ("max", high))) as i:
         element = k.let("element", x.flat(i))
         k.assign(low, Select(element < low, element, low))

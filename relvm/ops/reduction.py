@@ -14,7 +14,8 @@ from relvm.ir.symbolic import AnyDim, product
 from relvm.ir.type_rules import expect_axes, expect_axis, expect_float, expect_numeric, with_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.flop_count import one_per_element
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import Composition, CustomKernel, Reduce, Reduction, loop_nest
 from relvm.ops.arithmetic import divide, subtract
 from relvm.ops.unary import exp
@@ -199,7 +200,7 @@ def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKerne
         size, step, others = _split_loops(k, x, axis)
         with others as (row, column):
             start = k.let("start", row * size * step + column)
-            best, place = k.let("best", x.flat(start)), k.let("place", Literal(0, I64))
+            best, place = k.variable("best", x.flat(start)), k.variable("place", Literal(0, I64))
             with k.loop(size, start=1, name="n") as n:
                 element = k.let("element", x.flat(start + n * step))
                 wins = is_better(best, element)

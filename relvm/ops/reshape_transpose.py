@@ -19,7 +19,7 @@ from relvm.ir.type_rules import (
     expect_tensor,
 )
 from relvm.ir.types import ShapeType, TensorType
-from relvm.kernels.loop_ir import KernelBuilder
+from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.lowering_rules import (
     VIEW,
     Builtin,
@@ -305,7 +305,7 @@ def _concat(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
     axis %= len(out.shape)
     wide = k.size(out.shape[axis:])
     with parallel_loop_nest(k, [k.size(out.shape[:axis])], wide * 4) as (row,):
-        start = k.let("start", row * wide)
+        start = k.variable("start", row * wide)
         for x in inputs:
             width = k.size(x.shape[axis:])
             with k.loop(width, simd=True) as i:

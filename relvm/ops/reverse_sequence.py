@@ -9,7 +9,8 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import KernelBuilder, Select
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Select
 from relvm.kernels.lowering_rules import CustomKernel
 
 

@@ -13,18 +13,8 @@ from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.type_rules import expect_equal_dims, expect_float, expect_integers, expect_same_dtype, expect_tensor
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import (
-    Buffer,
-    Intrinsic,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    Select,
-    as_scalar,
-    maximum,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Intrinsic, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 _MODES = ("avg", "max")
@@ -141,7 +131,7 @@ def _numpy_roi_align(x, regions, images, *, size, mode, samples, scale, half_pix
     return result
 
 
-def _tap(k: KernelBuilder, position: Scalar, extent: Scalar) -> tuple[Local, Local, Local, Local]:
+def _tap(k: KernelBuilder, position: Scalar, extent: Scalar) -> tuple[Scalar, Scalar, Scalar, Scalar]:
     dtype = position.dtype
     near = k.let("near", (position < -1).logical_or(position > extent.to(dtype)).eq(False))
     position = k.let("at", Select(near.logical_and(position > 0), position, Literal(0.0, dtype)))
@@ -166,7 +156,7 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
         for first, bins in ((1, size[0]), (0, size[1])):
             start = k.let("start", regions[n, first] * scale - (0.5 if half_pixel else 0.0))
             extent = regions[n, first + 2] * scale - (0.5 if half_pixel else 0.0) - start
-            extent = k.let("extent", extent)
+            extent = k.variable("extent", extent)
             if not half_pixel:
                 k.assign(extent, Select(extent > 1, extent, Literal(1.0, dtype)))
             step = k.let("step", extent / bins)
@@ -204,8 +194,8 @@ def _roi_align(k: KernelBuilder, inputs, outputs, *, size, mode, samples, scale,
                 k.store(out, (at,), out.flat(at) / total)
 
 
-def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Local:
-    best = k.let("best", start)
+def _largest(k: KernelBuilder, start: Scalar, values: list[Scalar]) -> Scalar:
+    best = k.variable("best", start)
     for value in values:
         candidate = k.let("value", value)
         k.assign(best, Select(candidate > best, candidate, best))
@@ -303,7 +293,7 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
         return Select(value > 0, Select(value < extent.to(dtype), value, extent.to(dtype)), Literal(0.0, dtype)).to(I64)
 
     with parallel_loop_nest(k, [out.shape[0], size[0] * size[1]], channels * 64 + 64) as (n, place):
-        bounds: list[Local] = []
+        bounds: list[Scalar] = []
         for first, bins, at, extent in ((1, size[0], place / size[1], height), (0, size[1], place % size[1], width)):
             start = k.let("start", rounded("round", regions[n, first] * scale))
             side = k.let("side", rounded("round", regions[n, first + 2] * scale) - start + 1)
@@ -313,7 +303,7 @@ def _roi_max_pool(k: KernelBuilder, inputs, outputs, *, size, scale) -> None:
         top, bottom, left, right = bounds
         with k.loop(channels, name="c") as c:
             image = k.let("image", (images.flat(n) * channels + c) * height * width)
-            best = k.let("best", Literal(0.0, dtype))
+            best = k.variable("best", Literal(0.0, dtype))
             with k.loop(bottom, start=top, name="i") as i, k.loop(right, start=left, name="j") as j:
                 value = k.let("value", x.flat(image + i * width + j))
                 is_first = i.eq(top).logical_and(j.eq(left))

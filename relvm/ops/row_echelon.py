@@ -8,7 +8,8 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_float
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Intrinsic, KernelBuilder, Literal, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Intrinsic, Literal, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, parallel_loop_nest
 
 
@@ -38,7 +39,7 @@ def _row_echelon(k: KernelBuilder, inputs, outputs) -> None:
         with k.loop(size * size, name="i", simd=True) as i:
             k.store(out, (start + i,), x.flat(start + i))
         with k.loop(size, name="i") as i:
-            pivot, largest = k.let("pivot", i), k.let("largest", Literal(-1.0, dtype))
+            pivot, largest = k.variable("pivot", i), k.variable("largest", Literal(-1.0, dtype))
             with k.loop(size, start=i, name="row") as row:
                 found = k.let("found", Intrinsic("fabs", (out.flat(start + row * size + i),), dtype))
                 k.assign(pivot, Select(found > largest, row, pivot))

@@ -10,7 +10,8 @@ from relvm.errors import RelvmArgumentError
 from relvm.ir.operator import expect, op
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Local, Scalar, Select
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Local, Scalar, Select
 from relvm.kernels.lowering_rules import CustomKernel
 from relvm.ops.gather import (
     check_element_indices,

@@ -12,7 +12,8 @@ from relvm.ir.operator import claim_at_most, expect, op
 from relvm.ir.symbolic import product
 from relvm.ir.type_rules import expect_axis, expect_bool, expect_equal_dims, expect_shape, expect_tensor
 from relvm.ir.types import ShapeType, TensorType
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Local, Scalar, Select, as_scalar
 from relvm.kernels.lowering_rules import CustomKernel, loop_nest
 
 
@@ -69,7 +70,7 @@ def _argtopk(k: KernelBuilder, inputs, outputs, *, axis: int, largest: bool) -> 
 
 def heap_levels(k: KernelBuilder, count: Scalar) -> Local:
     """Generate code that computes the number of levels below the root of a heap of `count` elements."""
-    levels, reach = k.let("levels", Literal(0, I64)), k.let("reach", Literal(1, I64))
+    levels, reach = k.variable("levels", Literal(0, I64)), k.variable("reach", Literal(1, I64))
     with k.loop(62), k.branch(reach < count):
         k.assign(reach, reach * 2)
         k.assign(levels, levels + 1)
@@ -112,9 +113,9 @@ class Heap:
 
         size: the number of nodes in the heap.
         """
-        k, node = self.k, self.k.let("node", node)
+        k, node = self.k, self.k.variable("node", node)
         with k.loop(self.levels):
-            child = k.let("child", node * 2 + 1)
+            child = k.variable("child", node * 2 + 1)
             with k.branch(child < size):
                 other = k.let("other", Select(child + 1 < size, child + 1, child))
                 k.assign(child, Select(self.is_better(self.at(child), self.at(other)), other, child))
@@ -193,7 +194,7 @@ def _lexsort_rows(k: KernelBuilder, inputs, outputs) -> None:
     def is_better(p: Scalar, q: Scalar) -> Scalar:
         """Return whether row p comes before row q in lexicographic order.  Equal rows are ordered by position."""
         first, second = (k.let("row", at * width) for at in (p, q))
-        order = k.let("order", Literal(0, I64))
+        order = k.variable("order", Literal(0, I64))
         less, more = Literal(-1, I64), Literal(1, I64)
         with k.loop(Select(order.eq(0), width, Literal(0, I64)), name="j") as j:
             one, other = (k.let("element", x.flat(row + j)) for row in (first, second))
@@ -236,7 +237,7 @@ def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     (cond,), (out,) = inputs, outputs
     size, count = k.size(cond.shape), k.size(out.shape)
-    found = k.let("found", Literal(0, I64))
+    found = k.variable("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
     message = "nonzero: %lld elements are true, but shape is [%lld]"

@@ -124,6 +124,22 @@ def test_the_sources_of_relvm_are_part_of_the_key() -> None:
     assert _sources_digest() != hashlib.sha256(b"").hexdigest()
 
 
+def test_the_sources_are_read_only_if_there_is_a_build_of_the_model(model: Path, monkeypatch) -> None:
+    from relvm.compiler import build_cache
+
+    read: list[None] = []
+    monkeypatch.setattr(build_cache, "_sources_digest", lambda: read.append(None) or "0" * 64)
+    entry = build_cache.find_auto_entry("origin", (), "c", None, fused=True)
+    assert build_cache.cached_executable(entry) is None and not read
+    executable = vm.build(from_onnx(model))
+    read.clear()
+    build_cache.write_executable(entry, executable)
+    assert read
+    assert build_cache.cached_executable(entry).to_bytes() == executable.to_bytes()
+    monkeypatch.setattr(build_cache, "_sources_digest", lambda: "1" * 64)  # other sources
+    assert build_cache.cached_executable(entry) is None
+
+
 def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path) -> None:
     from relvm.compiler.build_cache import _python_files, _recorded_rows, _rows
 

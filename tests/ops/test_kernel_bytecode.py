@@ -27,7 +27,8 @@ from relvm.ir.dtypes import F32
 from relvm.ir.expr import KernelCall
 from relvm.ir.operator import find_operator
 from relvm.ir.types import TupleType
-from relvm.kernels.loop_ir import Buffer, Intrinsic, Kernel, KernelBuilder, Literal, Scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Intrinsic, Kernel, Literal, Scalar
 from relvm.tables import KERNEL_OPCODES, STATUS, csrc_directory, include_flags, runtime_sources
 
 _HOST = Path(__file__).with_name("kernel_host.c")

@@ -35,7 +35,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 
 class _Entry:
-    """Base class of the printers for the two interfaces (AotConfig.interface)."""
+    """Base class of the printers of entry points, one for each value of `AotConfig.interface` ("c" and "packed")."""
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module
@@ -232,7 +232,10 @@ class _PackedEntry(_Entry):
         return f"result{self.output_numbers[var]}"
 
     def bool_variables(self) -> list[str]:
-        """Return C declarations of int64 variables for bool results, which are converted to bytes for the caller."""
+        """Return C declarations of an int64 variable for each bool result of the lowered function.
+
+        The entry point later converts these variables to the bytes that the caller expects.
+        """
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:

@@ -44,12 +44,13 @@ def _atom(atom, name_of: NameOf) -> str:
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[str]:
     """Yield C conditions that are true if the size `dim` is invalid.
 
-    It is invalid if a divisor is 0, or if it does not fit in an int64.
+    A size is invalid if one of its divisors is 0, or if its value does not fit in an int64.  For example, the
+    conditions for `n // (m * k)` are that `m * k` does not fit, and then that it is 0.  A sum or product has one
+    condition for its final value.  It needs none for intermediate results, because C computes them modulo 2^64.
 
-    The conditions for the operands of a function, such as a division, come before the condition for the whole size.  A
-    sum or product is checked only as a whole, because C computes it modulo 2^64: if it fits in an int64, it is correct
-    even if an intermediate result does not fit.   name_of: as in `dim_text`.   ranges: the value range of each
-    dimension variable.
+    dim: a number, or an expression of dimension variables.
+    name_of: a function that returns the C name of a dimension variable.
+    ranges: the value range of each dimension variable.  A condition that cannot be true for these ranges is omitted.
     """
     if isinstance(dim, int):
         return
@@ -94,10 +95,12 @@ def scalar_text(scalar: Scalar, name_of: NameOf) -> str:
 
 
 def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
-    """Return a C expression that reads an element of a storage and converts it to a scalar, as kernels do.
+    """Return a C expression that reads an element of a storage and converts it to a scalar.
 
-    letter: the type of the scalar, "i", "f" or "b".   storage: the C name of the storage.   position: the flat position
-    of the element.
+    letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
+    storage: the C name of the storage, the array that contains the element.
+    dtype: the dtype of the element.
+    position: the flat position of the element.
     """
     buffer = lir.Buffer(storage, dtype, (1,))
     body = KernelBody("", {}, {storage: ""})
@@ -107,7 +110,7 @@ def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
 def to_element(text: str, letter: str, dtype: DType) -> str:
     """Return a C expression that converts the C expression `text` of a scalar to an element of dtype `dtype`.
 
-    letter: the type of the scalar, "i", "f" or "b".
+    letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
     """
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))

@@ -62,9 +62,13 @@ def print_function(
     """Return the C definition of one function.
 
     The parameters of the C function are, in order: `result`, the pools that the function needs, input tensors, output
-    tensors, sizes, scalars, and pointers to scalar results.  The function stores errors in `result`.  This parameter
-    exists only if kernels are packed (see `CallKind`).  Names of scalars end with a number, so that they differ from
-    all other names.
+    tensors, sizes, scalars, and pointers to scalar results.  The parameter `result` receives errors, and exists only if
+    kernels are packed (see `CallKind`).
+
+    function: the function to print.
+    module: the module that contains the function and its kernels.
+    placements: the addresses of the memory blocks of each function, by function name.
+    names: the C names of functions, kernels and constants.
     """
     return _Printer(function, module, placements, names).text()
 
@@ -72,8 +76,8 @@ def print_function(
 def signature(function: LoweredFunction, placement: FunctionPlacement, names: Names, calls: CallKind) -> str:
     """Return the C declaration of the function that `print_function` defines.
 
-    placement: the placement of the function, which lists the pools that it needs.   calls: the calling convention of
-    kernels.
+    placement: the placement of the function, which lists the pools that it needs.
+    calls: the calling convention of kernels.
     """
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]

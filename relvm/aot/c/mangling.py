@@ -10,8 +10,8 @@ from relvm.quoting import c_identifier_part
 class Names:
     """The C names of functions, kernels and constants.
 
-    prefix: the name of the model.   constants: the constants for which `constant` was called, in the order of the
-    members of the C struct of constants.
+    prefix: the name of the model.
+    constants: the constants for which `constant` was called, in the order of the members of the C struct of constants.
     """
 
     def __init__(self, prefix: str) -> None:

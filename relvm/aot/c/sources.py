@@ -111,8 +111,10 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 def _add_headers(files: dict[str, str], *, is_bare: bool) -> None:
     """Add to `files` the headers of csrc that these files include, directly or through other headers.
 
-    A header goes to the folder `include` if a public header includes it, otherwise to `src`.   files: the text of each
-    file, by path.   is_bare: whether the export is for the bare runtime.
+    A header goes to the folder `include` if a public header includes it, otherwise to `src`.
+
+    files: the text of each file, by path.
+    is_bare: whether the export is for the bare runtime.
     """
     for folder in ("include", "src"):
         waiting = [name for path, text in files.items() if path.startswith(folder) for name in _INCLUDE.findall(text)]

@@ -131,8 +131,10 @@ class AotExecutor:
         ------
         RelvmTypeError
             `array` is not an array, or has another layout.
-        RelvmError
-            As for `set_input`.
+        RelvmNameError, RelvmIndexError, RelvmTypeError
+            The input does not exist, or the key is neither an int nor a str.
+        RelvmTypeError, RelvmShapeError
+            The array has another dtype or shape.
         """
         index = _find_index(self._inputs, key, "input")
         self._input_values[index] = _expect_usable(f"input {self._inputs[index].name}", self._inputs[index], array)
@@ -152,8 +154,10 @@ class AotExecutor:
         ------
         RelvmTypeError
             `array` is not an array, is read-only, or has another layout.
-        RelvmError
-            As for `set_input`.
+        RelvmNameError, RelvmIndexError, RelvmTypeError
+            The output does not exist, or the key is neither an int nor a str.
+        RelvmTypeError, RelvmShapeError
+            The array has another dtype or shape.
         """
         index = _find_index(self._outputs, key, "output")
         self._bound.pop(index, None)

@@ -25,9 +25,11 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
     """Return the run-time size for which an assertion states an upper bound, and the largest value that it allows.
 
-    Return None if the assertion does not state an upper bound, or if a tensor of that size might exist before the
-    assertion is checked.  No such tensor exists if `body` defines the size, and all later statements of `body` only
-    read elements of tensors, or compute and check scalars and sizes.
+    For example, an assertion that `n < 10` has the result (n, 9).
+
+    Return None if the assertion states no upper bound, or if a tensor of that size might exist before the assertion is
+    checked.  To exclude such a tensor, `body` must define the size.  After the definition, it may only read elements of
+    tensors, and compute and check scalars and sizes.
 
     Parameters
     ----------

@@ -56,8 +56,10 @@ class MemoryKind(Enum):
 class TensorStorage:
     """Memory for a tensor.  An alias or a view of a tensor is in the same storage.
 
-    name, origin: the name and the source location of the first tensor in the storage.   kind: the kind of memory.
-    dtype, shape: the dtype and the shape of this tensor.   value: the array, if the storage is a constant.
+    name, origin: the name and the source location of the first tensor in the storage.
+    kind: the kind of memory.
+    dtype, shape: the dtype and the shape of this tensor.
+    value: the array, if the storage is a constant.
     """
 
     name: str
@@ -327,9 +329,10 @@ def _find_targets(block: Block, targets: Targets) -> dict[Var, Targets]:
 def _operand_targets(ids: Targets, operand_type: Type, result_type: Type) -> Targets:
     """Return, for each tensor in the operand of a view or match_cast, the storage in which to compute it, or None.
 
-    ids: the storages in which the result should be.   operand_type, result_type: the types of the operand and the
-    result.  The operand can use a storage only if both types provably have the same number of elements.  Otherwise a
-    run-time check compares them, and the storage must not be written before that check.
+    ids: the storages in which the result should be.
+    operand_type, result_type: the types of the operand and the result.  The operand can use a storage only if both
+    types provably have the same number of elements.  Otherwise a run-time check compares them, and the storage must not
+    be written before that check.
     """
     if _tensor_count(operand_type) != len(ids):
         return ()

@@ -27,9 +27,9 @@ class RecursiveGroup:
 def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
     """Return the recursive groups of the entry function and of all functions that it uses, callers before callees.
 
-    Mutually recursive functions form one group.  A function without recursion forms a group of its own.  The execution
-    of a group can begin with the entry function, or with a member that a function outside the group calls.  The result
-    contains the group once for each member with which its execution can begin.  That member is the `head`.
+    Mutually recursive functions form one group.  A function without recursion forms a group of its own.  A group has
+    one or more heads: the entry function, and members that functions outside the group call.  The result contains one
+    RecursiveGroup for each head.
 
     Raises
     ------

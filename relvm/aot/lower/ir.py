@@ -39,7 +39,10 @@ Scalar = ScalarVar | ScalarConstant | DimScalar
 
 @dataclass(frozen=True)
 class RunKernel:
-    """Run a kernel on the tensors in `storages`.   sizes: the values of the kernel's size variables, in order."""
+    """A statement that runs a kernel on the tensors in `storages`.
+
+    sizes: the values of the kernel's size variables, in order.
+    """
 
     kernel: str
     storages: tuple[int, ...]
@@ -48,7 +51,7 @@ class RunKernel:
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy the first `size_bytes` bytes of the storage `source` to the storage `target`."""
+    """A statement that copies the first `size_bytes` bytes of the storage `source` to the storage `target`."""
 
     source: int
     target: int
@@ -57,7 +60,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class ReadItem:
-    """Set variable `target` to the element at flat position `position` of a storage."""
+    """A statement that sets variable `target` to the element at flat position `position` of a storage."""
 
     target: ScalarVar
     storage: int
@@ -66,7 +69,7 @@ class ReadItem:
 
 @dataclass(frozen=True)
 class WriteItem:
-    """Set the element at flat position `position` of a storage to the scalar `value`."""
+    """A statement that sets the element at flat position `position` of a storage to the scalar `value`."""
 
     storage: int
     position: int
@@ -75,7 +78,9 @@ class WriteItem:
 
 @dataclass(frozen=True)
 class Compute:
-    """Set a variable to the result of a scalar operator, or fail with ARITHMETIC_ERROR if the result is undefined.
+    """A statement that sets a variable to the result of a scalar operator.
+
+    It fails with ARITHMETIC_ERROR if the result is undefined.
 
     row: the name of the operator in csrc/tables/scalar_operators.def.
     """
@@ -93,7 +98,7 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class SetSize:
-    """Define a new size as the value of a scalar, or fail with SHAPE_ERROR if the value is negative."""
+    """A statement that defines a size as the value of a scalar.  It fails with SHAPE_ERROR if the value is negative."""
 
     target: DimVar
     value: Scalar
@@ -101,7 +106,7 @@ class SetSize:
 
 @dataclass(frozen=True)
 class CheckSizes:
-    """Fail with SHAPE_ERROR unless two sizes are equal."""
+    """A statement that fails with SHAPE_ERROR unless two sizes are equal."""
 
     left: AnyDim
     right: AnyDim
@@ -109,7 +114,7 @@ class CheckSizes:
 
 @dataclass(frozen=True)
 class CheckRange:
-    """Fail with TYPE_ERROR unless a scalar is in [low, high]."""
+    """A statement that fails with TYPE_ERROR unless a scalar is in [low, high]."""
 
     value: Scalar
     low: int
@@ -118,7 +123,9 @@ class CheckRange:
 
 @dataclass(frozen=True)
 class Check:
-    """Fail with the status code `status`, a name such as "ASSERTION_ERROR", unless a condition holds."""
+    """A statement that fails with the status code `status`, a name such as "ASSERTION_ERROR", unless a condition
+    holds.
+    """
 
     cond: Scalar
     status: str
@@ -133,11 +140,12 @@ class Branch:
 
 @dataclass(frozen=True)
 class CallFunction:
-    """Call another function of the export.
+    """A statement that calls another function of the export.
 
     storages: the caller's storages that become the inputs of the called function, followed by those that become its
-    outputs.   sizes, scalars: the values of its size and scalar parameters.   results: the variables for its scalar
-    results.
+    outputs.
+    sizes, scalars: the values of its size and scalar parameters.
+    results: the variables for its scalar results.
     """
 
     function: str
@@ -151,9 +159,11 @@ class CallFunction:
 class Move:
     """The new value of a tensor parameter in a `Continue`.
 
-    param: the index of the parameter's storage.   source: the index of the storage that contains the new value.
+    param: the index of the parameter's storage.
+    source: the index of the storage that contains the new value.
     copy_to: the storage to which the new value is copied.  If it is None, nothing is copied: the parameter becomes a
-    pointer to `source`, which is not written again.   size_bytes: the size of the tensor.
+    pointer to `source`, which is not written again.
+    size_bytes: the size of the tensor.
     """
 
     param: int
@@ -164,11 +174,14 @@ class Move:
 
 @dataclass(frozen=True)
 class Continue:
-    """Jump to a section of the function, to implement a tail call of a member of its recursive group.
+    """A statement that jumps to a section of the function.  It implements a tail call of a member of its recursive
+    group.
 
     All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.copy_to`)
     are copied one after another.
-    section: the index of the section.   moves, sizes, scalars: the parameters that change, each with its new value.
+
+    section: the index of the section.
+    moves, sizes, scalars: the parameters that change, each with its new value.
     """
 
     section: int
@@ -235,8 +248,9 @@ class LoweredFunction:
 class LoweredModule:
     """A lowered module.
 
-    functions: callees before callers, the entry last.   calls: the calling convention of kernels.   inputs, outputs:
-    the inputs and outputs of the entry, in the order of its parameters and results.
+    functions: callees before callers, the entry last.
+    calls: the calling convention of kernels.
+    inputs, outputs: the inputs and outputs of the entry, in the order of its parameters and results.
     """
 
     functions: tuple[LoweredFunction, ...]
@@ -267,7 +281,9 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def always_continues(body: Sequence[Statement]) -> bool:
-    """Return whether every path through `body` ends with a Continue, so that execution never reaches its end."""
+    """Return whether every path through `body` ends with a Continue (a jump), so that execution never reaches its
+    end.
+    """
     match body:
         case (*_, Continue()):
             return True

@@ -200,7 +200,7 @@ class _Lowering:
         )
 
     def section(self, name: str) -> _Section:
-        """Return the section for `name`, one of the mutually recursive functions.  Create it when first needed."""
+        """Return the section of the lowered function for the source function `name`.  Create it when first needed."""
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
@@ -215,7 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def check_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks that scalar parameters have the values that their types require, as in `i64(2 * n)`."""
+        """Yield checks of scalar parameters with a required value: one of type `i64(2 * n)` must be equal to 2 * n."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -276,8 +276,8 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` unless they end with a Continue.
-        tail: whether the block is in tail position, so that its last call can become a Continue."""
+        """Append the statements of a block, which store its result in `target` or end with a jump (Continue).
+        tail: whether the block is in tail position, so that its last call can become a jump."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
@@ -486,7 +486,7 @@ class _Lowering:
         return output_value
 
     def size_arguments(self, function: Function, args: tuple[Value, ...]) -> dict[DimVar, AnyDim]:
-        """Return the values that `args` give to the function's dimension variables.  Append checks of other sizes."""
+        """Return the values of the function's dimension variables for `args`.  Append checks of sizes such as n + 1."""
         sizes: dict[DimVar, AnyDim] = {}
         checks: list[tuple[AnyDim, AnyDim]] = []
         for param, arg in zip(function.params, args, strict=True):
@@ -534,7 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def append_continue(self, binding: Binding) -> bool:
-        """Append a Continue if the binding in tail position calls into the recursive group.  Return whether it does."""
+        """If the last binding calls a member of the recursive group, append a jump.  Return whether it does."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def bind_dims(self, type_: Type, value: Value) -> None:
-        """Set the new dimension variables in `type_` to sizes in `value`.  Append checks of other dimensions."""
+        """Set the new dimension variables in `type_` to sizes in `value`.  Check its other dimensions at run time."""
         for expected, actual in self.dim_pairs(type_, value):
             self.bind_dim(expected, actual)
 

@@ -118,8 +118,8 @@ def format_placement(placements: Mapping[str, FunctionPlacement], pools: tuple[P
 class _LiveBlock:
     """The size and the lifetime of a block of memory that is to be placed.
 
-    first, last: the indices of the first and the last statement that uses the block.   pool: the pool in which the
-    block must be placed, or None for any pool.
+    first, last: the indices of the first and the last statement that uses the block.
+    pool: the pool in which the block must be placed, or None for any pool.
     """
 
     block: Block

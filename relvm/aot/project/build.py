@@ -118,7 +118,8 @@ class AotProgram(Displayed):
             The path of an archive if it ends with .tar, otherwise of a folder, which is created if necessary.  Files of
             an earlier export are replaced atomically.
         trial
-            As for `files`.
+            The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
+            function.
         """
         files = self.files(trial)
         if is_archive(path):

@@ -57,7 +57,19 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
 def make_inputs(
     function: Function, module: LoweredModule, inputs: Sequence[Any]
 ) -> tuple[dict[str, Any], dict[DimVar, int]]:
-    """Return the inputs by C name, and the values of the sizes of the entry.  Raise the same errors as `make_trial`."""
+    """Return two dicts: the inputs by C name, and the values of the sizes of the entry function.
+
+    function: the entry function from which `module` was lowered.
+    inputs: the arguments of a call of the function, in order: arrays, numbers and tuples of these.
+
+    Raises
+    ------
+    RelvmArgumentError
+        The number of values is wrong.
+    RelvmTypeError, RelvmShapeError
+        An array does not have the dtype or shape of its parameter.  Or an input is the size of a dimension, but the
+        arrays have another size in this dimension.
+    """
     passed_sizes: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
         raise RelvmArgumentError(f"{function.name}: expected {len(function.params)} input values, got {len(inputs)}")
@@ -80,9 +92,11 @@ def make_inputs(
 def _flatten_input(type_: Type, value: Any, where: str, passed_sizes: list[tuple[str, AnyDim, int]]) -> Iterator[Any]:
     """Yield the tensors and scalars in `value` that are inputs of the C function, in order.
 
-    An integer that only passes a size, such as a dimension of a shape, is not such an input.   passed_sizes: the list
-    to which a tuple for each such integer is appended: its name in messages, its dimension in the type, and its value.
-    type_: the type of `value`.   where: the name of `value` in messages.
+    An integer that only passes a size, such as an item of a shape, is not yielded, but appended to `passed_sizes`.
+
+    type_: the type of `value`.
+    where: the name of `value` in messages.
+    passed_sizes: a list of tuples (name in messages, dimension in the type, passed integer).
     """
     match type_:
         case TupleType(fields):
@@ -132,8 +146,8 @@ def _flatten(values: Sequence[Any]) -> Iterator[Any]:
 def _check_value(entry: LoweredFunction, port: Port, value: Any, where: str, sizes: dict[DimVar, int]) -> Any:
     """Check the value of the input or output `port`, and return it as an array or a number.
 
-    where: the name of the value in messages.   sizes: the known values of dimension variables.  Values that the shape
-    of an array determines are added to it.
+    where: the name of the value in messages.
+    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)

@@ -124,10 +124,11 @@ def _packed_call(module: LoweredModule, trial: Trial, config: AotConfig) -> tupl
 
 
 def _output_definitions(port: Port, value: Any, scalars: dict[str, type]) -> list[str]:
-    """Return C definitions of two arrays, with the expected output `value` and for the actual output.
+    """Return two C definitions for an output: the array of its expected elements, and the array for its actual
+    elements.
 
     port: the output.
-
+    value: the expected value of the output.
     scalars: the NumPy types of scalar outputs, by the letters "i", "f" and "b".
     """
     array = np.asarray(value)

@@ -47,7 +47,7 @@ def print_prototype(routine: Routine) -> str:
 
 
 def print_apply_prototype(routine: Routine) -> str:
-    """Return the declaration of the function that `print_apply` defines."""
+    """Return the declaration of `apply_NAME`, the C function through which other C code calls a routine directly."""
     return f"{_apply_head(routine)};"
 
 
@@ -307,8 +307,8 @@ def _has_long_block(body: tuple[Statement, ...]) -> bool:
 def _report_failure_at(instruction: int | None, line: str) -> str:
     """Return `line`, changed so that a failure in it reports the failed instruction to the virtual machine.
 
-    line: a line of C that begins with RVM_TRY.   instruction: the index of an instruction, or None to return `line`
-    unchanged.
+    line: a line of C that begins with RVM_TRY.
+    instruction: the index of an instruction, or None to return `line` unchanged.
     """
     return line if instruction is None else line.replace("RVM_TRY(", f"RVM_TRY_AT({instruction}, ", 1)
 
@@ -325,8 +325,8 @@ def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]
 def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
     """Return the C code of a call.
 
-    functions: the index of each function in the function table, by name.   routines: the routines in the same C file,
-    which are called directly.
+    functions: the index of each function in the function table, by name.
+    routines: the routines in the same C file, which are called directly.
     """
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"

@@ -117,9 +117,12 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
 def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
     """Return the lines of C that check the arguments of a kernel and read its sizes.
 
-    They consist of a table of the expected tensors, and a call of `rvm_kernel_check`, which also fills the C array
-    `sizes`.   buffers: the inputs and outputs of the kernel.   sizes: the size variables of the kernel, with their C
-    names.   uses_self: whether the code of the kernel uses the C parameter `self`.
+    The lines are a table of the expected tensors, and a call of `rvm_kernel_check`.  This call also fills the C array
+    `sizes`.
+
+    buffers: the inputs and outputs of the kernel.
+    sizes: the size variables of the kernel, with their C names.
+    uses_self: whether the code of the kernel uses the C parameter `self`.
     """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
@@ -139,12 +142,15 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
 class KernelBody:
     """Printer of the statements of a kernel.
 
-    sizes: the C names of the size variables.   pointers: the C declarations of the buffers, by name.   lines: the
-    printed lines.   sources: for each line, the statement that it is printed from.  Lines such as the head of a loop or
-    branch come from the loop or branch itself.   parts: the C functions for the bodies of parallel loops, which must be
-    placed before `lines`.  Each item is a line of C and the statement that it is printed from, or None.   used: a dict
-    from each C name that the statements use, including "self", to its declaration, in order of first use.   declared:
-    the C names that the statements declare.
+    sizes: the C names of the size variables.
+    pointers: the C declarations of the buffers, by name.
+    lines: the printed lines.
+    sources: for each line, the statement that it is printed from.  The head of a loop or a branch is printed from the
+    loop or branch itself.
+    parts: the C functions for the bodies of parallel loops, which must be placed before `lines`.  Each item is a line
+    of C and the statement that it is printed from, or None.
+    used: a dict from each C name that the statements use, including "self", to its declaration, in order of first use.
+    declared: the C names that the statements declare.
     """
 
     def __init__(self, symbol: str, sizes: dict[DimVar, str], pointers: dict[str, str]) -> None:
@@ -223,9 +229,11 @@ class KernelBody:
                 self.lines.append(indent + "}")
 
     def lane_loop(self, loop: Loop, indent: str) -> None:
-        """Print a loop that reduces floats: a loop over blocks of lanes, then a loop over the remaining iterations.
+        """Print a loop that reduces floats.  It computes several partial results, the lanes, and combines them at the
+        end.
 
-        The C compiler can keep the lanes in registers.  The number of lanes does not depend on the vector width of the
+        One iteration of the printed loop updates every lane.  A second loop runs the remaining iterations.  The C
+        compiler can keep the lanes in vector registers.  Their number does not depend on the vector width of the
         processor.
         """
         name, trips = loop.counter.name, trip_count(loop)
@@ -433,8 +441,10 @@ def _is_promoted(dtype: DType) -> bool:
 def _needs_parentheses(function: str, outer: int) -> bool:
     """Return whether gcc warns about an expression without parentheses, although C does not require them.
 
-    An example is && inside ||.   function: the operator of the expression.   outer: the precedence of the enclosing
-    operator.
+    An example is && inside ||.
+
+    function: the operator of the expression.
+    outer: the precedence of the enclosing operator.
     """
     return function == "&&" and outer == _PRECEDENCE["||"]
 

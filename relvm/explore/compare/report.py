@@ -124,8 +124,10 @@ class Comparison(Displayed):
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:
     """Compare a value between execution modes, and return the row for it.
 
-    name, origin: as in ComparisonRow.   values: the value by mode.  All modes are compared with the first.   tolerance:
-    the largest difference to ignore, as for `compare`.
+    name: the name of the value in the report.
+    origin: the location in the source, or empty if it is unknown.
+    values: the value by mode.  All modes are compared with the first.
+    tolerance: the largest difference to ignore.  For floats, it is relative to the largest element if that is above 1.
     """
     (_, expected), *others = values.items()
     differences = {mode: largest_difference(value, expected) for mode, value in others}
@@ -138,9 +140,10 @@ def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance
 
 
 def largest_difference(got: np.ndarray, expected: np.ndarray) -> float:
-    """Return the largest difference between elements of two arrays.
+    """Return the largest absolute difference between an element of `got` and the same element of `expected`.
 
-    It is infinite in the cases that `ComparisonRow.differences` describes.
+    It is infinite if the arrays differ in shape or dtype, in a string, or in an element that is NaN or infinite in only
+    one of them.
     """
     if got.shape != expected.shape or got.dtype != expected.dtype:
         return np.inf

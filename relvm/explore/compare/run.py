@@ -71,10 +71,13 @@ def compare(
     tolerance
         The largest difference to ignore.  For floats it is relative to the largest element of the tensor if that is
         above 1, and at least two units in the last place.
-    target, fused
-        How kernels are made, and whether operators are fused, as for `vm.build`.
+    target
+        The form of kernels: "c", "bytecode" or "numpy", or another target of `vm.build`.
+    fused
+        Whether operators are fused into common kernels.
     dims
-        Sizes of symbolic dimensions by name: as for `from_onnx` if the model is ONNX, else the sizes of random inputs.
+        Sizes of symbolic dimensions by name.  For an ONNX model, they apply when the model is imported, as for
+        `from_onnx`.  For other models, they are the sizes of random inputs.
     seed
         Seed of random inputs.
 
@@ -135,7 +138,7 @@ class _Program:
 
     Its module has two functions.  The function `values_function` returns the intermediate values, the tuple of
     `values`.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
-    `has_single_result` is true, it returns its only result without a tuple.
+    `has_single_result` is true, `function` returns its only result without a tuple.
     """
 
     title: str

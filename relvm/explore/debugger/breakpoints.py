@@ -52,7 +52,7 @@ def parse_line_location(place: str) -> tuple[str, int] | None:
 
 
 def find_places(program: ProgramCode, where: str | int, function: str | None) -> tuple[Place, ...]:
-    """Return the instructions that a location denotes, at which a breakpoint there stops the run.
+    """Return the instructions at which a breakpoint at the given location stops the run.
 
     where: a location, in one of the forms that `Debugger.break_at` describes.
     function: the name of the only function in which to search, or None for all functions.
@@ -133,7 +133,8 @@ def _find_line(codes: list[FunctionCode], file: str | None, line: int) -> list[P
 
 
 def _find_origins(codes: Iterable[FunctionCode], matches: Callable[[str], bool]) -> list[Place]:
-    """Find the instructions with a matching source location.  Of consecutive ones, return only the first.
+    """Find the instructions with a matching source location.  If consecutive instructions match, return only the first
+    of them.
 
     Instructions that compute no value (`FunctionCode.is_housekeeping`) are ignored.
 

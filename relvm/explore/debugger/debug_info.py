@@ -85,9 +85,9 @@ class FunctionCode:
     def written_registers(self, instruction: int) -> tuple[int, ...]:
         """Return the registers that an instruction writes.
 
-        A call without a destination register writes its results into tensors, which are its last arguments.  Their
-        number is the number of names in `names`.  If the instruction has no names, return all registers among the
-        arguments.
+        A call without a destination register writes its results into tensors, which are its last arguments.  The
+        number of these tensors is the number of names in the attribute `names`.  If there are no names, return all
+        registers among the arguments.
         """
         destination = self.destination(instruction)
         if destination >= 0:

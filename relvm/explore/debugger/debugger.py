@@ -53,11 +53,11 @@ class Debugger(Displayed):
         A module or the path of an .onnx or .relvm file, which is built with debug=True; or an executable or its path.
         If an executable was built without debug=True, it has no source locations, and its native functions do not stop.
     exec_mode, target, fused
-        As for `vm.build`, with the same defaults.  Not allowed if `program` is an executable.
+        Build options, as for `vm.build` and with its defaults.  Not allowed if `program` is an executable.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
     trust_native
-        As for `vm.load`.
+        Whether to load native code that was not compiled on this machine.
     machine_options
         Options of VirtualMachine: num_threads, call_depth, ...
 
@@ -211,7 +211,7 @@ class Debugger(Displayed):
         return self._begin(function, arguments, named, 0)
 
     def start(self, function: str = "main", *arguments: Any, **named: Any) -> Stop:
-        """Begin a run, stopping before the first instruction.  function, arguments, named: as for `run`."""
+        """Begin a run of `function`, and stop before its first instruction.  arguments, named: the call's arguments."""
         return self._begin(function, arguments, named, MAX_DEPTH)
 
     def resume(self) -> Stop:
@@ -239,7 +239,7 @@ class Debugger(Displayed):
         Parameters
         ----------
         by
-            As for `step`.
+            "value", "instruction" or "kernel": the instructions at which to stop.  `step` describes these values.
         """
         return self._go(self._paused().depth, _skips(by), by == "kernel")
 
@@ -335,7 +335,7 @@ class Debugger(Displayed):
         return self._ask(lambda: self._registers(number))
 
     def value(self, name: str | int, frame: int = 0) -> Any:
-        """Return the value with this name in the program, or in this register, given as "r3" or 3.
+        """Return a value by its name in the program, or by its register, given as "r3" or 3.
 
         In a kernel, the names are those of its listing: "s3" is a scalar, "v0" a strip, "w1" a view, and "b2" or the
         name of a parameter a buffer.  A strip or view contains only the elements that are processed at this time.
@@ -387,9 +387,9 @@ class Debugger(Displayed):
     def _find_stop_reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return why the run must stop here and its details (`Stop.about`), or "" and "" if it need not stop.
+        """Return why the run must stop here and the details (`Stop.about`), or ("", "") to continue the run.
 
-        failed: the exception of the last instruction or None.  depth: the number of frames.  code: of the last frame.
+        failed: the last instruction's exception, or None.  depth: the number of frames.  code: code of the last frame.
         """
         if failed is not None:
             return "error", f"{type(failed).__name__}: {failed}"
@@ -412,7 +412,7 @@ class Debugger(Displayed):
     def _new_nans(self, depth: int, code: FunctionCode, instruction: int) -> str:
         """Return a description of the NaNs that the previous instruction of the innermost frame computed, or "".
 
-        Also record, for each frame, the instruction that runs next: a call has no result before its frame continues.
+        Also record the next instruction of the frame.  The result of a call is checked when the caller continues.
         """
         last = self._previous[depth - 1] if depth <= len(self._previous) else None
         self._previous[depth - 1 :] = [None] * (depth - 1 - len(self._previous)) + [(code, instruction)]

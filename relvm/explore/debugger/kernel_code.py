@@ -30,9 +30,10 @@ _COMPARISONS = ("lt", "le", "eq", "ne")
 class RegisterContent(NamedTuple):
     """The dtype and the number of elements of a register.
 
-    size: the number of elements, if it is fixed.   count_register: the index of the scalar register that contains the
-    number of elements, if there is one.   If both are None, a vector register has as many elements as the kernel
-    processes at that time.
+    size: the number of elements, if it is fixed.
+    count_register: the index of the scalar register that contains the number of elements, if there is one.
+
+    If both are None, a strip or view register has as many elements as the kernel processes at that time.
     """
 
     dtype: str
@@ -131,7 +132,8 @@ class KernelCode:
     def _constant_dtypes(self) -> dict[int, str]:
         """The dtype of each register that an `apply` instruction reads, by register index.
 
-        This gives the dtypes of constants.  If several instructions read the same register, the first one counts.
+        The dtype of a constant is known only from the instructions that read it.  If several read the same register,
+        the first one counts.
         """
         found: dict[int, str] = {}
         for step in self.code:

@@ -38,8 +38,8 @@ class Port(NamedTuple):
 def edges_in_boxes(graph: Graph) -> dict[Hashable, dict[Edge, None]]:
     """Divide the arrows of a graph into edges, each of which lies in one box.  Return the edges by the key of the box.
 
-    An edge connects items and ports of its box.  An arrow between items of different boxes becomes one edge in each box
-    that it passes through.  It enters and leaves a box through a port.
+    An arrow between items of different boxes becomes one edge in each box that it passes through.  An end of an edge
+    is an item in the box or a port.  A port is the point on the border at which the arrow enters or leaves the box.
     """
     paths = dict(item_paths(graph.items))
     found: dict[Hashable, dict[Edge, None]] = {}
@@ -125,7 +125,10 @@ def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict
 
 
 def _layout_as_json(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
-    """Convert a layout to the JSON data that `box_layouts` describes.  The id of a lane is "l" and a number."""
+    """Convert a layout to the JSON data that `box_layouts` describes.
+
+    The id of a lane, which is a gap through which edges cross a layer, is "l" and a number.
+    """
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):
         if place in numbers:

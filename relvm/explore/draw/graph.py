@@ -45,7 +45,7 @@ class Item:
     label
         What the item computes, such as the name of an operator, or "" for a value.
     kind
-        A key of COLORS.
+        A key of COLORS, which determines the color.
     detail
         Further lines of text, such as the type of the value.
     name
@@ -69,7 +69,7 @@ class Item:
 
     @property
     def title(self) -> str:
-        """The name and the label, as in the text form of a module."""
+        """The name and the label, such as "y = relu", or only one of them if the other is empty."""
         return " = ".join(part for part in (self.name, self.label) if part)
 
     @property

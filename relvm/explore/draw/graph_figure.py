@@ -81,7 +81,10 @@ class _GraphLayout:
                 self.shift(item.inside, inner, item.key)
 
     def route(self, arrow: Arrow) -> list[Point]:
-        """Return the points through which an arrow runs between its ends, at ports of boxes and lanes of layers."""
+        """Return the points at which the line of an arrow bends, between its source and its target.
+
+        Bends are at the borders of boxes that the arrow enters or leaves, and at gaps between nodes of a layer.
+        """
         source, target = self.paths[arrow.source], self.paths[arrow.target]
         common = first_difference(source, target)
         if common is None:

@@ -16,9 +16,11 @@ _FRAME_HEIGHT = 640  # height of a page in a notebook, in pixels
 def fill_template(name: str, scripts: Sequence[str], title: str, data: Any, *, parts: Sequence[str] = ()) -> str:
     """Return an HTML page, built from the template page.html and other files in the folder page_files.
 
-    name: the page's body is `name`.html, and its style is `name`.css.  scripts: the names of its JavaScript files.
-    data: JSON data, which is inserted into the page.  parts: names of optional parts.  For each of them, the line $NAME
-    in the body is replaced by the file NAME.html, and NAME.css is added to the style.
+    name: the page's body is `name`.html, and its style is `name`.css.
+    scripts: the names of its JavaScript files.
+    data: JSON data, which is inserted into the page.
+    parts: names of optional parts.  For each of them, the line $NAME in the body is replaced by the file NAME.html, and
+    NAME.css is added to the style.
     """
     body = _PART.sub(
         lambda match: _read(f"{match[1].lower()}.html") if match[1].lower() in parts else "", _read(f"{name}.html")

@@ -164,7 +164,7 @@ def _layer_numbers(
     A node is in the layer below its lowest predecessor.  A node without predecessors is in the layer above its topmost
     successor.
 
-    first, last: as for `arrange`.
+    first, last: the nodes of the first layer and of the last layer, which contain no other nodes.
     """
     graph = nx.DiGraph()
     graph.add_nodes_from(nodes)

@@ -19,8 +19,14 @@ class BuildRequest:
         The program.  Empty for an ONNX model.
     dims
         The sizes of symbolic dimensions of an ONNX model, written as after `--dim` in a shell: "batch=4 'seq len=8'".
-    exec_mode, target, fused, without
-        As for `relvm.explore.explore`.
+    exec_mode
+        "bytecode" or "compiled": whether the generated code of functions is bytecode or C.
+    target
+        "c", "bytecode" or "numpy": the form of kernels.
+    fused
+        Whether operators are fused into common kernels.
+    without
+        Names of optional passes to leave out, such as "cse".
     """
 
     text: str

@@ -44,8 +44,8 @@ class Builder:
     async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
         """Build a program.  Return the stages or the error as JSON: the result of `worker.stages_or_error`.
 
-        Return None if the builder is closed, or if the client no longer waits for the result.  In the latter case, a
-        build that has not started does not start, and a build that takes longer than a second is ended.
+        Return None if the builder is closed, or if the client no longer waits for the result.  If the client no longer
+        waits, a build that has not started does not start, and a build that takes longer than a second is ended.
 
         is_abandoned: a function that returns whether the client no longer waits.
 

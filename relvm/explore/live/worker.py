@@ -33,9 +33,11 @@ LENGTH_BYTES = 8
 
 
 def main(seconds: int, name: str, model: str) -> None:
-    """Answer requests until standard input ends.  name, model: as for `stages_or_error`.
+    """Answer requests until standard input ends.
 
-    If a build takes longer than `seconds`, the signal SIGALRM ends the process.
+    seconds: the time limit of a build.  If a build takes longer, the signal SIGALRM ends the process.
+    name: the name of the program in messages and source locations.
+    model: the path of the ONNX model to build, or "" to build the text of each request.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # print() writes to standard error, not into an answer

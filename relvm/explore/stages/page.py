@@ -100,5 +100,12 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
 def page_iframe(
     title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
 ) -> str:
-    """Return the page in an iframe, isolated from the surrounding page.  The parameters are those of `page`."""
+    """Return the page of `page` in an iframe, isolated from the surrounding page.
+
+    title: the title of the page.
+    views: the stages.
+    graph: the HTML page of a graph, or "" for no graph.
+    graph_stage: the name of the stage whose values the graph shows.
+    timeline: the timeline to show below the stages, or None.
+    """
     return as_iframe(page(title, views, graph, graph_stage, timeline))

@@ -22,8 +22,10 @@ def run_to_stage(module: Module, stage: Stage, target: str, *, fused: bool) -> M
         A module as a front end returns it, at any stage from PARSED to ANF.
     stage
         The stage of the result.  Passes that lower a module to a later stage do not run.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------

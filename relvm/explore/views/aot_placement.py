@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def draw_placement(program: AotProgram, function: str | None = None) -> Figure:
     """Draw the memory pools of a function.
 
-    Each memory pool that the function uses has its own chart, with the statements of the function on the horizontal
-    axis and the bytes of the pool on the vertical axis.  Each tensor is a box, and so is the scratch memory of each
+    Each memory pool that the function uses has its own chart.  The horizontal axis has the statements of the function,
+    and the vertical axis the bytes of the pool.  Each tensor is a box, and so is the scratch memory of each
     kernel.  The height of a box is its size in bytes.  A box extends from the first statement that uses its memory to
     the last.  The solid line is the total size of the boxes in use at each statement.  The dashed line is the maximum
     of this total.  No placement of the boxes can need fewer bytes.

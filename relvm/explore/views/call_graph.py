@@ -31,8 +31,10 @@ def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fuse
         The module from a front end.
     kernels
         Whether to include kernels.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Returns
     -------
@@ -68,8 +70,14 @@ def draw_calls(module: Module, *, kernels: bool = False, target: str = "c", fuse
 
     Parameters
     ----------
-    module, kernels, target, fused
-        As for `call_graph`.
+    module
+        The module from a front end.
+    kernels
+        Whether to include kernels.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Returns
     -------
@@ -98,8 +106,14 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
 
     Parameters
     ----------
-    module, kernels, target, fused
-        As for `call_graph`.
+    module
+        The module from a front end.
+    kernels
+        Whether to include kernels.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------
@@ -119,9 +133,10 @@ def format_calls(module: Module, *, kernels: bool = False, target: str = "c", fu
 
 
 def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
-    """Return the call graph in which each function is a box that contains the kernels that it calls.
+    """Return the call graph of a module, in which each function is a box that contains the kernels that it calls.
 
-    Parameters and exceptions are those of `call_graph`.
+    target: the form of kernels, "c", "bytecode" or "numpy".  For another value, raise RelvmArgumentError.
+    fused: whether operators are fused into common kernels.
     """
     graph = call_graph(module, kernels=True, target=target, fused=fused)
     items = []
@@ -142,9 +157,9 @@ def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
 
 
 def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:
-    """Yield the nodes of the functions and kernels that a function uses, once for each use.
+    """Yield a pair (kind, name) for each use of a function or kernel in a function.
 
-    function: at stage LOWERED.
+    The kind is "function", "packed" or "kernel".   function: at stage LOWERED.
     """
     for part in walk(function.body):
         match part:

@@ -65,8 +65,10 @@ def draw_dataflow(
     depth
         Number of nested levels of boxes whose contents are drawn.  Each box below these levels is drawn as one node.
         With 0, for example, each kernel is one node.  The default, None, draws the contents of all boxes.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Returns
     -------
@@ -100,13 +102,23 @@ def format_dataflow(
 
     Parameters
     ----------
-    module, function, depth, target, fused
-        As for `draw_dataflow`.
+    module
+        The module from a front end.
+    function
+        Name of the function, by default the first public one.
+    depth
+        Number of nested levels of boxes whose contents are listed.  The default, None, lists the contents of all boxes.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------
-    RelvmNameError, RelvmArgumentError
-        As for `draw_dataflow`.
+    RelvmNameError
+        The function does not exist.
+    RelvmArgumentError
+        `depth` is negative, or the target is unknown.
     """
     graph, _ = dataflow_graph(module, function, target, fused)
     return format_graph(_with_depth(graph, depth))
@@ -115,7 +127,11 @@ def format_dataflow(
 def dataflow_graph(module: Module, function: str | None, target: str, fused: bool) -> tuple[Graph, str]:
     """Return the dataflow graph of a function with all boxes open, and the name of the function.
 
-    Parameters and exceptions are those of `draw_dataflow`.
+    function: the name of the function, or None for the first public one.
+    target: the form of kernels, "c", "bytecode" or "numpy".
+    fused: whether operators are fused into common kernels.
+
+    Raise RelvmNameError if the function does not exist, and RelvmArgumentError if the target is unknown.
     """
     built = run_to_stage(module, Stage.ANF, target, fused=fused)
     name = choose_function(built, function)
@@ -136,7 +152,7 @@ def _with_depth(graph: Graph, depth: int | None) -> Graph:
 class _Builder:
     """Builds the dataflow graph of a function at stage ANF.
 
-    The key of an item is the variable that it computes.  The key of any other item is a tuple of its kind, such as
+    An item that shows a variable has this variable as its key.  The key of any other item is a tuple: its kind, such as
     "result", and a related variable or block.
     """
 
@@ -150,7 +166,10 @@ class _Builder:
     def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
         """Return a graph item that shows the variable `var`.
 
-        label, kind, binding: as in Item.   more: further attributes of the item.
+        label: what the item computes, such as the name of an operator.
+        kind: a key of COLORS, which determines the color.
+        binding: what the item shows, a binding or the variable of a parameter.
+        more: further attributes of the item.
         """
         return Item(var, label, kind, truncate(format_type(var.type)), self.names[var], binding=binding, **more)
 

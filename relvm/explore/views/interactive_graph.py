@@ -137,8 +137,12 @@ def browse_dataflow(
 
     Parameters
     ----------
-    module, target, fused
-        As for `draw_dataflow`.
+    module
+        The module from a front end.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
     function
         Name of the function.  By default the page shows all functions.  If there are several, each is a box.
     depth
@@ -179,7 +183,7 @@ def browse_dataflow(
 
 
 def last_pass(steps: Sequence[Pass], stage: Stage) -> str:
-    """Return the name of the last pass in `steps` whose result is not at a later stage than `stage`."""
+    """Return the name of the last pass in `steps` whose result is at `stage` or an earlier stage."""
     return [step.name for step in steps if step.to <= stage][-1]
 
 
@@ -205,8 +209,14 @@ def dataflow_page(
         The module after the pass lower_to_kernels.
     stage
         Name of the pass whose result `built` is.
-    function, depth, scopes, profile
-        As for `browse_dataflow`.
+    function
+        Name of the function, or None for all functions.
+    depth
+        Number of levels of boxes that are open at first.
+    scopes
+        Whether to group the nodes of an ONNX model into boxes by their hierarchical names.
+    profile
+        The profile whose times color the nodes, or None.
     """
     name = None if function is None else choose_function(built, function)
     chosen = [each for each in built.functions if name in (None, each.name)]
@@ -231,8 +241,12 @@ def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bo
 
     Parameters
     ----------
-    module, target, fused
-        As for `call_graph`.
+    module
+        The module from a front end.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
     depth
         Whether the boxes are open when the page is first shown: 1 for open, 0 for closed.
 
@@ -278,11 +292,12 @@ def _kernel_names(lowered: Module) -> dict[Var, str]:
 def _items_as_json(
     items: tuple[Item, ...], numbers: Mapping[Hashable, int], details: NodeDetails, used: dict[str, int]
 ) -> list[dict[str, Any]]:
-    """Return items as JSON data for the page's scripts, in which numbers replace keys.
+    """Return items as JSON data for the page's scripts, in which items have numbers instead of keys.
 
-    numbers: the number of each key.   details: the further details of all items.   used: the number of items of each
-    name so far, by name, which this function updates.  It makes links to items unique: the link to the second item of
-    a name is `name~2`.
+    numbers: the number of each item, by the key of the item.
+    details: the source of further details of the items.
+    used: the number of items that have each name so far.  This function updates it, and uses it to make links unique:
+    the link to the second item of a name is `name~2`.
     """
     found = []
     for item in items:

@@ -23,7 +23,8 @@ from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
-from relvm.kernels.loop_ir import Address, Buffer, Kernel, KernelBuilder, Literal
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal
 from relvm.lir.routine import CallStatement, LirModule, Register, Routine
 from relvm.runtime.machine_limits import thread_count
 from relvm.vm import Executable, VirtualMachine
@@ -150,7 +151,11 @@ def arithmetic_rate(threads: int = 1) -> float:
 
 
 def _arithmetic_rate(threads: int) -> tuple[float, float]:
-    """Measure the result of `arithmetic_rate`, and the CPU utilization of this process during the measurement."""
+    """Measure how many f32 multiplications and additions `threads` threads can do per second with operands in
+    registers.
+
+    Return this rate, and the CPU utilization of this process during the measurement (about 1 if no other program ran).
+    """
     machine = VirtualMachine(_multiply_adds(), num_threads=threads)
     numbers = np.ones((_PARTS * threads, _NUMBERS), np.float32)
 
@@ -176,7 +181,10 @@ def copy_bandwidth(threads: int = 1) -> float:
 
 
 def _copy_bandwidth(threads: int) -> tuple[float, float]:
-    """Measure the result of `copy_bandwidth`, and the CPU utilization of this process during the measurement."""
+    """Measure the bytes read plus bytes written per second while `threads` threads copy memory.
+
+    Return this rate, and the CPU utilization of this process during the measurement (about 1 if no other program ran).
+    """
     source = np.ones(_COPIED_BYTES, np.uint8)
     target = np.empty_like(source)
     parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))

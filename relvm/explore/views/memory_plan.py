@@ -50,8 +50,10 @@ def draw_memory(
         Name of the function, by default the first public one.
     dims
         Sizes of symbolic dimensions without bounds, by name.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Returns
     -------
@@ -89,8 +91,10 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
         A module as a front end returns it, such as `parse_module`.
     function
         Name of the function, by default all functions.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------

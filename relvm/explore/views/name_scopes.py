@@ -16,7 +16,11 @@ _NODE = re.compile(r": node '(.*)' \(")  # part of the source location of a valu
 
 @dataclass
 class _ScopeContents:
-    """The contents of a name scope: items by their index, and nested scopes by their names, in order."""
+    """The contents of a name scope.
+
+    contents: the items and the nested scopes, in order.  The key of an item is its index, and that of a scope is its
+    name.
+    """
 
     contents: dict[object, Item | _ScopeContents] = field(default_factory=dict)
 

@@ -95,13 +95,17 @@ def format_profile(profile: Profile, peaks: Peaks | None = None, *, most: int = 
 
     Parameters
     ----------
-    profile, peaks, most
-        As for `draw_profile`.
+    profile
+        The result of `VirtualMachine.profile`.
+    peaks
+        Peak rates of the machine.  By default `measured_peaks` measures this machine with the run's number of threads.
+    most
+        Number of rows with their own lines.  These are the rows that took longest.  The others share one line.
 
     Raises
     ------
     RelvmArgumentError
-        As for `draw_profile`.
+        `most` is less than 1, or a peak is not positive.
     """
     peaks = expect_peaks(profile, peaks)
     rows = profile_rates(profile, peaks, most)

@@ -72,8 +72,10 @@ def liveness(
         A module as a front end returns it, such as `parse_module`.
     function
         Name of the function, by default the first public one.
-    target, fused
-        As for `vm.build`; target: "c", "bytecode" or "numpy".
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------
@@ -95,8 +97,14 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
 
     Parameters
     ----------
-    module, function, target, fused
-        As for `liveness`.
+    module
+        The module from a front end.
+    function
+        Name of the function, by default the first public one.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Returns
     -------
@@ -105,8 +113,10 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
 
     Raises
     ------
-    RelvmNameError, RelvmArgumentError
-        As for `liveness`.
+    RelvmNameError
+        The function does not exist.
+    RelvmArgumentError
+        The target is unknown.
     RelvmUnsupportedError
         matplotlib is not installed.
     """
@@ -137,13 +147,21 @@ def format_liveness(module: Module, function: str | None = None, *, target: str 
 
     Parameters
     ----------
-    module, function, target, fused
-        As for `liveness`.
+    module
+        The module from a front end.
+    function
+        Name of the function, by default the first public one.
+    target
+        The form of kernels: "c", "bytecode" or "numpy".
+    fused
+        Whether operators are fused into common kernels.
 
     Raises
     ------
-    RelvmNameError, RelvmArgumentError
-        As for `liveness`.
+    RelvmNameError
+        The function does not exist.
+    RelvmArgumentError
+        The target is unknown.
     """
     routine = _routine(module, function, target, fused)
     lives = _lives(routine)
@@ -184,7 +202,8 @@ class _LivenessAnalysis:
     """Liveness analysis of the registers of a routine.  The methods add their results to `needed` and `held`.
 
     numbers: the number of each statement, by its id().  The statement itself cannot be the key, because equal
-    statements can occur twice.   needed: the numbers of the statements at which a register is live, by register.
+    statements can occur twice.
+    needed: the numbers of the statements at which a register is live, by register.
     held: the numbers of the statements at which a register contains a value, live or not, by register.
     """
 
@@ -242,7 +261,10 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def _written_registers(statement: Statement) -> frozenset[int]:
-    """Return a set of the register that a statement writes.  Registers that its branches write are not included."""
+    """Return a set with the register that a statement writes, or an empty set if it writes none.
+
+    Registers that the branches of an `if` write are not included.
+    """
     match statement:
         case CallStatement(destination=int(register)) | PrimStatement(destination=register):
             return frozenset((register,))
@@ -276,7 +298,10 @@ def _counts_by_statement(lives: Iterable[RegisterLife], what: str, statements: i
 
 
 def _consecutive_ranges(numbers: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Divide numbers, in increasing order, into ranges of consecutive numbers.  Return the ends of each range."""
+    """Divide numbers, in increasing order, into ranges of consecutive numbers.
+
+    Return the first and the last number of each range: 1, 2, 3, 5 has the result [(1, 3), (5, 5)].
+    """
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and runs[-1][1] == number - 1:

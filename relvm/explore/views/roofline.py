@@ -34,8 +34,10 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 
     Parameters
     ----------
-    profile, peaks
-        As for `draw_profile`.
+    profile
+        The result of `VirtualMachine.profile`.
+    peaks
+        Peak rates of the machine.  By default `measured_peaks` measures this machine with the run's number of threads.
     most
         Number of rows to consider.  These are the rows that took longest.
 
@@ -47,7 +49,7 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
     Raises
     ------
     RelvmArgumentError
-        As for `draw_profile`.
+        `most` is less than 1, or a peak is not positive.
     RelvmToolchainError
         The peak of arithmetic is unknown because there is no C compiler.
     RelvmUnsupportedError
@@ -98,8 +100,8 @@ def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwid
     They extend from a quarter of the smallest intensity to four times the largest.  The ridge point, at which the
     slanted line meets the horizontal one, is always visible.
 
-    intensities: the operations per byte of the kernels.   operations, bandwidth: the peaks in 10^9 operations and bytes
-    per second.
+    intensities: the operations per byte of the kernels.
+    operations, bandwidth: the peaks in 10^9 operations and bytes per second.
     """
     ridge = operations / bandwidth
     left, right = min([ridge, *intensities]) / 4, max([ridge, *intensities]) * 4

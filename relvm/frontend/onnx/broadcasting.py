@@ -76,7 +76,7 @@ def common_dims(shapes: Sequence[Sequence[AnyDim]]) -> list[AnyDim] | None:
 
 
 def require_broadcast(node: OnnxNode, dim: AnyDim, target: AnyDim) -> None:
-    """Check that size `dim` can be broadcast to `target`: it must be 1 or equal.
+    """Check that size `dim` can be broadcast to `target`: it must be 1 or equal to `target`.
 
     The check is made at compile time if possible, otherwise at run time.
     """
@@ -105,8 +105,8 @@ def broadcast_input(node: OnnxNode, value: Expr, dims: Sequence[AnyDim]) -> Expr
 def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
     """Return a copy of the node whose inputs are expanded to their common shape.
 
-    Return None if no input needs to be expanded, or if the inputs cannot be broadcast.  Only elementwise operators,
-    PRelu, MatMul and Gemm are supported, and the shapes of all inputs must be known.  Otherwise also return None.
+    Return None if no input needs to be expanded, if the inputs cannot be broadcast, or if the shape of an input is
+    unknown.  Also return None for operators other than elementwise operators, PRelu, MatMul and Gemm.
     """
     op = node.proto.op_type
     tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]

@@ -131,7 +131,11 @@ class ImportContext(ABC):
         )
 
     def tensor(self, value: Value) -> Expr:
-        """Convert a value to an expression.  A host value becomes a tensor, and an expression is unchanged."""
+        """Convert a value to a tensor expression.
+
+        A HostValue, whose elements are known at import time, becomes a constant or a tensor that is computed from
+        sizes.  An expression is unchanged.
+        """
         if not isinstance(value, HostValue):
             return value
         dims = tuple(value.array.reshape(-1))
@@ -212,7 +216,7 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """Give each size of the tensor `value` a name, so that shapes can refer to it.
+        """Return the tensor `value` with a name for each size, so that shapes can refer to it.
 
         If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise return `value`
         unchanged.
@@ -248,7 +252,7 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Require that a claim about sizes is true.
+        """Require that a claim about two sizes is true, either `left == right` or `left <= right`.
 
         If the claim can be neither proven nor disproved at import time, add a check at run time to the graph.
 
@@ -295,8 +299,8 @@ class ImportContext(ABC):
     ) -> None:
         """Define the initializers of a graph as constants.
 
-        overridden: the names of initializers that are not defined, because they are parameters.   weights: arrays that
-        replace dense initializers, by name.
+        overridden: the names of initializers that are not defined, because they are parameters.
+        weights: arrays that replace dense initializers, by name.
         """
         for tensor in graph.initializer:
             if tensor.name in overridden:
@@ -368,8 +372,9 @@ class ImportContext(ABC):
 
         The bindings of the body are added to the block of this graph.  The body cannot use the values of this graph.
 
-        opsets: the opset version of each domain in the body.   place: the beginning of error messages.   key: the
-        domain, name and overload of the function.
+        opsets: the opset version of each domain in the body.
+        place: the beginning of error messages.
+        key: the domain, name and overload of the function.
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims

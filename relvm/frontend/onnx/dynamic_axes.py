@@ -45,8 +45,11 @@ def axis_mask(axes: TensorExpr, rank: int) -> TensorExpr:
 def scatter_to_axes(matched: TensorExpr, integers: TensorExpr, default: int) -> TensorExpr:
     """Convert a vector with an integer for some axes to a vector with an integer for every axis of a tensor.
 
-    matched: the result of `match_axes` for the axes that have an integer.   integers: their integers, in the same
-    order.   default: the integer for all other axes.
+    For example, the integers 5 and 7 for the axes 2 and 0 of a tensor of rank 3 become [7, default, 5].
+
+    matched: the result of `match_axes` for the axes that have an integer.
+    integers: their integers, in the same order.
+    default: the integer for all other axes.
     """
     chosen = (matched.cast(I64) * integers).apply(ops.sum, axes=(1,))
     return (matched.cast(I64).apply(ops.sum, axes=(1,)) > 0).where(chosen, default)
@@ -65,9 +68,9 @@ def unmasked_elements(vector: TensorExpr, mask: TensorExpr, count: int) -> Tenso
 class SplitAxes:
     """A tensor in which each axis is split into a pair: a kept axis, and an axis along which an operation runs.
 
-    x: the reshaped tensor, with twice as many axes.   kept_sizes: i64[rank], the size of each kept axis.  It is 1 if
-    the operation runs along the original axis.   is_chosen: bool[rank], whether the operation runs along each original
-    axis.
+    x: the reshaped tensor, with twice as many axes.
+    kept_sizes: i64[rank], the size of each kept axis.  It is 1 if the operation runs along the original axis.
+    is_chosen: bool[rank], whether the operation runs along each original axis.
     """
 
     x: TensorExpr

@@ -36,8 +36,8 @@ def sizes_of(node: OnnxNode, index: int, what: str, count: int | None = None) ->
 
     If the elements are not known before run time, each size in the list is a new dimension variable.
 
-    what: a description of the input for error messages.   count: the number of elements that the node requires, or
-    None if any number is valid.
+    what: a description of the input for error messages.
+    count: the number of elements that the node requires, or None if any number is valid.
 
     Raises
     ------

@@ -14,7 +14,7 @@ from relvm.data_classes import record
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.model_checker import Key, attribute_graphs, function_key, nested_nodes, opset_versions
-from relvm.frontend.onnx.node_checker import schema_of
+from relvm.frontend.onnx.node_schemas import definition_of
 from relvm.frontend.onnx.registry import Converter, OnnxNode, converter_for
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.expr import Expr
@@ -25,8 +25,9 @@ from relvm.ir.types import TensorType
 class _InlinableFunction:
     """A function to inline.
 
-    key: the domain, name and overload of the function.   body: its FunctionProto.   defaults: the default values of its
-    attributes, as AttributeProtos, by name.
+    key: the domain, name and overload of the function.
+    body: its FunctionProto.
+    defaults: the default values of its attributes, as AttributeProtos, by name.
     """
 
     key: Key
@@ -47,30 +48,30 @@ def converter_of(graph: ImportContext, proto: Any, opset: int) -> Converter | No
         return lambda node: _inline(node, _InlinableFunction(key, own, {a.name: a for a in own.attribute_proto}))
     if convert := converter_for(*key[:2]):
         return convert
-    schema = schema_of(*key[:2], opset)
-    if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+    definition = definition_of(*key[:2], opset)
+    if definition is None or not (definition.has_function or definition.has_context_dependent_function):
         return None
-    return lambda node: _inline(node, _onnx_function(node, key, schema))
+    return lambda node: _inline(node, _onnx_function(node, key, definition))
 
 
-def _onnx_function(node: OnnxNode, key: Key, schema: Any) -> _InlinableFunction:
+def _onnx_function(node: OnnxNode, key: Key, definition: Any) -> _InlinableFunction:
     """Return the function by which the onnx package defines the operator of a node.
 
     The body of the function can depend on the types of the node's inputs.
 
-    key: the domain, name and overload of the function.   schema: the schema of the operator.
+    key: the domain, name and overload of the function.   definition: the OpSchema of the operator.
     """
     from onnx import FunctionProto
 
-    versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
+    versions = definition.function_opset_versions or definition.context_dependent_function_opset_versions
     own = node.graph.opsets.get("", node.opset)  # a body uses ONNX's own domain
     version = max((v for v in versions if v <= own), default=min(versions))
-    if schema.has_function:
-        found = schema.get_function_with_opset_version(version)
+    if definition.has_function:
+        found = definition.get_function_with_opset_version(version)
     else:
         types = [_type_of(value) for value in node.inputs]
         try:
-            found = schema.get_context_dependent_function_with_opset_version(
+            found = definition.get_context_dependent_function_with_opset_version(
                 version, node.proto.SerializeToString(), [type_.SerializeToString() for type_ in types]
             )
         except RuntimeError as error:  # the onnx package writes the body as text and parses it
@@ -82,7 +83,7 @@ def _onnx_function(node: OnnxNode, key: Key, schema: Any) -> _InlinableFunction:
     for other, opset in node.graph.opsets.items():  # domains that the body does not import have the model's opsets
         if other not in stated:
             body.opset_import.add(domain=other, version=opset)
-    attributes = schema.attributes.items()
+    attributes = definition.attributes.items()
     return _InlinableFunction(key, body, {each: a.default_value for each, a in attributes if a.default_value.name})
 
 

@@ -32,6 +32,7 @@ from relvm.frontend.onnx import functions, model_checker, node_checker, shape_fo
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
+from relvm.frontend.onnx.node_schemas import schema_of
 from relvm.frontend.onnx.ops import if_, qdq_fusion
 from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported_operators
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
@@ -189,8 +190,9 @@ class GraphImporter(ImportContext):
     ) -> Function:
         """Import the main graph of a model as the function `main`.
 
-        overridden: the names of inputs that become parameters although they have an initializer.   selected: the names
-        of the outputs to compute, or None for all.   weights: arrays that replace initializers, by name.
+        overridden: the names of inputs that become parameters although they have an initializer.
+        selected: the names of the outputs to compute, or None for all.
+        weights: arrays that replace initializers, by name.
         """
         self.expect_names("initializer or input", weights, (*graph.initializer, *graph.input))
         self.expect_names("input", overridden, graph.input)
@@ -244,7 +246,8 @@ class GraphImporter(ImportContext):
     def import_nodes(self, nodes: list[Any], names: list[str]) -> list[Value]:
         """Import a list of nodes as bindings.  Return the values with the given names.
 
-        If the converter of a node raises RankSplit, import all later nodes into both branches of an If.
+        If the rank of a node's outputs depends on a run-time condition, its converter raises RankSplit.  All later
+        nodes are then imported twice, into the two branches of an If.
         """
         for at, proto in enumerate(nodes):
             try:
@@ -262,7 +265,10 @@ class GraphImporter(ImportContext):
         return value
 
     def size_bounds(self) -> Attributes:
-        """Return function attributes with the smallest and the largest size of each dimension that has bounds."""
+        """Return the function attributes with the bounds of dimensions, or no attributes if no dimension has bounds.
+
+        For example, if n is at least 1 and at most 32: (("lower_bounds", (("n", 1),)), ("upper_bounds", (("n", 32),))).
+        """
         ranges = [(key, size) for key, size in self.fixed_dims.items() if isinstance(size, tuple)]
         named = [(var.name, size) for key, size in ranges if (var := as_var(self.dim_names.get(key, 0))) is not None]
         if not named:
@@ -290,8 +296,8 @@ class GraphImporter(ImportContext):
     def expect_names(self, kind: str, names: Collection[str], infos: Any) -> None:
         """Raise RelvmNameError if one of `names` is not the name of a message in `infos`.
 
-        kind: what the names denote, such as "input", for the error message.   infos: protobuf messages with a field
-        `name`, such as the inputs of a graph.
+        kind: what the names denote, such as "input", for the error message.
+        infos: protobuf messages with a field `name`, such as the inputs of a graph.
         """
         known = {info.name for info in infos}
         for name in names:
@@ -348,7 +354,7 @@ class GraphImporter(ImportContext):
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported_operators())}")
         is_own = model_checker.function_key(proto) in self.functions
-        schema = None if is_own else node_checker.schema_of(proto.domain, proto.op_type, opset)
+        schema = None if is_own else schema_of(model_checker.plain_domain(proto.domain), proto.op_type, opset)
         if schema:
             node_checker.expect_valid_node(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]

@@ -95,8 +95,9 @@ def expect_model(model: Any, place: str) -> None:
 def _expect_graph(graph: Any, place: str, outer_values: ChainMap, depth: int) -> None:
     """Check that the names in a graph are unique, and that its nodes are sorted.
 
-    place: the beginning of error messages.   outer_values: a dict from the names of the values of enclosing graphs to
-    descriptions of what defines them.   depth: the number of enclosing graphs.
+    place: the beginning of error messages.
+    outer_values: a dict from the names of the values of enclosing graphs to descriptions of what defines them.
+    depth: the number of enclosing graphs.
     """
     if depth > DEEPEST:
         raise RelvmUnsupportedError(f"{place}: subgraphs are nested more than {DEEPEST} levels deep")
@@ -120,7 +121,10 @@ def _expect_nodes(nodes: Any, definitions: dict[str, str], place: str, outer_val
     """Check that the names in the nodes of a graph or function are unique, and that the nodes are sorted.
 
     definitions: a dict from the names of the inputs and initializers to descriptions of what defines them.  This
-    function adds the outputs of the nodes.   place, outer_values, depth: as for `_expect_graph`.
+    function adds the outputs of the nodes.
+    place: the beginning of error messages.
+    outer_values: a dict like `definitions` for the values of enclosing graphs.
+    depth: the number of enclosing graphs.
     """
     later = {name: node for node in nodes for name in node.output}
     inside = outer_values.new_child(definitions)
@@ -216,9 +220,10 @@ def _inlined_size(
 ) -> tuple[int, int]:
     """Return the number of nodes that result from inlining all calls in `nodes`, and the nesting depth of these calls.
 
-    functions: the functions of the model, by key.   known: a cache of the results for function bodies, by key, to which
-    this function adds.   calls: the keys of the functions whose bodies contain `nodes`, outermost first.   place: the
-    beginning of error messages.
+    functions: the functions of the model, by key.
+    known: a cache of the results for function bodies, by key, to which this function adds.
+    calls: the keys of the functions whose bodies contain `nodes`, outermost first.
+    place: the beginning of error messages.
     """
     total = deepest = 0
     for node in _all_nodes(nodes):

@@ -1,4 +1,4 @@
-"""Checks of nodes against the schemas in the onnx package: number of inputs and outputs, attributes, input types.
+"""Checks of nodes against the schemas of ONNX: number of inputs and outputs, attributes, input types.
 
 Operators of other domains have no schema.  Their converters check the node.
 """
@@ -10,25 +10,14 @@ from functools import cache
 from typing import Any
 
 from relvm.errors import RelvmFormatError, RelvmTypeError, near_matches, shortened
-from relvm.frontend.onnx.model_checker import plain_domain
+from relvm.frontend.onnx.node_schemas import NodeSchema
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import Expr
 from relvm.ir.types import ListType, TensorType, Type
 
-_MANY = 2**31 - 1  # the schema's number for any number of inputs or outputs
 
-
-@cache
-def schema_of(domain: str, name: str, opset: int) -> Any:
-    """Return the onnx package's schema of an operator in an opset, or None if the package has no such operator."""
-    from onnx import defs
-
-    domain = plain_domain(domain)
-    return defs.get_schema(name, opset, domain) if defs.has(name, opset, domain) else None
-
-
-def expect_valid_node(proto: Any, schema: Any) -> None:
+def expect_valid_node(proto: Any, schema: NodeSchema) -> None:
     """Check the attributes of the node `proto`, and the numbers of its inputs and outputs.
 
     Raises
@@ -36,8 +25,8 @@ def expect_valid_node(proto: Any, schema: Any) -> None:
     RelvmFormatError
         The node does not match the schema.
     """
-    _expect_count("inputs", proto.input, schema.min_input, schema.max_input)
-    _expect_count("outputs", proto.output, schema.min_output, schema.max_output)
+    _expect_count("inputs", proto.input, *schema.inputs)
+    _expect_count("outputs", proto.output, *schema.outputs)
     known = schema.attributes
     found = set()
     for attribute in proto.attribute:
@@ -53,18 +42,18 @@ def expect_valid_node(proto: Any, schema: Any) -> None:
             raise RelvmFormatError(
                 f"attribute {name} refers to a function attribute, but the node is not inside a function"
             )
-        kind, wanted = attribute.type, known[name].type
-        if kind != wanted.value:
+        kind, wanted = attribute.type, known[name]
+        if kind != attribute.AttributeType.Value(wanted):
             kinds = attribute.AttributeType.DESCRIPTOR.values_by_number
             got = kinds[kind].name if kind in kinds else kind
-            raise RelvmFormatError(f"attribute {name} has type {got}, expected {wanted.name}")
-        field = _SINGLE.get(wanted.name)
+            raise RelvmFormatError(f"attribute {name} has type {got}, expected {wanted}")
+        field = _SINGLE.get(wanted)
         if field and not attribute.HasField(field):
-            raise RelvmFormatError(f"attribute {name} of type {wanted.name} has no value")
+            raise RelvmFormatError(f"attribute {name} of type {wanted} has no value")
         if name in _FLAGS and attribute.i not in (0, 1):
             raise RelvmFormatError(f"attribute {name} is {attribute.i}, expected 0 or 1")
-    for name, attribute in known.items():
-        if attribute.required and name not in found:
+    for name in known:
+        if name in schema.required and name not in found:
             raise RelvmFormatError(f"attribute {name} is missing")
 
 
@@ -106,17 +95,17 @@ _FLAGS = frozenset(
 _SINGLE = {"FLOAT": "f", "INT": "i", "STRING": "s", "TENSOR": "t", "GRAPH": "g", "SPARSE_TENSOR": "sparse_tensor"}
 
 
-def _expect_count(what: str, names: Sequence[str], least: int, most: int) -> None:
+def _expect_count(what: str, names: Sequence[str], least: int, most: int | None) -> None:
     count = len(names)
-    while count > most and not names[count - 1]:
+    while most is not None and count > most and not names[count - 1]:
         count -= 1
-    if least <= count <= most:
+    if least <= count and (most is None or count <= most):
         return
-    limits = f"{least}" if least == most else f"{least} or more" if most == _MANY else f"{least} to {most}"
+    limits = f"{least} or more" if most is None else f"{least}" if least == most else f"{least} to {most}"
     raise RelvmFormatError(f"expected {limits} {what}, got {count}")
 
 
-def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None:
+def expect_types(values: Sequence[Expr | HostValue | None], schema: NodeSchema) -> None:
     """Check the types of a node's inputs, as far as they are known, against the schema of its operator.
 
     values: the inputs, with None for an omitted one.
@@ -128,37 +117,26 @@ def expect_types(values: Sequence[Expr | HostValue | None], schema: Any) -> None
     RelvmTypeError
         The operator does not accept the type of an input, or two inputs that must have the same type differ.
     """
-    formal, required = _formal_inputs(schema)
+    formal, required = schema.formal_inputs, schema.required_inputs
     seen: dict[str, tuple[int, str]] = {}
     for i, value in enumerate(values):
-        name, variable, allowed, is_homogeneous = formal[min(i, len(formal) - 1)]
+        expected = formal[min(i, len(formal) - 1)]
         if value is None:
             if i < required:
-                raise RelvmFormatError(f"input {i} ({name}) is missing")
+                raise RelvmFormatError(f"input {i} ({expected.name}) is missing")
             continue
         got = _text_of(value.dtype) if isinstance(value, HostValue) else _type_text(value.type)
         if got is None:
             continue
-        if got not in allowed:
-            raise RelvmTypeError(f"input {i} ({name}) is {got}, expected {_listed(allowed)}")
-        if not is_homogeneous:
+        if got not in expected.types:
+            raise RelvmTypeError(f"input {i} ({expected.name}) is {got}, expected {_listed(expected.types)}")
+        if expected.kind == "mixed":
             continue
-        first, other = seen.setdefault(variable, (i, got))
+        first, other = seen.setdefault(expected.type_variable, (i, got))
         if other != got:
             raise RelvmTypeError(
-                f"input {i} ({name}) is {got}, but input {first} is {other}; both must have the same type"
+                f"input {i} ({expected.name}) is {got}, but input {first} is {other}; both must have the same type"
             )
-
-
-@cache
-def _formal_inputs(schema: Any) -> tuple[list[tuple[str, str, frozenset[str], bool]], int]:
-    """Return the formal inputs in a schema, and the number of them that are required.  Required inputs come first.
-
-    A formal input is a tuple: its name, its type or type variable, the allowed types, and whether all values of a
-    variadic input must have the same type.
-    """
-    formal = [(each.name, each.type_str, frozenset(each.types), each.is_homogeneous) for each in schema.inputs]
-    return formal, sum(each.option == each.option.Single for each in schema.inputs[: schema.min_input])
 
 
 def _type_text(type_: Type | None) -> str | None:

@@ -32,8 +32,9 @@ class RankSplit(Exception):
 
     The importer then imports all later nodes twice: once for a true condition, and once for a false one.
 
-    cond: the condition, an expression.   branches: two functions that import the node, for a true and for a false
-    condition.  Each takes the context of its branch, and returns the values of the node's outputs.
+    cond: the condition, an expression.
+    branches: two functions that import the node, for a true and for a false condition.  Each takes the context of its
+    branch, and returns the values of the node's outputs.
     """
 
     def __init__(self, cond: Expr, branches: tuple[Callable[[ImportContext], list[Any]], ...]) -> None:
@@ -45,7 +46,7 @@ def converts(*op_types: str, domain: str = "") -> Callable[[Converter], Converte
     """Return a decorator that registers a function as the converter of the given ONNX operators.
 
     A converter takes a node, and returns the value of its output, or a tuple if the node has several outputs.  A value
-    is an expression, or a host value.
+    is an expression, or a HostValue, which is a tensor whose elements are known at import time.
     """
 
     def declare(function: Converter) -> Converter:
@@ -77,9 +78,11 @@ def supported_operators() -> list[str]:
 class OnnxNode:
     """An ONNX node that is being converted.
 
-    graph: the context of the graph, to which the converter adds bindings.   proto: the NodeProto.   opset: the opset
-    version of the node's domain.   here: the beginning of error messages, which names the model, the node, the operator
-    and the opset.   inputs: the values of the inputs, with None for an omitted input.
+    graph: the context of the graph, to which the converter adds bindings.
+    proto: the NodeProto.
+    opset: the opset version of the node's domain.
+    here: the beginning of error messages, which names the model, the node, the operator and the opset.
+    inputs: the values of the inputs, with None for an omitted input.
     """
 
     graph: ImportContext
@@ -115,7 +118,7 @@ class OnnxNode:
     def require_at_most(self, left: AnyDim, right: AnyDim, message: str) -> None:
         """Check that `left <= right`, at import time if possible, otherwise at run time.
 
-        message: as for `require_equal`.
+        message: the error message, in which {} stands twice: first for `left`, then for `right`.
         """
         self.graph.require(SizeClaim("at_most", left, right, f"{self.here}: {message}"))
 
@@ -142,8 +145,8 @@ class OnnxNode:
 
         Raise RelvmShapeError if the axis is out of range.
 
-        default: the value if the attribute is missing.   end: 1 if the attribute may also be `rank`, the position after
-        the last axis, otherwise 0.
+        default: the value if the attribute is missing.
+        end: 1 if the attribute may also be `rank`, the position after the last axis, otherwise 0.
         """
         axis = self.attribute(name, default)
         if not -rank <= axis < rank + end:
@@ -162,7 +165,7 @@ class OnnxNode:
         return value
 
     def tensor(self, index: int) -> Expr:
-        """Return input `index` as an expression.  A host value is converted.
+        """Return input `index` as an expression.  A HostValue, whose elements are known at import time, is converted.
 
         Raise RelvmFormatError if the input is missing.
         """

@@ -27,7 +27,8 @@ _rules: dict[str, Callable[..., Any]] = {}
 def evaluate(node: OnnxNode) -> HostValue | None:
     """Evaluate a node of shape arithmetic at import time.  Return None if that is not possible.
 
-    The node must be a Shape, or have a host value as an input.  Nodes with only constant inputs are folded later.
+    The node must be a Shape, or have a HostValue (a tensor whose elements are known at import time) as an input.  Nodes
+    with only constant inputs are folded later.
     """
     if plain_domain(node.proto.domain):
         return None
@@ -120,7 +121,8 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
     """Return the positions that a Slice selects along an axis of `size` elements.
 
     Negative bounds count from the end of the axis.  Bounds are then clamped to the axis (ONNX Slice-13).  If `end` is
-    in INT_MAX, the slice extends to the last element, or to the first if `step` is negative, as in ONNX Runtime.
+    the largest i32 or i64, the slice extends to the last element, or to the first if `step` is negative, as in ONNX
+    Runtime.
     """
     if step == 0:
         raise RelvmShapeError("a step must not be 0")

@@ -52,7 +52,7 @@ def padding_of(
 def _same_padding(node: OnnxNode, axis: int, span: AnyDim, stride: int) -> AnyDim:
     """Return the total padding of a spatial axis for auto_pad SAME_UPPER or SAME_LOWER.
 
-    With this padding, an axis of size n has ceil(n / stride) output positions.  It is
+    With this padding, an axis of size n has ceil(n / stride) output positions.  The padding is
     max(span - 1 - (n - 1) % stride, 0).
 
     axis: the axis, counted from the first spatial one.   span: the number of positions that a window spans.

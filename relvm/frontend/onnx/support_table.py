@@ -19,8 +19,9 @@ class SupportRow:
     """A row of the table: one operator.
 
     versions: the opsets that change the definition of the operator.  Versions that only models below opset 7 use are
-    omitted.   types: the supported element types of its first input.   notes: the docstring of its converter, or a
-    remark that ONNX's function body is imported.
+    omitted.
+    types: the supported element types of its first input.
+    notes: the docstring of its converter, or a remark that ONNX's function body is imported.
     """
 
     domain: str

@@ -16,8 +16,8 @@ SIZE_LIMIT = 1024  # larger tensors are data, not shapes
 class HostValue:
     """An integer or bool tensor whose elements are known at import time: numbers, or symbolic dimensions.
 
-    array: the elements, in a NumPy array of dtype object.  Each is an int, a bool, or a Dim.   dtype: the dtype of the
-    tensor: i64, i32 or bool.
+    array: the elements, in a NumPy array of dtype object.  Each is an int, a bool, or a Dim.
+    dtype: the dtype of the tensor: i64, i32 or bool.
     """
 
     array: np.ndarray
@@ -35,9 +35,10 @@ Value = Expr | HostValue  # an atom, or a tensor known at import time
 class Dequantized:
     """A record of how a tensor was dequantized: as (bytes - zero) * scale.
 
-    bytes: the quantized tensor, of dtype i8 or u8.   scale: an f32 tensor, with a single element if `axis` is None,
-    otherwise with one element for each position along `axis`.   zero: the zero point for all elements, or one for each
-    position along `axis`.  It has the dtype of `bytes`.
+    bytes: the quantized tensor, of dtype i8 or u8.
+    axis: the axis along which the scale varies, or None if there is a single scale.
+    scale: an f32 tensor, with a single element or one element for each position along `axis`.
+    zero: the zero point for all elements, or one for each position along `axis`.  It has the dtype of `bytes`.
     """
 
     bytes: Expr

@@ -33,8 +33,11 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The state at the end of one path through statements.
 
-    values: the value of each name that later code uses.  types: the type of each value that the IR can represent, by
-    name, in the order of the open call's arguments.  reasons: error messages for the other values, by name.
+    At first, a path ends with an open call: a call of a placeholder variable, which is replaced later.
+
+    values: the value of each name that later code uses.
+    types: the type of each value that the IR can represent, by name, in the order of the open call's arguments.
+    reasons: error messages for the other values, by name.
     """
 
     values: dict[str, Value]
@@ -46,8 +49,8 @@ class ControlPath:
 class OpenPaths:
     """The paths that lead to one join point.
 
-    names: the names that are assigned on some of the paths and used after the join point.  ended_paths: the paths that
-    have been translated so far, by the placeholder variable in their open call.
+    names: the names that are assigned on some of the paths and used after the join point.
+    ended_paths: the paths that have been translated so far, by the placeholder variable that is called at their end.
     """
 
     names: list[str]
@@ -58,8 +61,9 @@ class OpenPaths:
 class JoinPoint:
     """A point in a script at which several paths meet.
 
-    params: the names whose values differ between paths, each with a type that covers its values.  scope: the values of
-    the other names that the paths assign.  A name that later code cannot use has an Unbound as its value.
+    params: the names whose values differ between paths, each with a type that covers its values.
+    scope: the values of the other names that the paths assign.  A name that later code cannot use has an Unbound as its
+    value.
     """
 
     params: list[tuple[str, Type]]
@@ -91,7 +95,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def end_path(self, paths: OpenPaths) -> Expr:
-        """End the current path, and return its open call.
+        """End the current path.  Return its open call, which is a call of a placeholder variable that is replaced
+        later.
 
         paths: the paths that lead to the same join point, to which this path is added.
         """
@@ -114,8 +119,9 @@ class ControlFlowTranslator(ExpressionTranslator):
 
         The current scope must be the one in which the paths begin.
 
-        assigned: the names that the paths assign.  unset_message: the error message, without the name, for using a name
-        that some path does not assign.  where: a description of the statements that contain the paths, for messages.
+        assigned: the names that the paths assign.
+        unset_message: the error message, without the name, for using a name that some path does not assign.
+        where: a description of the statements that contain the paths, for messages.
         """
         params: list[tuple[str, Type]] = []
         scope: dict[str, Value] = {name: Unbound(f"{name} {unset_message}") for name in assigned}
@@ -136,7 +142,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def join_types(self, name: str, paths: list[ControlPath], where: str) -> Type | Unbound:
         """Return a type that covers the values of `name` on all paths, or an Unbound if there is no such type.
 
-        where: as for `make_join_point`.
+        where: a description of the statements that contain the paths, for messages.
         """
         for path in paths:
             if name in path.reasons:
@@ -184,7 +190,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def close_paths(
         self, block: Block, paths: OpenPaths, join_point: JoinPoint, end: Callable[[list[Expr]], Expr]
     ) -> Block:
-        """Return `block` with the open call at the end of each path replaced by the result of `end`.
+        """Return `block`, in which the placeholder call at the end of each path is replaced by the result of `end`.
 
         end: a function that returns the expression with which a path ends.  Its argument is the list of the values of
         the join point's `params` at the end of the path.

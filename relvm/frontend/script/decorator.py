@@ -61,7 +61,8 @@ def script(target: Any) -> Script | Module:
     RelvmSyntaxError
         The source is not available, or not valid in the language.  The message has the file, the line and the column.
     RelvmNameError, RelvmTypeError, RelvmShapeError, RelvmArgumentError
-        As for the text form, with the position in the source.
+        The source uses an unknown name, is not well typed, or passes an invalid argument.  The message has the position
+        in the source.
 
     Examples
     --------

@@ -105,8 +105,9 @@ _LARGEST_DIM = 32  # limit on `node_count`, because products of sums grow expone
 class ExpressionTranslator(SourceReader):
     """Translates the expressions of one function of the module.
 
-    scope: the current values of the names.  dims: the dimension variables by name.  require: a function that adds
-    another function to the module, and returns its name.
+    scope: the current values of the names.
+    dims: the dimension variables by name.
+    require: a function that adds another function to the module, and returns its name.
     """
 
     def __init__(self, builder: Builder, function: ScriptFunction, dims: dict[str, AnyDim], require: Callable) -> None:
@@ -133,7 +134,9 @@ class ExpressionTranslator(SourceReader):
         return self.at_node(node, lambda: self.unlocated(node, name, expected))
 
     def expr(self, node: ast.expr, expected: Type | None = None, name: str | None = None) -> Expr:
-        """Translate the expression `node` to an IR expression.  expected, name: as for `expression`."""
+        """Translate the expression `node` to an IR expression.
+
+        expected: the required type, if it is known.   name: the variable to which the value will be assigned."""
         value = self.expression(node, name, expected)
         return self.at_node(node, lambda: self.as_expr(value, expected))
 

@@ -79,7 +79,8 @@ class _WidenedTypesError(Exception):
 class LoopTranslator(ControlFlowTranslator):
     """Translates loops.
 
-    result_type: the result type of the function being translated.  loop: the exits of the innermost enclosing loop.
+    result_type: the result type of the function being translated.
+    loop: the exits of the innermost enclosing loop.
     end: the continuation, which runs if the statements being translated do not return.  It is None if they must return.
     """
 
@@ -222,10 +223,11 @@ class LoopTranslator(ControlFlowTranslator):
 
         Raise _WidenedTypesError if an iteration computes values that do not have the types in `types`.
 
-        carried: the loop-carried names, which become parameters.   types: the types of these parameters.   exits: a
-        collection to which the paths that leave the loop are added.   has_return: whether the loop contains a return.
-        The local function then includes the statements after the loop, and returns the result of the enclosing
-        function.
+        carried: the loop-carried names, which become parameters.
+        types: the types of these parameters.
+        exits: a collection to which the paths that leave the loop are added.
+        has_return: whether the loop contains a return.  The local function then includes the statements after the loop,
+        and returns the result of the enclosing function.
         """
         params: list[tuple[str, Type]] = [(f"{counter.name}_count", PrimType(I64))] if counter else []
         params += zip(carried, types, strict=True)
@@ -255,8 +257,11 @@ class LoopTranslator(ControlFlowTranslator):
     ) -> Expr:
         """Translate the body of the local function: one iteration followed by a recursive call, or the end of the loop.
 
-        counter, count: the counter of a `for` and its current value, or None for a `while`.   function: the variable of
-        the local function.   carried, types, exits: as for `open_loop`.
+        counter, count: the counter of a `for` and its current value, or None for a `while`.
+        carried: the loop-carried names, which are parameters of the local function.
+        types: the types of these parameters.
+        function: the variable of the local function.
+        exits: a collection to which the paths that leave the loop are added.
         """
 
         def next_iteration() -> Expr:
@@ -318,8 +323,9 @@ class LoopTranslator(ControlFlowTranslator):
     ) -> list[Type]:
         """Return types that cover the values of the loop-carried names before the loop and after an iteration.
 
-        carried: the loop-carried names.   types: their types before the loop.   new_types: their types after an
-        iteration.
+        carried: the loop-carried names.
+        types: their types before the loop.
+        new_types: their types after an iteration.
         """
         joined = []
         for name, before, after in zip(carried, types, new_types, strict=True):

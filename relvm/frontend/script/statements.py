@@ -67,10 +67,10 @@ class StatementTranslator(LoopTranslator):
             self.scope, self.result_type, self.value_type, self.loop = outer
 
     def check_dims(self, function: ast.FunctionDef, result: Type | None) -> None:
-        """Raise RelvmNameError if no parameter determines the value of a dimension variable in the function's types.
+        """Raise RelvmNameError if a dimension variable in the function's types is not defined.
 
-        A variable gets its value from an axis of a parameter or of the result whose size is the variable itself, not
-        an expression such as n + 1.
+        An axis of a parameter or of the result defines n if its size is n itself.  An axis of size n + 1 does not
+        define n.
 
         result: the declared result type, or None.
         """
@@ -213,8 +213,9 @@ class StatementTranslator(LoopTranslator):
     def typed_expression(self, what: str, type_: Type | None, node: ast.expr, name: str | None = None) -> Expr:
         """Translate the expression `node`, and check that its value can have the type `type_`.
 
-        what: a name for the value in error messages, such as "result".   type_: the declared type, or None for any
-        type.   name: the name of the variable to which the value will be assigned.
+        what: a name for the value in error messages, such as "result".
+        type_: the declared type, or None for any type.
+        name: the name of the variable to which the value will be assigned.
         """
         value = self.expr(node, type_, name)
         reason = type_ and mismatch_reason(type_, value.type)
@@ -253,7 +254,9 @@ class StatementTranslator(LoopTranslator):
     def body_translator(self, function: ast.FunctionDef, names: list[str], result: Type | None) -> Callable[..., Expr]:
         """Return a Python function that translates the body of `function`.
 
-        It takes the values of `names`, which include the parameters.   result: the declared result type, or None.
+        The returned function takes the values of `names`, which include the parameters.
+
+        result: the declared result type, or None.
         """
         return lambda *variables: self.function_body(function, zip(names, variables, strict=True), result)
 
@@ -332,7 +335,9 @@ class StatementTranslator(LoopTranslator):
     def if_with_jump(self, cond: Expr, statement: ast.If, following: list[ast.stmt], live: frozenset[str]) -> Expr:
         """Translate an if that contains a return, break or continue, together with the statements after it.
 
-        cond, following, live: as for `if_statement`.
+        cond: the condition.
+        following: the statements after the if statement in the same block.
+        live: the names that the code after the if statement uses.
         """
         branches = (statement.body, statement.orelse)
         if following and all(map(can_fall_through, branches)):
@@ -353,7 +358,9 @@ class StatementTranslator(LoopTranslator):
         These statements become a local function.  Each path through the branches that reaches them ends with a call of
         this function.
 
-        cond, following, live: as for `if_statement`.
+        cond: the condition.
+        following: the statements after the if statement in the same block.
+        live: the names that the code after the if statement uses.
         """
         paths, then, orelse = self.translate_branches(statement, live)
         if paths.ended_paths:

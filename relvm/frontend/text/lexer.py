@@ -31,7 +31,8 @@ class Token(NamedTuple):
     """A token.
 
     kind: the name of the group in the regular expression TOKEN that matches the token, such as "name" or "int".
-    offset: its position in the source, in characters.  is_first_in_line: whether it is the first token of its line.
+    offset: its position in the source, in characters.
+    is_first_in_line: whether it is the first token of its line.
     """
 
     kind: str
@@ -142,8 +143,9 @@ def tokenize(source: Source) -> list[Token]:
 class TokenReader:
     """Base class of all parsers, with a cursor over the tokens of a source.
 
-    position: the index of the current token.  depth: the number of nested constructs around the current token, which is
-    limited so that Python's stack does not overflow.
+    position: the index of the current token.
+    depth: the number of nested constructs around the current token, which is limited so that Python's stack does not
+    overflow.
     """
 
     def __init__(self, source: Source) -> None:

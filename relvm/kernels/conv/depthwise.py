@@ -15,17 +15,8 @@ from relvm.ir.dtypes import I64
 from relvm.ir.symbolic import AnyDim, known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
-from relvm.kernels.loop_ir import (
-    Address,
-    Buffer,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    as_scalar,
-    maximum,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
 
 _MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
 _MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
@@ -182,14 +173,14 @@ def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, 
 def _make_convolve(
     k: KernelBuilder,
     shape: _BlockLayout,
-    pitch: Local,
-    lanes: Local,
+    pitch: Scalar,
+    lanes: Scalar,
     w: Buffer,
     block: Buffer,
     sums: Buffer,
     *,
     is_line: bool,
-) -> Callable[[Scalar, Local, Local], None]:
+) -> Callable[[Scalar, Scalar, Scalar], None]:
     """Return a function that generates code to convolve a block with one filter, and to write the results to `sums`.
 
     The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
@@ -215,7 +206,7 @@ def _make_convolve(
         k.store(firsts, (number,), plane * shape.taps + tap)
     zero = Literal(0, I64)
 
-    def convolve(start: Scalar, rows: Local, indices: Local) -> None:
+    def convolve(start: Scalar, rows: Scalar, indices: Scalar) -> None:
         weights = Address(w, k.let("weights", start))
         if is_line:
             to_offsets = Address(offsets, zero)
@@ -238,9 +229,9 @@ def _copy_planes(
     block: Buffer,
     plane: int,
     shape: _BlockLayout,
-    pitch: Local,
-    at: tuple[Local, Local],
-    count: tuple[Local, Local],
+    pitch: Scalar,
+    at: tuple[Scalar, Scalar],
+    count: tuple[Scalar, Scalar],
     has_padding: bool,
 ) -> None:
     """Generate code that copies elements of one channel of x to the planes of this channel in the block.

@@ -14,7 +14,8 @@ from relvm.ir.symbolic import known_size
 from relvm.kernels.conv.sliding_window import Window, over_two_axes
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point, word_of
-from relvm.kernels.loop_ir import Address, Buffer, KernelBuilder, Literal, Local, Select, as_scalar, maximum, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 
 _STRIP = 128  # output positions of a row that are processed at a time
 _BLOCK = 4096  # output positions stored at a time: whole rows, because vector loops are slow on short rows
@@ -56,7 +57,7 @@ def can_write_byte_depthwise(w: Buffer, window: Window) -> bool:
 
 
 def write_byte_depthwise(
-    k: KernelBuilder, x: Buffer, w: Buffer, padding: Local, result: Epilogue, window: Window, filters: int
+    k: KernelBuilder, x: Buffer, w: Buffer, padding: Scalar, result: Epilogue, window: Window, filters: int
 ) -> None:
     """Generate a depthwise convolution of bytes.  Each filter reads one channel.
 
@@ -102,7 +103,7 @@ def write_byte_depthwise(
                         result.store(k, (image, filter_, top * wide + start + o), sums[o])
 
 
-def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Local) -> Local:
+def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Scalar) -> Scalar:
     """Generate code that packs the weights of one filter into words of four bytes, and stores the words in `weights`.
 
     Return the variable that contains the sum of the weights.
@@ -111,7 +112,7 @@ def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayou
     shape: the window and the layout of its words.
     filter_: the index of the filter.
     """
-    total = k.let("total", Literal(0, I32))
+    total = k.variable("total", Literal(0, I32))
     rows, wide = shape.sizes
     with k.loop(rows, name="r") as r:
         at = k.let("at_w", (filter_ * rows + r) * wide)
@@ -130,12 +131,12 @@ def _fill_ring(
     x: Buffer,
     ring: Buffer,
     shape: _RingLayout,
-    plane: Local,
-    start: Local,
-    count: Local,
-    y: Local,
-    padding: Local,
-    pad_word: Local,
+    plane: Scalar,
+    start: Scalar,
+    count: Scalar,
+    y: Scalar,
+    padding: Scalar,
+    pad_word: Scalar,
 ) -> None:
     """Generate code that loads input rows into the ring buffer, as words of four bytes.
 
@@ -168,7 +169,7 @@ def _fill_ring(
             k.store(ring, (target + i,), pad_word)
 
 
-def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Local) -> None:
+def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Scalar) -> None:
     """Generate code that stores, for each word (four bytes) of weights, where in the ring buffer its input words begin.
 
     A word of weights is multiplied by adjacent input words, one for each output position.

@@ -17,7 +17,8 @@ from relvm.ir.dtypes import I64
 from relvm.ir.operator import assume_nonnegative, claim_at_most, expect
 from relvm.ir.symbolic import AnyDim, format_dim, known_size
 from relvm.ir.type_rules import expect_integers
-from relvm.kernels.loop_ir import KernelBuilder, Literal, Scalar, Select, as_scalar, minimum
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, minimum
 
 
 @value_record

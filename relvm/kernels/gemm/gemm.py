@@ -15,18 +15,8 @@ from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
-from relvm.kernels.loop_ir import (
-    Address,
-    Buffer,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    Select,
-    Unary,
-    constant_value,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, Unary, constant_value, minimum
 from relvm.kernels.lowering_rules import clip_to_block
 
 ROWS, DEPTH = 6, 512
@@ -103,7 +93,7 @@ class LhsInt8:
     depth: Scalar
     flip: int
     is_signed: bool
-    begin: Callable[[Local, Scalar | None], Callable[[Local, Local], Scalar]]
+    begin: Callable[[Scalar, Scalar | None], Callable[[Scalar, Scalar], Scalar]]
 
     def position(self, row: Scalar, column: Scalar) -> Scalar:
         return self.start + row * self.row_step + column
@@ -130,7 +120,7 @@ class PackOnTheFly:
     for columns <= c < width are not used.
     """
 
-    fill: Callable[[Buffer, Local, Local, Local, Local], None]
+    fill: Callable[[Buffer, Scalar, Scalar, Scalar, Scalar], None]
 
 
 def gemm(
@@ -161,9 +151,9 @@ def gemm(
             tiles = clip_to_block(k, first, last, number, groups)
             column = k.let("column", number % blocks * width)
             left, right, counters = operands(batch_indices(k, number / blocks, batch))
-            count = k.let("width", minimum(columns - column, width))
             known = constant_value(columns)
             narrow = None if known is None else known % width
+            count = k.let("width", Literal(width, I64) if narrow == 0 else minimum(columns - column, width))
             is_packed = isinstance(right, Prepacked)
             product = _PanelMatmul(
                 k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles
@@ -229,8 +219,8 @@ class _PanelMatmul:
 
     k: KernelBuilder
     rows: Scalar
-    column: Local
-    count: Local
+    column: Scalar
+    count: Scalar
     left: Lhs | LhsInt8
     width: int
     last: int | None  # columns of the last panel, 0 if it is full, None if unknown
@@ -280,7 +270,7 @@ class _PanelMatmul:
 
     def _tile(
         self,
-        row: Local,
+        row: Scalar,
         count: int,
         first: Scalar,
         span: Scalar,
@@ -323,7 +313,7 @@ class _PanelMatmul:
     def _int8_tile(
         self,
         left: LhsInt8,
-        row: Local,
+        row: Scalar,
         count: int,
         first: Scalar,
         span: Scalar,
@@ -378,7 +368,7 @@ class _PanelMatmul:
     def _plain_tile(
         self,
         left: Lhs,
-        row: Local,
+        row: Scalar,
         count: int,
         first: Scalar,
         span: Scalar,
@@ -410,14 +400,14 @@ class _PanelMatmul:
         else:
             add(width)
 
-    def _store_results(self, row: Local, count: int) -> None:
+    def _store_results(self, row: Scalar, count: int) -> None:
         k = self.k
         with k.loop(count, name="r") as r:
             i = k.let("i", row + r)
             with k.loop(self.count, name="j", simd=True) as j:
                 self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
 
-    def _for_each_element(self, row: Local, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
+    def _for_each_element(self, row: Scalar, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
         body(tile_position, sum_position): receives the flat positions of the element in the tile and in the partial
@@ -438,7 +428,7 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
     width: the number of columns of a panel.
     """
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         with k.loop(span, name="p") as p:
             source = k.let("source", start + (first + p) * columns + column)
             copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
@@ -457,7 +447,7 @@ def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Sc
     width: the number of columns of a panel.
     """
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         with k.loop(count, name="j") as j:
             source = k.let("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
@@ -489,12 +479,9 @@ def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: 
     The results of these columns are not used, but uninitialized memory can contain denormal numbers, which are slow to
     add.
     """
-    with (
-        k.branch(count < width),
-        k.loop(rows, name="p") as p,
-        k.loop(width, start=count, name="j", simd=True) as j,
-    ):
-        k.store(panel, (p * width + j,), 0)
+    padding = k.let("padding", minimum(width - count, width))  # min: an upper bound that a compiler sees
+    with k.branch(padding > 0), k.loop(rows, name="p") as p, k.loop(padding, name="j", simd=True) as j:
+        k.store(panel, (p * width + count + j,), 0)
 
 
 def _max_tile_rows(rows: Scalar) -> int:

@@ -16,7 +16,8 @@ from relvm.data_classes import value_record
 from relvm.ir.dtypes import I8, I32, I64, U8, U32, DType
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.gemm.gemm import LhsInt8, PackOnTheFly
-from relvm.kernels.loop_ir import Binary, Buffer, KernelBuilder, Literal, Local, Scalar, Select, as_scalar
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Binary, Buffer, Literal, Scalar, Select, as_scalar
 
 WORD = 4  # bytes in a word
 _HIGH_BITS = 0x80808080
@@ -76,14 +77,14 @@ def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: S
     zeros: the zero points of both matrices.
     """
 
-    def begin(row: Local, after_first: Scalar | None) -> Callable[[Local, Local], Scalar]:
+    def begin(row: Scalar, after_first: Scalar | None) -> Callable[[Scalar, Scalar], Scalar]:
         left = None if zeros.left is None else zeros.left(row)
         once: Scalar | None = None
         if zeros.right is not None:
             total = zeros.row_sum(row)
             once = k.let("once", -total if left is None else depth.to(I32) * left - total)
 
-        def term(first: Local, column: Local) -> Scalar:
+        def term(first: Scalar, column: Scalar) -> Scalar:
             value: Scalar = Literal(0, I32)
             if left is not None:
                 value = -(left * zeros.column_sum(first, column))
@@ -97,12 +98,12 @@ def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: S
     return LhsInt8(x, start, depth, depth, signs.flip, signs.left_is_signed, begin)
 
 
-def sum_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, shift: int) -> Local:
+def sum_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, shift: int) -> Scalar:
     """Generate code that sums `depth` bytes of `x`, from flat position `start` on.  Return the variable with the sum.
 
     shift: a number that is added to each byte before the sum.
     """
-    total = k.let("total", Literal(0, I32))
+    total = k.variable("total", Literal(0, I32))
     with k.loop(depth, name="p", simd=True, reduce=[("+", total)]) as p:
         k.assign(total, total + x.flat(start + p).to(I32))
     return k.let("row_sum", total + depth.to(I32) * shift) if shift else total
@@ -118,7 +119,7 @@ def unsigned_flip_mask(dtype: DType) -> int:
     return _HIGH_BITS if dtype == I8 else 0
 
 
-def unsigned_zero_point(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
+def unsigned_zero_point(k: KernelBuilder, dtype: DType, zero: Scalar) -> Scalar:
     """Return the zero point of bytes after their conversion to unsigned.
 
     dtype, zero: the dtype and the zero point of the bytes before the conversion.
@@ -126,7 +127,7 @@ def unsigned_zero_point(k: KernelBuilder, dtype: DType, zero: Scalar) -> Local:
     return k.let("zero", zero.to(I32) + (_SHIFT if dtype == I8 else 0))
 
 
-def padding_word(k: KernelBuilder, zero: Local) -> Local:
+def padding_word(k: KernelBuilder, zero: Scalar) -> Scalar:
     """Return a word of four bytes that are all equal to the zero point `zero`."""
     return k.let("pad_word", word_of([zero] * WORD))
 
@@ -154,7 +155,7 @@ def pack_words(
     """
     depth, columns = sizes
 
-    def fill(panel: Buffer, first: Local, span: Local, column: Local, count: Local) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
         with k.loop(width, name="j", simd=True) as j:
             k.store(sums, (j,), 0)
         with k.loop(span, name="p") as p:

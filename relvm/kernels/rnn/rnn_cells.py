@@ -11,7 +11,8 @@ import numpy as np
 
 from relvm.errors import RelvmShapeError
 from relvm.ir.dtypes import I64
-from relvm.kernels.loop_ir import Buffer, KernelBuilder, Literal, Local, Scalar, Select
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Buffer, Literal, Scalar, Select
 from relvm.kernels.rnn.activations import BoundActivation, choose_activations
 from relvm.kernels.rnn.rnn_steps import DIRECTIONS, SequenceBatch, SequenceStep, generate_steps
 
@@ -41,7 +42,7 @@ def gru_kernel(k: KernelBuilder, inputs, outputs, *, reset_after, direction, act
         f, g = chosen[rows.direction]
         sums = rows.sums
 
-        def total(at: SequenceStep, part: int, j: Local) -> Scalar:
+        def total(at: SequenceStep, part: int, j: Scalar) -> Scalar:
             return _clip(
                 k.let("total", x.flat(at.at_x + part * hidden + j) + sums[at.at_sums + part * hidden + j]), clip
             )
@@ -77,7 +78,7 @@ def lstm_kernel(k: KernelBuilder, inputs, outputs, *, coupled, direction, activa
             def total(part: int) -> Scalar:
                 return x.flat(at.at_x + part * hidden + j) + rows.sums[at.at_sums + part * hidden + j]
 
-            def gate(part: int, peephole: int, state: Scalar) -> Local:
+            def gate(part: int, peephole: int, state: Scalar) -> Scalar:
                 value = total(part)
                 if peeps:
                     value = value + p.flat(j + (3 * rows.direction + peephole) * hidden) * state
@@ -93,7 +94,7 @@ def lstm_kernel(k: KernelBuilder, inputs, outputs, *, coupled, direction, activa
     generate_steps(k, "lstm", x, r, [(h, last), (c, last_c)], lengths, y, direction, step)
 
 
-def _store_state(k: KernelBuilder, last: Buffer, y: Buffer, at: SequenceStep, j: Local, state: Scalar) -> None:
+def _store_state(k: KernelBuilder, last: Buffer, y: Buffer, at: SequenceStep, j: Scalar, state: Scalar) -> None:
     state = k.let("state", state)
     k.store(last, (at.at_h + j,), state)
     k.store(y, (at.at_y + j,), state)

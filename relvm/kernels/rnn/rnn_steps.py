@@ -16,18 +16,8 @@ from contextlib import contextmanager, nullcontext
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
-from relvm.kernels.loop_ir import (
-    Address,
-    Buffer,
-    Intrinsic,
-    KernelBuilder,
-    Literal,
-    Local,
-    Scalar,
-    Select,
-    maximum,
-    minimum,
-)
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import Address, Buffer, Intrinsic, Literal, Scalar, Select, maximum, minimum
 
 # value of the attribute `direction` -> for each direction of the network, whether it runs backward
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -48,7 +38,7 @@ class SequenceStep:
     at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
     """
 
-    n: Local
+    n: Scalar
     at_x: Scalar
     at_h: Scalar
     at_y: Scalar
@@ -73,10 +63,10 @@ class SequenceBatch:
     k: KernelBuilder
     direction: int
     t: Scalar
-    first: Local
+    first: Scalar
     count: Scalar
     counts: range
-    at_h: Local
+    at_h: Scalar
     sizes: tuple[Scalar, int]  # number of all sequences, number of directions
     lengths: Buffer | None
     r: Buffer
@@ -147,7 +137,7 @@ class SequenceBatch:
         if columns % _STEP:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
-    def _multiply_row(self, left: Buffer, start: Local, row: Local, first: int, columns: int) -> None:
+    def _multiply_row(self, left: Buffer, start: Scalar, row: Scalar, first: int, columns: int) -> None:
         """Generate simple loops that multiply one row of a matrix by columns of the recurrent weights `r`.
 
         The loops read the weights `r` in memory order, because reading them takes most of the time.
@@ -162,7 +152,7 @@ class SequenceBatch:
         with self._thread_range(-(-columns // _COLUMNS), hidden * _COLUMNS // 4) as (low, high):
             begin, end = low * _COLUMNS, k.let("end", minimum(high * _COLUMNS, columns))
 
-            def add(p: Local, rows: int) -> None:
+            def add(p: Scalar, rows: int) -> None:
                 factors = [k.let("factor", left.flat(start + p + i)) for i in range(rows)]
                 at_r = k.let("at_r", (p + self.direction * hidden) * width + first)
                 with k.loop(end, start=begin, name="j", simd=True) as j:
@@ -303,12 +293,12 @@ class _StepGenerator:
         return self.k.allocate("sums", self.y.dtype, (max(1, counts[-1]) * known_size(self.r.shape[2]),))
 
     def _write_batch(
-        self, direction: int, first: Local, count: Scalar, counts: range, sums: Buffer, *, is_only_batch: bool
+        self, direction: int, first: Scalar, count: Scalar, counts: range, sums: Buffer, *, is_only_batch: bool
     ) -> None:
         k, (steps, batch), lengths = self.k, self.sizes, self.lengths
         directions, hidden, _ = map(known_size, self.r.shape)
         at_h = k.let("at_h", (first + batch * direction) * hidden)
-        longest = k.let("longest", steps if lengths is None else Literal(0, I64))
+        longest = k.variable("longest", steps if lengths is None else Literal(0, I64))
         with k.loop(count, name="row") as row:
             length = k.let("length", steps if lengths is None else lengths[first + row].to(I64))
             if lengths is not None:

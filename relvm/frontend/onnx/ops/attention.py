@@ -54,8 +54,9 @@ def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: 
     A pair is two adjacent elements if `interleaved` is true.  Otherwise it is one element of the first half of these
     elements and one of the second half.
 
-    x: a tensor of shape (batch, heads, length, size).   cos, sin: the cosines and sines of the angles, which broadcast
-    to the shape (batch, heads, length, rotated_size / 2).
+    x: a tensor of shape (batch, heads, length, size).
+    cos, sin: the cosines and sines of the angles, which broadcast to the shape (batch, heads, length, rotated_size /
+    2).
     """
     batch, heads, length, size = x.shape
     parts = x.apply(ops.slice, begin=(0,), end=(rotated_size,), axes=(3,))

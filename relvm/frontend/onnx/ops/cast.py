@@ -68,7 +68,8 @@ def _round_to_power_of_two(x: TensorExpr, saturate: bool, round_mode: str) -> Te
 
     Numbers below 2^-126 are rounded to 2^-126 or 2^-127.  Source: ONNX's notes on E8M0.
 
-    saturate, round_mode: as for `convert_dtype`.
+    saturate: whether a number that is too large becomes the largest power of two, instead of infinity.
+    round_mode: "up", "down" or "nearest".
     """
     if round_mode not in _ROUND_MODES:
         raise RelvmArgumentError(f"round_mode is {round_mode!r}, expected one of {', '.join(_ROUND_MODES)}")

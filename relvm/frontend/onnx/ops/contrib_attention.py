@@ -111,9 +111,10 @@ def _unpack_qkv(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
 
 
 def _split_packed(packed: TensorExpr, count: int) -> list[TensorExpr]:
-    """Split a tensor that contains `count` of q, k and v: q, k and v, or k and v.
+    """Split a tensor that contains q, k and v, or only k and v.
 
-    Its shape is (batch, length, heads, count, size).  Each result has the shape (batch, heads, length, size).
+    packed: a tensor of shape (batch, length, heads, count, size).
+    count: 3 for q, k and v, or 2 for k and v.  Each of these results has the shape (batch, heads, length, size).
     """
     return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
@@ -139,8 +140,9 @@ def _attend(
 ) -> TensorExpr:
     """Return softmax(q * k' * scale + bias + mask) * v.
 
-    qkv: the tensors q, k and v.   past: the number of keys that precede the first query.   mask, bias: the indices of
-    the optional inputs of the node that contain the mask and the bias.
+    qkv: the tensors q, k and v.
+    past: the number of keys that precede the first query.
+    mask, bias: the indices of the optional inputs of the node that contain the mask and the bias.
     """
     q, k, v = qkv
     scores = attention_scores(q, k) * _scale(node, q)
@@ -271,8 +273,10 @@ def _update_cache(
     For each sequence, the cache contains the past keys or values, from input `index`, followed by the new ones.  Unused
     positions are zero.
 
-    new: the new keys or values.   where: the number of past keys of each sequence, and the positions in the cache at
-    which the new keys or values are written.   total: the minimum number of positions in the cache.
+    new: the new keys or values.
+    where: the number of past keys of each sequence, and the positions in the cache at which the new keys or values are
+    written.
+    total: the minimum number of positions in the cache.
     """
     (starts, at), (batch, heads, length, size) = where, new.shape
     zeros, capacity = TensorExpr(node, new.operand(0)), total

@@ -50,8 +50,8 @@ def _output_extent(
     padding.  If output_shape or a SAME mode of auto_pad determines the size of the result, the padding follows from
     that size.  If the size is larger than the axis, zeros are appended.
 
-    input_dims: the spatial dimensions of the input.   window: the number of positions that a window spans along each
-    axis.
+    input_dims: the spatial dimensions of the input.
+    window: the number of positions that a window spans along each axis.
     """
     rank, mode = len(input_dims), node.attribute("auto_pad", "NOTSET")
     extra = node.attribute("output_padding", [0] * rank)

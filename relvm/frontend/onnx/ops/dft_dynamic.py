@@ -24,10 +24,12 @@ def transform(
 
     The last axis of x contains the real part and, for complex numbers, the imaginary part.
 
-    axis: i64[1], the axis to transform.   length: the length of the transform.  The default is the size n of the axis,
-    or 2 * (n - 1) for the inverse of a onesided spectrum.   parts: the size of the last axis of x: 1 for real numbers,
-    2 for complex ones.   inverse: whether to compute the inverse DFT.   onesided: whether the spectrum contains only
-    the first half of the frequencies.
+    axis: i64[1], the axis to transform.
+    length: the length of the transform.  The default is the size n of the axis, or 2 * (n - 1) for the inverse of a
+    onesided spectrum.
+    parts: the size of the last axis of x: 1 for real numbers, 2 for complex ones.
+    inverse: whether to compute the inverse DFT.
+    onesided: whether the spectrum contains only the first half of the frequencies.
     """
     node, rank = x.node, len(x.shape)
     axis = nonnegative_axes(axis, rank)
@@ -78,14 +80,17 @@ def short_time_transform(x: TensorExpr, parts: int, *, onesided: bool) -> Tensor
 def _dft_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of a DFT or inverse DFT, and the size of its result: the number of frequencies, and 2.
+    """Return the matrix of a DFT or inverse DFT, the number of frequencies, and the number 2.
 
-    The 2 stands for the real and the imaginary part of each frequency.  The product of a signal and the matrix is the
-    result of the transform.  The matrix has the shape (size * parts, frequencies * 2).
+    The product of a signal and the matrix is the result of the transform.  The matrix has the shape (size * parts,
+    frequencies * 2), because the result has a real and an imaginary part for each frequency.
 
-    size: the number of elements of the signal.   length: the length of the transform.   parts: 1 for a real signal, 2
-    for a complex one.   onesided: whether the result contains only the first half of the frequencies.   inverse:
-    whether the transform is the inverse DFT.   dtype: the dtype of the matrix.
+    size: the number of elements of the signal.
+    length: the length of the transform.
+    parts: 1 for a real signal, 2 for a complex one.
+    onesided: whether the result contains only the first half of the frequencies.
+    inverse: whether the transform is the inverse DFT.
+    dtype: the dtype of the matrix.
     """
     if onesided and parts == 2:
         raise RelvmUnsupportedError("onesided requires a real signal, got a complex one")
@@ -103,14 +108,17 @@ def _dft_matrix(
 def _onesided_inverse_matrix(
     node: OnnxNode, size: AnyDim, length: AnyDim, parts: int, onesided: bool, inverse: bool, dtype: DType
 ) -> tuple[TensorExpr, AnyDim, int]:
-    """Return the matrix of an inverse DFT of a onesided spectrum, and the size of its result: `length`, and 1.
+    """Return the matrix of an inverse DFT of a onesided spectrum, the length of the result, and the number 1.
 
-    The 1 means that the elements of the result are real.  The product of the spectrum and the matrix is the signal.
-    The matrix has the shape (size * 2, length).  A onesided spectrum lacks the second half of the frequencies.  To
-    replace them, each given frequency counts twice, except the first and, for an even length, the last.
+    The product of the spectrum and the matrix is the signal.  The matrix has the shape (size * 2, length * 1), because
+    the elements of the signal are real.  A onesided spectrum lacks the second half of the frequencies.  To replace
+    them, each given frequency counts twice, except the first and, for an even length, the last.
 
-    size: the number of given frequencies.   length: the length of the transform.   parts: 2, because the spectrum is
-    complex.   onesided, inverse: true.   dtype: the dtype of the matrix.
+    size: the number of given frequencies.
+    length: the length of the transform.
+    parts: always 2, because the spectrum is complex.
+    onesided, inverse: always true.
+    dtype: the dtype of the matrix.
     """
     assert onesided and inverse
     real, imaginary = _complex_exponentials(node, length, size, length, 1)

@@ -125,9 +125,12 @@ def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: boo
     The product of a signal of shape (elements, parts) and the matrix is the spectrum, of shape (frequencies, 2).  The
     last axis of both contains the real and the imaginary part.  A real signal has only the real part.
 
-    length: the length of the transform.   size: the number of elements of the signal, of which at most `length` are
-    used.   parts: 1 for a real signal, 2 for a complex one.   onesided: whether the result contains only the first half
-    of the frequencies.   inverse: whether the transform is the inverse DFT.   dtype: the dtype of the matrix.
+    length: the length of the transform.
+    size: the number of elements of the signal, of which at most `length` are used.
+    parts: 1 for a real signal, 2 for a complex one.
+    onesided: whether the result contains only the first half of the frequencies.
+    inverse: whether the transform is the inverse DFT.
+    dtype: the dtype of the matrix.
 
     Raises
     ------
@@ -149,8 +152,10 @@ def _onesided_inverse_matrix(length: int, size: int, parts: int, dtype: DType) -
     Its shape is (frequencies, 2, length, 1).  To replace the missing second half of the spectrum, each frequency counts
     twice, except the first and, for an even length, the last.
 
-    length: the length of the transform.   size: the number of given frequencies.   parts: the size of the last axis of
-    the spectrum, which must be 2 (real and imaginary part).   dtype: the dtype of the matrix.
+    length: the length of the transform.
+    size: the number of given frequencies.
+    parts: the size of the last axis of the spectrum, which must be 2 (real and imaginary part).
+    dtype: the dtype of the matrix.
     """
     if parts == 1:
         raise RelvmShapeError("a onesided inverse transform requires a complex input, got a real one")

@@ -91,7 +91,8 @@ def _import_direction(
 
     Return the states h of all steps, of shape (steps, batch, hidden), and the final states h and c.
 
-    direction: the index of the direction in the inputs.   backward: whether it runs from the last step to the first.
+    direction: the index of the direction in the inputs.
+    backward: whether it runs from the last step to the first.
     activations: the names of its activation functions.
     """
     x = shaped_input(node, 0)
@@ -136,7 +137,9 @@ def _import_steps(
 ) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
     """Import a Scan over the steps of an LSTM.  Return the final states h and c, and the outputs of all steps.
 
-    values: the inputs of the Scan, as in `_STEP`.   backward, activations: as for `_import_direction`.
+    values: the inputs of the Scan, in the order of the inputs of the graph `_STEP`.
+    backward: whether the Scan runs from the last step to the first.
+    activations: the names of the activation functions.
     """
     from onnx import helper, parser
 

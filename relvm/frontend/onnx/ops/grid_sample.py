@@ -112,7 +112,8 @@ def _window_positions(node, kernel, strides, dilations, pads, out, dtype) -> Ten
 
     The result has the shape (elements, windows, 2).  Its last axis contains the row and the column.
 
-    kernel, strides, dilations, pads: the attributes of the convolution.   out: the spatial dimensions of its result.
+    kernel, strides, dilations, pads: the attributes of the convolution.
+    out: the spatial dimensions of its result.
     dtype: the dtype of the positions.
     """
     parts = []

@@ -87,8 +87,9 @@ def if_then_else(
 ) -> Expr:
     """Add an If to the graph of `node`, and return its value.
 
-    cond: the condition, a bool tensor of rank 0.   then, orelse: functions that return the result of a branch.  Each is
-    called with a copy of `node` whose graph is the context of the branch.
+    cond: the condition, a bool tensor of rank 0.
+    then, orelse: functions that return the result of a branch.  Each is called with a copy of `node` whose graph is the
+    context of the branch.
     """
     blocks = []
     for convert_branch in (then, orelse):
@@ -103,8 +104,9 @@ def import_into_branches(
     """Import the rest of a graph into both branches of an If.  Return the values with the given names.
 
     split: the exception raised for the current node, whose outputs have different ranks in the two branches.
-    outputs: the names of the outputs of the current node.   nodes: the nodes after the current node.   names: the names
-    of the values to return.
+    outputs: the names of the outputs of the current node.
+    nodes: the nodes after the current node.
+    names: the names of the values to return.
     """
 
     def build_branch(import_node: Callable[[ImportContext], list[Value]]) -> Block:

@@ -204,8 +204,9 @@ def _sequence_map(node: OnnxNode) -> tuple[Any, ...]:
 class _CarriedState:
     """A value that a loop passes from each iteration to the next.
 
-    input: the name of the body's input for the value before an iteration.   initial: the value before the first
-    iteration.   output: the name of the body's output for the value after an iteration.
+    input: the name of the body's input for the value before an iteration.
+    initial: the value before the first iteration.
+    output: the name of the body's output for the value after an iteration.
     """
 
     input: str
@@ -217,9 +218,11 @@ class _CarriedState:
 class _Iteration:
     """The body of a loop, imported for states of particular types.
 
-    graph: the context with the body's bindings.  params: the states before the iteration.  next_states: the states
-    after the iteration.  condition: a tensor that is true if the loop continues, or None if the body never ends the
-    loop.  rows: for each scan output, the row that the iteration appends.
+    graph: the context with the body's bindings.
+    params: the states before the iteration.
+    next_states: the states after the iteration.
+    condition: a tensor that is true if the loop continues, or None if the body never ends the loop.
+    rows: for each scan output, the row that the iteration appends.
     """
 
     graph: ImportContext
@@ -233,11 +236,14 @@ class _Iteration:
 class _LoopImporter:
     """Imports a Loop, Scan or SequenceMap as a local function that calls itself.
 
-    body: the ONNX graph of the body.  limit: the maximum number of iterations, or None.  initial_condition: whether the
-    first iteration runs, a scalar.  states: the loop-carried states.  rows: the names of the body outputs that are
-    collected as scan outputs.  condition_name: the name of the body output that is true if the loop continues, or None
-    if there is no such output.  define_inputs: a function that defines the body inputs that depend on the iteration
-    number.  Its arguments are the context of the body and the iteration number.
+    body: the ONNX graph of the body.
+    limit: the maximum number of iterations, or None.
+    initial_condition: a scalar that states whether the first iteration runs.
+    states: the loop-carried states.
+    rows: the names of the body outputs that are collected as scan outputs.
+    condition_name: the name of the body output that is true if the loop continues, or None if there is no such output.
+    define_inputs: a function that defines the body inputs that depend on the iteration number.  Its arguments are the
+    context of the body and the iteration number.
     """
 
     node: OnnxNode
@@ -313,8 +319,10 @@ class _LoopImporter:
     ) -> _Iteration:
         """Import the body for one iteration.
 
-        carried: the states that become parameters of the local function.   types: the types of these states.   varying:
-        the dimension variables in `types` for sizes that change between iterations.   count: the iteration number.
+        carried: the states that become parameters of the local function.
+        types: the types of these states.
+        varying: the dimension variables in `types` for sizes that change between iterations.
+        count: the iteration number.
         """
         graph = self.node.graph.subgraph_context(self.body)
         graph.own_dims |= varying
@@ -379,8 +387,10 @@ class _LoopImporter:
 
         If the loop has no iterations, each size that only an iteration could determine is 0.
 
-        rounds: the number of iterations.   rows: the list of rows.   row: the row that the body computes, which has the
-        type of all rows.   stacking: the axis along which the rows are stacked, and whether their order is reversed.
+        rounds: the number of iterations.
+        rows: the list of rows.
+        row: the row that the body computes, which has the type of all rows.
+        stacking: the axis along which the rows are stacked, and whether their order is reversed.
         """
         node, (axis, reverse) = self.node, stacking
         if not isinstance(row.type, TensorType):
@@ -460,7 +470,9 @@ def _widen(name: str, type_: Type, new_type: Type, varying: set[DimVar]) -> Type
 
     Each size that differs becomes a new dimension variable, which is added to `varying`.
 
-    name: the name of the state.   type_: the type before the iteration.   new_type: the type after the iteration.
+    name: the name of the state.
+    type_: the type before the iteration.
+    new_type: the type after the iteration.
     varying: the dimension variables for sizes that change between iterations.
     """
     if _fits(type_, new_type, varying):

@@ -26,7 +26,8 @@ def inverse_deviation(variance: TensorExpr, epsilon: float) -> TensorExpr:
 def _stash_and_compute_dtypes(node: OnnxNode, own: DType) -> tuple[DType, DType]:
     """Return the dtype that the attribute stash_type names, and the dtype in which to compute.
 
-    The latter is f64 if stash_type or the dtype of the input is f64, otherwise it is the dtype of stash_type.
+    The dtype in which to compute is f64 if stash_type or the dtype of the input is f64, otherwise it is the dtype of
+    stash_type.
 
     own: the dtype of the input.
     """

@@ -117,8 +117,8 @@ def _pad_with_value(x: TensorExpr, axis: int, before: TensorExpr, after: TensorE
 def _pad_with_copies(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
     """Pad x along an axis to `size` elements, with copies of its own elements.
 
-    before: the number of elements to add before the axis.   mode: which elements are copied: edge, wrap or reflect, as
-    in `ops.pad`.
+    before: the number of elements to add before the axis.
+    mode: which elements are copied: edge, wrap or reflect, as in `ops.pad`.
     """
     dim = dims_as_tensor(x.node, [x.shape[axis]])
     last, place = dim - 1, iota(x.node, size) - before

@@ -24,8 +24,9 @@ from relvm.ir.symbolic import AnyDim, known_sizes, product
 class _Pool:
     """The attributes of a pooling node.
 
-    kernel, strides, dilations: one integer for each spatial axis.  node_pads: the padding that the attributes of the
-    node specify, before each spatial axis and then after each.  pads: the same padding, plus that of ceil_mode.
+    kernel, strides, dilations: one integer for each spatial axis.
+    node_pads: the padding that the attributes of the node specify, before each spatial axis and then after each.
+    pads: the same padding, plus that of ceil_mode.
     """
 
     kernel: tuple[int, ...]

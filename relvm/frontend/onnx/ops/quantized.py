@@ -61,7 +61,8 @@ def _zero_point(node: OnnxNode, index: int) -> Expr | None:
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
     """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.
 
-    axis, block: as for `_broadcast_along`.
+    axis: the axis of x along which the scale varies, if it has several elements.
+    block: the number of positions along `axis` that share an element of the scale, or 0 if each has its own.
     """
     scale = _broadcast_along(node, node.tensor(1), x, axis, block)
     return scale, _broadcast_along(node, node.tensor(2), x, axis, block) if node.has(2) else None
@@ -210,7 +211,7 @@ def _integer_matmul(node: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None, b_zer
 def _zero_for_matmul(node: OnnxNode, x: Expr, zero: Expr | None, new_axis: tuple[int, ...]) -> Expr:
     """Return the zero point of x, reshaped for matmul_integer.  It is 0 if `zero` is None.
 
-    new_axis: as for `_reshape_for_matmul`.
+    new_axis: a tuple with the position of the second axis, of size 1, that a vector gets.
     """
     if zero is None:
         return constant(np.zeros((), x.known_element_type.numpy))
@@ -222,7 +223,7 @@ def _reshape_for_matmul(node: OnnxNode, scale: Expr, new_axis: tuple[int, ...]) 
 
     A tensor of one element gets rank 0.  A vector gets a second axis, of size 1.
 
-    new_axis: a tuple with the position of this axis.
+    new_axis: a tuple with the position of the new axis.
     """
     scale = as_rank_0(node, scale)
     return node.emit(ops.expand_dims(scale, axes=new_axis)) if scale.tensor_type.rank == 1 else scale
@@ -247,8 +248,9 @@ def _requantize(node: OnnxNode, total: Expr, scales: tuple[Expr, Expr, Expr], ze
 
     The three scales are combined into one number, as in ONNX Runtime, so that ties are rounded in the same way.
 
-    total: the sums of integer products, of dtype i32.   scales: the scales of the left factor, the right factor and the
-    result.   zero: the zero point of the result.
+    total: the sums of integer products, of dtype i32.
+    scales: the scales of the left factor, the right factor and the result.
+    zero: the zero point of the result.
     """
     left, right, result = scales
     factor = node.emit(ops.divide(node.emit(ops.multiply(left, right)), result))
@@ -266,8 +268,8 @@ def _integer_convolution(
 ) -> Expr:
     """Return the convolution of two integer inputs as i32.  Padding has the value of the zero point of x.
 
-    x, w: the indices of the node's inputs that contain the data and the weights.   x_zero, w_zero: their zero points,
-    or None for 0.  A zero point of one element must have rank 0.
+    x, w: the indices of the node's inputs that contain the data and the weights.
+    x_zero, w_zero: their zero points, or None for 0.  A zero point of one element must have rank 0.
     """
     as_bytes = integer_convolution(node, node.tensor(x), node.tensor(w), x_zero, w_zero)
     if as_bytes is not None:

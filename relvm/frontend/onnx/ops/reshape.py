@@ -30,7 +30,7 @@ def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allo
     """Replace the special sizes in `target`, the new shape that a Reshape specifies.
 
     A 0 stands for the dimension of the input at the same index, and -1 for the size that keeps the number of elements.
-    A symbolic size may turn out to be 0 or -1 at run time, which gives it the special meaning.  If this would result in
+    A symbolic size is taken as it is.  If it turns out at run time to be 0 or -1, and its special meaning would require
     another size, an error is raised at run time.
 
     type_: the type of the input.   allow_zero: whether 0 is an ordinary size.

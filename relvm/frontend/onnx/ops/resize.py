@@ -46,9 +46,11 @@ _WHOLE = (Fraction(0), Fraction(1))  # the default region of interest (roi): the
 class _Target:
     """One axis to resize.
 
-    axis: the index of the axis.   size: the size of the axis in the result.   scale: the scale that the node specifies,
-    or None if it specifies the size.   roi: the region of interest.   may_be_unchanged: whether the size may turn out
-    at run time to be that of the input.
+    axis: the index of the axis.
+    size: the size of the axis in the result.
+    scale: the scale that the node specifies, or None if it specifies the size.
+    roi: the region of interest.
+    may_be_unchanged: whether the size may turn out at run time to be that of the input.
     """
 
     axis: int
@@ -298,8 +300,9 @@ def _repeat_count(dim: AnyDim, target: _Target, coordinate_mode: str, nearest_mo
 
     Return None if it does not repeat all elements equally often.
 
-    dim: the size of the axis.   coordinate_mode: the attribute coordinate_transformation_mode.   nearest_mode: the
-    attribute, or "" before opset 11.
+    dim: the size of the axis.
+    coordinate_mode: the attribute coordinate_transformation_mode.
+    nearest_mode: the attribute, or "" before opset 11.
     """
     by_floor = coordinate_mode == "asymmetric" and nearest_mode in ("floor", "")
     by_middle = coordinate_mode in ("half_pixel", "half_pixel_symmetric") and nearest_mode.startswith("round")

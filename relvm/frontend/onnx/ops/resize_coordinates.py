@@ -63,8 +63,8 @@ def nearest_fraction(scale: TensorExpr) -> Quotient:
 class ResizeAxis:
     """An axis that a node resizes from `dim` to `size` elements.
 
-    scale: the scale that the node specifies, or None for size / dim.   roi: the start and the end of the region of
-    interest, as numbers or as tensors of type f64[1].
+    scale: the scale that the node specifies, or None for size / dim.
+    roi: the start and the end of the region of interest, as numbers or as tensors of type f64[1].
     """
 
     node: OnnxNode
@@ -143,8 +143,9 @@ def _scale_to_integers(roi: Roi) -> tuple[float | Fraction | TensorExpr, float |
 def nearest_positions(axis: ResizeAxis, coordinates: TensorExpr, nearest_mode: str) -> TensorExpr:
     """Return the index of the element nearest to each coordinate, as a tensor of type i64[size].
 
-    coordinates: the result of `input_coordinates`.   nearest_mode: the attribute, or "" before opset 11.  With "",
-    coordinates are rounded up if the axis shrinks, otherwise down.
+    coordinates: the result of `input_coordinates`.
+    nearest_mode: the attribute, or "" before opset 11.  With "", coordinates are rounded up if the axis shrinks,
+    otherwise down.
     """
     match nearest_mode:
         case "":

@@ -67,8 +67,9 @@ def _known_position(index: Expr, items: tuple[Expr, ...] | None, past: int = 0) 
 
     Raise RelvmIndexError if the position is out of range.
 
-    index: the position, which counts from the end if it is negative.   items: the items of the list, or None.   past:
-    the number of positions after the last item that are also valid.
+    index: the position, which counts from the end if it is negative.
+    items: the items of the list, or None.
+    past: the number of positions after the last item that are also valid.
     """
     if items is None or not isinstance(index, Prim):
         return None
@@ -192,7 +193,7 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 def _part_sizes(node: OnnxNode) -> Expr:
     """Return the sizes of the parts of a SplitToSequence, as an argument of the operator list_split.
 
-    This is a shape with the size of each part, or a scalar with the size of all parts.  In the latter case, the last
+    This is a shape with the size of each part, or a scalar with the common size of all parts.  With a scalar, the last
     part can be shorter.
     """
     if not node.has(1):

@@ -26,7 +26,7 @@ from relvm.ir.expr import Expr, constant
 
 
 def _linear(x: TensorExpr, coefficients: np.ndarray, intercepts: np.ndarray | None, outputs: int) -> TensorExpr:
-    """Return x * c' + intercepts, of shape (rows, outputs), where c has the rows of coefficients for each output.
+    """Return x * c' + intercepts, of shape (rows, outputs), where c has a row of coefficients for each output.
 
     coefficients: the elements of c as a vector.   intercepts: one for all outputs, or one for each.  None means 0.
     """
@@ -161,7 +161,8 @@ def _decision_weights(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarra
     the support vector belongs to neither class.
 
     coefficients: the coefficients of the support vectors, of shape (classes - 1, support vectors), as the node defines
-    them.   counts: the number of support vectors of each class.
+    them.
+    counts: the number of support vectors of each class.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = []
@@ -176,8 +177,8 @@ def _decision_weights(coefficients: np.ndarray, counts: np.ndarray) -> np.ndarra
 def _probabilities(decisions: TensorExpr, classes: int, slopes: np.ndarray, shifts: np.ndarray) -> TensorExpr:
     """Return the probability of each class, of shape (rows, classes), by Platt scaling of each pairwise decision.
 
-    decisions: the value of each decision, of shape (rows, pairs of classes).   slopes, shifts: the parameters of the
-    scaling, one of each for every pair of classes.
+    decisions: the value of each decision, of shape (rows, pairs of classes).
+    slopes, shifts: the parameters of the scaling, one of each for every pair of classes.
     """
     pairs, own = list(itertools.combinations(range(classes), 2)), decisions.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):

@@ -47,8 +47,12 @@ _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 class Forest:
     """Decision trees, as arrays with an element or row for each node.  The successor of a leaf is the leaf itself.
 
-    features, thresholds, tests: the condition of each node, as in the operator tree_leaves.   yes, no: the index of
-    each node's successor if its condition is true, and if it is false.   roots: the index of the root of each tree.
+    features: the index of the feature that each node compares.
+    thresholds: the number with which each node compares its feature.
+    tests: the comparison of each node, such as "<=".  With a "?" at its end, a comparison with NaN is true, otherwise
+    false.
+    yes, no: the index of each node's successor if its comparison is true, and if it is false.
+    roots: the index of the root of each tree.
     weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
     leaf has no weight for the target.  After `with_leaves_first`, the shape is (leaves, targets), because the leaves
     are the first nodes.
@@ -139,8 +143,8 @@ def _forest_by_node_ids(node: OnnxNode, prefix: str, targets: int) -> Forest:
 
     The attributes of these operators identify a node of a tree by the tree number and the node number.
 
-    prefix: the prefix of the names of the attributes with the weights: "class" or "target".   targets: the number of
-    targets.
+    prefix: the prefix of the names of the attributes with the weights: "class" or "target".
+    targets: the number of targets.
     """
     tree, number = (_integers(node, f"nodes_{name}") for name in ("treeids", "nodeids"))
     modes = node.attribute("nodes_modes", [])

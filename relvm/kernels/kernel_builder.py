@@ -1,0 +1,161 @@
+"""Building of kernels: a builder that collects the statements of a loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from relvm.ir.dtypes import I64, DType
+from relvm.ir.symbolic import AnyDim, product
+from relvm.kernels.loop_ir import (
+    Address,
+    Allocate,
+    Assign,
+    Buffer,
+    Fail,
+    IfThen,
+    Invoke,
+    Let,
+    Literal,
+    Local,
+    Loop,
+    Parallel,
+    Scalar,
+    Statement,
+    Store,
+    as_scalar,
+    constant_value,
+)
+
+_PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
+
+
+@dataclass
+class KernelBuilder:
+    """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
+
+    is_compact: whether the kernel should use little memory, even if it is slower.
+    values: a dict from the name of a variable or array to the IR values that it computes.
+    """
+
+    blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
+    names: dict[str, int] = field(default_factory=dict)
+    is_compact: bool = False
+    values: dict[str, tuple[Hashable, ...]] = field(default_factory=dict)
+
+    def local(self, name: str, dtype: DType) -> Local:
+        """Return a new variable.  Its name is `name`, with a number appended if the name is already used."""
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        return Local(f"{name}{count}" if count else name, dtype)
+
+    def add(self, statement: Statement) -> None:
+        self.blocks[-1].append(statement)
+
+    @contextmanager
+    def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Scalar]:
+        """A context manager that opens a loop over [start, stop), and yields the loop counter.
+
+        name: the name of the counter.
+        simd: whether it is a SIMD loop (see Loop).
+        reduce: a pair (operator, local) for each reduction of the loop.
+
+        No loop is generated for a single iteration, unless it is a SIMD loop or a reduction.  The counter is then a
+        literal.
+        """
+        start, stop = as_scalar(start, I64), as_scalar(stop, I64)
+        first, end = constant_value(start), constant_value(stop)
+        if first is not None and end is not None and end - first == 1 and not simd and not reduce:
+            yield Literal(first, I64)
+            return
+        counter = self.local(name, I64)
+        self.blocks.append([])
+        yield counter
+        body = tuple(self.blocks.pop())
+        self.add(Loop(counter, start, stop, body, simd, tuple(reduce)))
+
+    @contextmanager
+    def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds of a part (see Parallel).
+
+        work: the approximate time of one iteration, in eighths of a nanosecond.
+        least: the minimum number of iterations in a part.
+        """
+        first, last = self.local("first", I64), self.local("last", I64)
+        grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
+        self.blocks.append([])
+        yield first, last
+        body = tuple(self.blocks.pop())
+        self.add(Parallel(first, last, as_scalar(count, I64), grain, body))
+
+    @contextmanager
+    def branch(self, cond: Scalar) -> Iterator[None]:
+        """A context manager for statements that run only if `cond` holds.
+
+        If `cond` is a literal, no branch is generated: the statements run always, or are dropped.
+        """
+        self.blocks.append([])
+        yield
+        body = self.blocks.pop()
+        if not isinstance(cond, Literal):
+            self.add(IfThen(cond, tuple(body)))
+        elif cond.value:
+            self.blocks[-1] += body
+
+    def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
+        """Generate code that ends the kernel with an error if `cond` holds.  This is not allowed inside a SIMD loop.
+
+        status: the name of the error in csrc/tables/status.def.
+        message: a format string with a %lld for each of the i64 scalars `values`.
+        """
+        values = tuple(as_scalar(value, I64) for value in values)
+        with self.branch(cond):
+            self.add(Fail(status, message, values))
+
+    def size(self, dims: tuple[AnyDim, ...]) -> Scalar:
+        """Return the product of the dimensions `dims`, as a scalar."""
+        return as_scalar(product(dims), I64)
+
+    def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
+        """Return a new array on the C stack.
+
+        of: the IR values whose elements it contains, to record their source locations.
+        """
+        buffer = Buffer(self.local(name, dtype).name, dtype, shape)
+        if of:
+            self.values[buffer.name] = of
+        self.add(Allocate(buffer))
+        return buffer
+
+    def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Scalar:
+        """Return a variable with the value `value`, which is never assigned, or `value` itself if it is an i64 literal.
+
+        of: the IR values that the variable computes, to record their source locations.
+        """
+        return value if isinstance(value, Literal) and value.dtype is I64 else self.variable(name, value, of)
+
+    def variable(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
+        """Return a new variable that is initialized with `value`, and can be assigned.
+
+        of: the IR values that it computes, to record their source locations.
+        """
+        local = self.local(name, value.dtype)
+        if of:
+            self.values[local.name] = of
+        self.add(Let(local, value))
+        return local
+
+    def assign(self, local: Local, value: Scalar | int) -> None:
+        self.add(Assign(local, as_scalar(value, local.dtype)))
+
+    def invoke(self, function: str, *args: Scalar | Address | AnyDim) -> None:
+        self.add(Invoke(function, tuple(arg if isinstance(arg, Address) else as_scalar(arg, I64) for arg in args)))
+
+    def store(self, buffer: Buffer, indices, value) -> None:
+        indices = tuple(as_scalar(index, I64) for index in indices)
+        self.add(Store(buffer, indices, as_scalar(value, buffer.dtype)))
+
+    def finish(self) -> tuple[Statement, ...]:
+        assert len(self.blocks) == 1, "a loop is still open"
+        return tuple(self.blocks[0])
