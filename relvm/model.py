@@ -208,7 +208,7 @@ class Model(Displayed):
         return self.plain(names, self(**inputs))
 
     def plain(self, names: Iterable[str], result: Any) -> list[Any]:
-        """Return the outputs `names` in the form that `run` returns.
+        """Return the outputs `names` as arrays, lists, dicts and None, as `run` does.
 
         result: the result of the model's function.
         """
@@ -252,12 +252,23 @@ class Model(Displayed):
         return VirtualMachine(self.executable, **self._options)
 
     def wait_compiled(self, timeout: float | None = None) -> bool:
-        """Wait for native code, as VirtualMachine.wait_compiled does.
+        """Wait until the native code that is compiled in the background is ready.
 
         Parameters
         ----------
         timeout
             The maximum time to wait, in seconds, or None for no limit.
+
+        Returns
+        -------
+        bool
+            True if new runs use native code, False after a timeout.
+
+        Raises
+        ------
+        RelvmError
+            The errors of VirtualMachine.wait_compiled.  For example, RelvmToolchainError is raised if compilation
+            failed.
         """
         return self.machine().wait_compiled(timeout)
 
@@ -395,16 +406,18 @@ def load_model(
         The path of an .onnx or .relvm file, or of an executable (.rvm, .so); or the bytes of an .onnx file, or an
         onnx.ModelProto.
     dims
-        The sizes of symbolic dimensions of an ONNX model, as for `from_onnx`.
+        The sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None (see
+        `from_onnx`).
     weights
         Arrays by name, or the path of a .safetensors file.  In an ONNX model, each array replaces the initializer or
         the input of the same name.  In a .relvm file, each array replaces the parameter of the same name by a constant
         (`relvm.frontend.weights.bind_weights`).
     exec_mode
-        As for `relvm.vm.build`.  The default is "auto": the model starts immediately as bytecode, without a compiler.
-        If there is a C compiler, native code is compiled in the background, and cached for the next start.
+        How functions run: "bytecode", "compiled" (native code) or "auto", as for `relvm.vm.build`.  With the default,
+        "auto", the model starts immediately as bytecode, without a compiler.  If there is a C compiler, native code is
+        compiled in the background, and cached for the next start.
     target
-        As for `relvm.vm.build`.  The default is "c".
+        How kernels are built: "c", the default, "bytecode" or "numpy".  See `relvm.vm.build` for other values.
     threads
         The maximum number of threads that work on a kernel at once.  See `num_threads` of VirtualMachine.
     function
@@ -475,9 +488,10 @@ def _restored(
 
 
 def type_fields(text: str) -> list[str]:
-    """Return the fields of a tuple type in text form.  For any other type, return a list with the text itself.
+    """Return the fields of a tuple type in text form: "(f32[n], i64)" becomes ["f32[n]", "i64"].
 
-    The parser of the text form is not used, because a model that is loaded from the cache should not import it.
+    For any other type, return a list with the text itself.  The parser of the text form is not used, because a model
+    that is loaded from the cache should not import it.
     """
     if not (text.startswith("(") and text.endswith(")")):
         return [text]

@@ -34,7 +34,11 @@ def build_file(
 ) -> Executable:
     """Return the executable of an .onnx or .relvm file, from the cache if possible.  Otherwise build it.
 
-    weights, function: as for `read_model`.   See `build_onnx` for the other options.
+    path: the file.
+    dims: the sizes of symbolic dimensions of an ONNX model, by name: an integer, a pair (minimum, maximum), or None.
+    exec_mode, target, fused, progress: the options of `relvm.vm.build`, which compiles the model.
+    weights: a mapping from names to arrays, or the path of a .safetensors file.
+    function: the function in a .relvm file whose parameters the weights replace.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
     if path.suffix == ".onnx":
@@ -66,9 +70,9 @@ def build_onnx(
     Parameters
     ----------
     model, dims, inputs, outputs, weights
-        As for `from_onnx`.
+        The model and the options of `relvm.frontend.onnx.from_onnx`, which imports it.
     exec_mode, target, fused, progress
-        As for `relvm.vm.build`.
+        The options of `relvm.vm.build`, which compiles it.
     """
     expect_type("dims", dims, Mapping, "a mapping of names to sizes")
 
@@ -113,8 +117,8 @@ def build_onnx(
 def expect_to_build(program: object, options: Mapping[str, object]) -> None:
     """Raise RelvmArgumentError if a build option is given for a program that is already compiled.
 
-    program: a description of the program, for the message.   options: the values of the build options by name, in which
-    None means that the option is not given.
+    program: a description of the program, for the message.
+    options: the values of the build options by name, in which None means that the option is not given.
     """
     given = [name for name, value in options.items() if value is not None]
     if given:

@@ -104,7 +104,7 @@ class RelvmBackend(Backend):
         Parameters
         ----------
         model
-            The model: an onnx.ModelProto, bytes, or a path, as for `from_onnx`.
+            The model: an onnx.ModelProto, the bytes of an .onnx file, or its path.
         device
             The device, which must be "CPU".
         kwargs
@@ -114,8 +114,10 @@ class RelvmBackend(Backend):
         ------
         RelvmArgumentError
             The device or an option is unknown.
-        RelvmUnsupportedError, RelvmFormatError
-            As for `from_onnx`.
+        RelvmUnsupportedError
+            A node cannot be imported.
+        RelvmFormatError
+            The file is not an ONNX model, or its graph is inconsistent.
         """
         _expect_device(device)
         options: dict[str, Any] = {"exec_mode": cls.exec_mode, "target": cls.target, "dims": None, "inputs": ()}

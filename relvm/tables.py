@@ -69,7 +69,9 @@ def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     """Return the rows `macro(field, ...)` of a table, in order, as named tuples.
 
     Each row also has the field `index`, which is its row number.
-    file: the name of the table file.   fields: the names of the fields, separated by spaces.
+
+    file: the name of the table file.
+    fields: the names of the fields, separated by spaces.
     """
     named: Any = namedtuple  # type checkers accept constant names only
     row_type = named(macro.title().replace("_", "") + "Row", f"index {fields}")
@@ -130,7 +132,8 @@ _FAMILIES["ORDERED"] = ("bool", *_FAMILIES["NUMBERS"])
 class ElementFunction:
     """A function in csrc/tables/kernel_functions.def for one dtype.
 
-    result: the dtype of the result.   operand: the dtype of the operands.
+    result: the dtype of the result.
+    operand: the dtype of the operands.
     """
 
     name: str
@@ -168,8 +171,9 @@ def numbers(table: tuple[Any, ...]) -> dict[str, int]:
 class BuiltinSignature:
     """The kinds of the arguments and the result of a builtin.
 
-    The arguments are `before`, then `repeated` any number of times, then `after`.   result: the kind of the result, or
-    `nil` if there is none.
+    The arguments are `before`, then `repeated` any number of times, then `after`.
+
+    result: the kind of the result, or `nil` if there is none.
     """
 
     before: tuple[str, ...]

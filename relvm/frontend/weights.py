@@ -138,8 +138,12 @@ def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
     ------
     RelvmTypeError
         `weights` is not a path, a mapping or None, a key is not a str, or a value is not an array.
-    OSError, RelvmFormatError, RelvmUnsupportedError
-        The errors of `read_weights`.
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The file is damaged, or is not a .safetensors file.
+    RelvmUnsupportedError
+        A tensor in the file has a dtype that relvm does not have.
     """
     if weights is None:
         return {}
@@ -152,7 +156,9 @@ def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
 
 
 def as_constant(array: np.ndarray, here: str) -> Constant:
-    """Convert a weight to a constant.  A read-only array is not copied.  here: the beginning of error messages.
+    """Convert a weight to a constant.  A read-only array is not copied.
+
+    here: the beginning of error messages.
 
     Raises
     ------
@@ -196,9 +202,9 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     RelvmTypeError, RelvmShapeError
         The dtype or the shape of a weight differs from the type of the parameter.
     RelvmUnsupportedError
-        A function of the module calls `function`.
-    RelvmError
-        The errors of `read_weights`.
+        A function of the module calls `function`, or a tensor in the file has a dtype that relvm does not have.
+    OSError, RelvmFormatError
+        The file cannot be read, is damaged, or is not a .safetensors file.
 
     Examples
     --------

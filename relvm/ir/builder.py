@@ -175,7 +175,9 @@ class Builder:
     def declare(self, name: str, params: Params, result_type: Type) -> None:
         """Declare the type of a function that is built later, so that it can be called now.
 
-        `name`, `params` and `result_type` have the same meaning as in `function`.
+        name: the name of the function.
+        params: the name and the type of each parameter.
+        result_type: the result type.
         """
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
 
@@ -193,7 +195,7 @@ class Builder:
         Raises
         ------
         RelvmTypeError, RelvmShapeError, RelvmNameError
-            `expr` is not valid, as for `infer_types`.
+            `expr` is ill-typed, or refers to a function, kernel or dimension that is not defined.
         """
         frame = self._frame()
         expect_type("emit", expr, Expr, "an expression")
@@ -251,7 +253,7 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Bind a call of a packed function with `args` to a new variable.
+        """Bind a call of a packed function (a registered function of the host) with `args` to a new variable.
 
         function: the name under which the packed function is registered.
         result: the type of the result, which is checked at run time.  A dimension variable that is not defined before
@@ -331,9 +333,10 @@ class Builder:
     ) -> Var:
         """Bind a closure to a new variable.
 
-        params, result_type: as in `function`.
+        params: the name and the type of each parameter.
         body: a Python function that receives the variables of the parameters, emits the closure's body and returns its
         result.
+        result_type: the result type, or None to use that of the body.
         name: the name of the variable.
         recursive: whether `body` receives the closure itself as an additional first argument.  A recursive closure
         requires `result_type`.
@@ -381,8 +384,10 @@ class Builder:
 
         Parameters
         ----------
-        name, params
-            As in `function`.
+        name
+            The name of the closure.
+        params
+            The name and the type of each parameter.
         body
             A Python function that emits the code of the closure and returns the closure's result.  It is called with
             the variable of the closure, for recursive calls, followed by the variables of the parameters.
@@ -415,7 +420,10 @@ class Builder:
         return self._bind_functions(tuple(bindings))
 
     def _function_block(self, params: Params, body: Callable[..., Expr]) -> tuple[tuple[Var, ...], Block]:
-        """Create the parameters of a local function, and call `body` to emit its block.  Return both."""
+        """Create the parameters of a local function, and call `body` to emit its code.
+
+        Return the variables of the parameters, and the block of the code.
+        """
         variables: tuple[Var, ...] = ()
 
         def whole_body() -> Expr:

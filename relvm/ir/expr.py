@@ -152,8 +152,8 @@ class Var(Expr):
     def intermediate(self, suffix: str, type_: Type) -> Var:
         """Return a new variable of type `type_`, for an intermediate result in the computation of this variable.
 
-        The new variable has the origins of this variable.  Its name is that of this variable, followed by `_` and
-        `suffix`.
+        The new variable has the origins (source locations) of this variable.  Its name is that of this variable,
+        followed by `_` and `suffix`.
         """
         return Var(f"{self.name}_{suffix}", type=type_, origins=self.origins)
 
@@ -485,8 +485,8 @@ class Function(Expr):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The name of each parameter in messages: the name of the model's input if it has one, otherwise that of the
-        parameter."""
+        """The name of each parameter in messages: the name of the model's input if it has one, otherwise the
+        parameter's own name."""
         names = dict(self.attributes).get("input_names", ())
         return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
 

@@ -1,4 +1,7 @@
-"""Origins of modules, which are cache keys: results that are computed from a module are stored under its origin."""
+"""Origins of modules.
+
+The origin of a module is a string that serves as a cache key: results computed from the module are stored under it.
+"""
 
 from __future__ import annotations
 

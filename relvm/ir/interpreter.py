@@ -386,10 +386,12 @@ def _check(where: str, type_: Type, value: Any, dims: dict[DimVar, int]) -> None
 def _match(where: str, type_: Type, value: Any, dims: dict[DimVar, int], pending: list) -> None:
     """Check that `value` has type `type_`, and bind the dimension variables of the type.
 
+    Some checks must wait until all variables have values.  These are the checks of constant dimensions, of compound
+    dimensions such as `n + 1`, of list items and of optional values.
+
     where: the beginning of an error message.
     dims: the values of dimension variables.  A variable that is missing is added with the actual size.
-    pending: the list to which checks are added that must wait until all variables have values: known and compound
-    dimensions, list items, and optional values.
+    pending: the list to which the checks that must wait are added.
     """
     match type_:
         case TensorType(dtype, shape, rank):

@@ -33,7 +33,7 @@ class KernelDefBuilder:
         self.ended: set[str] = set()
 
     def param(self, name: str, type_: Type, *, is_output: bool) -> None:
-        """Add a parameter.
+        """Add a parameter to the kernel: an output if `is_output`, otherwise an input.
 
         Raises
         ------

@@ -75,10 +75,10 @@ class _Printer:
                 yield f"{indent}}}", ()
 
     def nested_loops(self, loop: kd.For) -> tuple[list[kd.For], str]:
-        """Return the loops that are printed as one loop with `loop`, and the text of its kind and bounds.
+        """Return the loops that are printed together as one loop, and the text of the kind and bounds of this loop.
 
-        Loops that are directly nested in each other are printed as one `grid` loop, if each of them fits (see
-        `_fits_in_grid`).
+        The first of these loops is `loop`.  Loops that are directly nested in each other are printed as one `grid`
+        loop, if each of them fits (see `_fits_in_grid`).
         """
         loops = [loop]
         while len(loops[-1].body) == 1 and isinstance(inner := loops[-1].body[0], kd.For):
@@ -142,8 +142,8 @@ class _Printer:
 
         If all operands are literals, the text of `scalar` includes its dtype, because no other operand determines it.
 
-        others: the other operands of the same dtype.
-        outer: as in `scalar`.
+        others: the other operands, whose dtype is that of `scalar`.
+        outer: the text is in parentheses if the operator of `scalar` has a lower precedence than this.
         """
         literals = all(isinstance(each, kd.Literal) for each in (scalar, *others))
         if literals and isinstance(scalar, kd.Literal):

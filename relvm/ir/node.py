@@ -78,7 +78,8 @@ def _register(cls: type[_Node]) -> type[_Node]:
 
 
 def fields_of(item: Node) -> tuple[str, ...]:
-    """Return the names of a node's fields, in order.  Fields marked as derived, such as origins, are omitted."""
+    """Return the names of a node's fields, in order.  Fields marked as derived, such as origins (source locations), are
+    omitted."""
     return _field_names[type(item)]
 
 

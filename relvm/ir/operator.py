@@ -67,7 +67,8 @@ class SizeClaim:
     message: str
 
     def truth_value(self) -> bool | None:
-        """Return True if the claim is proven, False if it is disproved, and None if neither is the case.
+        """Return True if the claim (a relation between two sizes) is proven, False if it is disproved, and None if
+        neither is the case.
 
         If the result is None, the claim must be checked at run time.
         """
@@ -77,8 +78,8 @@ class SizeClaim:
         return True if self.relation == "at_most" and is_never_negative(slack) else None
 
     def needs_check(self) -> bool:
-        """Return whether the claim must be checked at run time, because it is not proven.  Raise RelvmShapeError if it
-        is disproved."""
+        """Return whether the claim (a relation between two sizes) must be checked at run time, because it is not
+        proven.  Raise RelvmShapeError if it is disproved."""
         holds = self.truth_value()
         if holds is False:
             raise RelvmShapeError(self.message.format(self.left, self.right))
@@ -91,7 +92,8 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven claims.
+    """Return the size claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven
+    claims.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
 
 @value_record
 class _Claims:
-    """The size claims that a type rule has made so far, in order.
+    """The size claims (relations between sizes) that a type rule has made so far, in order.
 
     nonnegative_dims: dimensions of the result that cannot be negative if the claims hold.
     """
@@ -122,6 +124,9 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
     If this cannot be decided at compile time, the sizes are compared at run time.
 
+    message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
+    `right`.
+
     Raises
     ------
     RelvmShapeError
@@ -135,7 +140,8 @@ def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
 
     If this cannot be decided at compile time, the program checks it at run time.
 
-    message: the text of the error, with a pair of braces each for the values of `left` and `right`.
+    message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
+    `right`.
 
     Raises
     ------
@@ -207,12 +213,14 @@ class Operator:
 
     @property
     def doc(self) -> str:
-        """The documentation of the operator, which is the docstring of the type rule."""
+        """The documentation of the operator: the docstring of its type rule, the function that computes the result
+        type."""
         return inspect.getdoc(self.type_rule) or ""
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule that stand for arguments."""
+        """The parameters of the type rule that stand for arguments.  The type rule is the function that computes the
+        result type."""
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property
@@ -257,7 +265,8 @@ class Operator:
         return self._infer_cached(arg_types, attributes)[0]
 
     def claims(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[SizeClaim, ...]:
-        """Return the size claims of a call with `arg_types` and `attributes` that are not proven.
+        """Return the size claims (relations between sizes) that a call with `arg_types` and `attributes` requires.
+        Omit proven claims.
 
         Every claim must hold when the call runs, because the kernel relies on it.  The claims include that no dimension
         of the result is negative.
@@ -276,10 +285,11 @@ class Operator:
         return tuple(found.claims)
 
     def _infer_cached(self, arg_types: tuple[Type, ...], attributes: Attributes) -> tuple[Type, _Claims]:
-        """Infer the result type of a call with `arg_types` and `attributes`, and the claims of the type rule.
+        """Infer the result type of a call with `arg_types` and `attributes`.  Return it with the size claims of the
+        type rule.
 
-        Both are cached, because the type of each call is inferred several times.  A result type with a new dimension
-        variable is not cached, because two calls must not share the variable.
+        The result is cached, because the type of each call is inferred several times.  A result type with a new
+        dimension variable is not cached, because two calls must not share the variable.
         """
         # 1 and True are equal, but a type rule can accept one of them and reject the other.
         key = (self, arg_types, attributes, _value_types(attributes))
@@ -380,7 +390,9 @@ _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narro
 def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
     """Return `args` with Python numbers converted to constants.
 
-    The constants have the dtype of the first tensor in `args` whose dtype is known.   name: the operator, for messages.
+    The constants have the dtype of the first tensor in `args` whose dtype is known.
+
+    name: the operator, for messages.
 
     Raises
     ------

@@ -88,7 +88,11 @@ def print_module(module: Module, *, elide_constants: bool = False, show_types: b
 def module_lines(
     module: Module, elide_constants: bool = False, show_types: bool = True
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the lines of `print_module`, each with the source locations (origins) of its contents."""
+    """Yield the lines of `print_module`, each with the source locations (origins) of its contents.
+
+    elide_constants: whether the elements of a constant with more than 64 elements are replaced by `...`.
+    show_types: whether bindings show the types of their variables.
+    """
     constants = _shared_constants(module)
     if module.attributes:
         yield f"module with ({_attributes(module.attributes)})", ()
@@ -130,7 +134,8 @@ def _shared_constants(module: Module) -> dict[int, tuple[Constant, str]]:
 def print_function(function: Function, *, elide_constants: bool = False, show_types: bool = True) -> str:
     """Return `function`, one function of a module, as text.
 
-    `elide_constants` and `show_types` have the same meaning as in `print_module`.
+    elide_constants: whether the elements of a constant with more than 64 elements are replaced by `...`.
+    show_types: whether bindings show the types of their variables.
     """
     return _Printer(elide_constants, show_types).top_level(function)
 
@@ -145,7 +150,8 @@ def printed_names(function: Function) -> dict[Var, str]:
 def print_expr(expr: Expr | Binding | MatchCast, *, elide_constants: bool = False, show_types: bool = True) -> str:
     """Return `expr`, an expression or a binding, as text.  Free variables are printed with their own names.
 
-    `elide_constants` and `show_types` have the same meaning as in `print_module`.
+    elide_constants: whether the elements of a constant with more than 64 elements are replaced by `...`.
+    show_types: whether bindings show the types of their variables.
     """
     printer = _Printer(elide_constants, show_types)
     printer.find_unused(expr)

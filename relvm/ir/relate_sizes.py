@@ -14,7 +14,7 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 def with_dims(type_: Type) -> Type:
     """Return `type_` with a new variable for each dimension if only its rank is known.
 
-    Return any other type unchanged.
+    For example, `f32[_, _]` becomes `f32[d0, d1]`.  Return any other type unchanged.
     """
     match type_:
         case TensorType(dtype, None, rank) if rank is not None:
@@ -38,8 +38,9 @@ def has_dims(type_: Type) -> bool:
 
 
 def make_claim_check(claim: SizeClaim, message: str, origins: tuple[str, ...] = ()) -> Binding:
-    """Return a binding that checks a claim at run time, with the error message `message`.
+    """Return a binding that checks a claim, a relation between two sizes, at run time.
 
+    message: the error message.
     origins: the source locations of the check.
     """
     args = (DimValue(claim.left), DimValue(claim.right), String(message))
@@ -47,7 +48,10 @@ def make_claim_check(claim: SizeClaim, message: str, origins: tuple[str, ...] = 
 
 
 def checked_claim(value: Expr) -> SizeClaim | None:
-    """Return the claim that `value` checks at run time, or None if `value` is not such a check."""
+    """Return the claim, a relation between two sizes, that `value` checks at run time.
+
+    Return None if `value` is not such a check.
+    """
     match value:
         case BuiltinCall("check_equal" | "check_at_most" as name, (DimValue(left), DimValue(right), String(message))):
             return SizeClaim(name.removeprefix("check_"), left, right, message)

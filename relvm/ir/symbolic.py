@@ -127,7 +127,7 @@ def dim_var(name: str, *, signed: bool = False) -> Dim:
 
     The variable differs from every other variable, even from one of the same name.
 
-    signed: see `DimVar`.
+    signed: whether the value can be negative, because it is the value of a scalar, as in `i64(n)`.
     """
     return var_dim(DimVar(name, signed))
 

@@ -153,10 +153,11 @@ def _finish(
     stated: bool,
     kernels: Mapping[str, Any],
 ) -> None:
-    """Infer the types of function `name`, and add the typed function to `finished`.
+    """Infer the types of function `name`, and add the typed function to `finished`.  First do the same for the
+    functions to which it refers, if they have no annotated result type.
 
-    Functions to which it refers are finished first if they have no annotated result type.   waiting: the functions
-    whose inference waits for this one, to detect recursion.   stated: as in `infer_types`.
+    waiting: the functions whose inference waits for this one, to detect recursion.
+    stated: whether the types of variables are annotations by the author of the program, which inference checks.
     """
     if name in finished:
         return
@@ -180,8 +181,7 @@ def _referenced(function: Function) -> list[str]:
 
 
 def _find_callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Map the name of each function to the functions whose bodies call it by name.  Calls in local functions do not
-    count."""
+    """Map the name of each function to the functions that call it by name, outside of their local functions."""
     callers: dict[str, list[str]] = {}
     for function in functions:
         for item in _outer_nodes(function.body):
@@ -542,7 +542,7 @@ class _Inference:
         return typed
 
     def bind_dims(self, type_: Type) -> None:
-        """Bind the plain dimension variables of `type_`.  Check that its other variables are already bound."""
+        """Bind the variables that are whole dimensions of `type_`.  Check that its other variables are bound."""
         self.known.update(plain_dim_vars(type_))
         if not isinstance(type_, FuncType):
             self.check_vars(type_vars(type_))

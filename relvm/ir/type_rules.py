@@ -50,7 +50,7 @@ def _expect_dtype(op: str, args: dict[str, TensorType], expected: str, holds: Ca
 def expect_same_dtype(op: str, **args: TensorType) -> None:
     """Check that all arguments have the same dtype, because operators do not convert implicitly.
 
-    args: as in `expect_tensor`.
+    args: the argument types, by parameter name.
     """
     expect_tensor(op, **args)
     (first, reference), *rest = args.items()

@@ -268,9 +268,10 @@ def map_dims(function: Callable[[AnyDim], AnyDim], type_: AnyType) -> AnyType:
 
 
 def _memoized(function: Callable[[Type], Type]) -> Callable[[Type], Type]:
-    """Memoize `function` by the identity of its argument, and return the same object for equal results.
+    """Return a function that memoizes `function` by the identity of its argument.
 
-    A type can contain the same object many times.  The returned function processes this object only once.
+    The returned function returns the same object for equal results.  A type can contain the same object many times,
+    which is then processed only once.
     """
     results: dict[int, tuple[Type, Type]] = {}  # id of a type -> the type, stored to keep the id valid, and its result
     shared: dict[object, Type] = {}

@@ -75,7 +75,8 @@ def map_blocks(function: Callable[[Block], Block], value: AnyExpr) -> AnyExpr:
 
 
 def map_atoms_and_blocks(atom: Callable[[Expr], Expr], block: Callable[[Block], Block], value: Expr) -> Expr:
-    """Return the value of a binding with `atom` applied to its arguments and `block` applied to its blocks.
+    """Return `value`, the value of a binding, with `atom` applied to each argument and `block` applied to each inner
+    block.
 
     Return `value` itself if nothing changed.
     """

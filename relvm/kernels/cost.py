@@ -17,8 +17,8 @@ Polynomial = list[list[Any]]
 class Work:
     """The work of one call of a kernel, in terms of the dimensions of its buffers.
 
-    operations: the number of operations (docs/explore.md defines them), or None if it is unknown.   reads: for each
-    input, the maximum number of elements that the kernel reads, or None if it can read all elements.
+    operations: the number of operations (docs/explore.md defines them), or None if it is unknown.
+    reads: for each input, the maximum number of elements that the kernel reads, or None if it can read all elements.
     """
 
     operations: AnyDim | None
@@ -27,6 +27,9 @@ class Work:
 
 def work_entry(work: Work, shapes: Iterable[tuple[AnyDim, ...]]) -> dict[str, Any]:
     """Return `work` as JSON data, for the entry of the kernel in the executable's debug section.
+
+    The result has the keys "operations" and "reads".  A number of operations or elements is a list of terms, or None.
+    A term is a list: a coefficient, then a pair [argument, axis] for each size by which it is multiplied.
 
     shapes: the shapes of the inputs, then of the outputs.
     """

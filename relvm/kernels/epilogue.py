@@ -21,9 +21,10 @@ from relvm.kernels.lowering_rules import LoopAxis
 class Epilogue:
     """The epilogue of a contraction: the computation and the stores for each element.
 
-    dtype, shape: the dtype and shape of the contraction's result.   element: the node that stands for an element of
-    this result in the trees of `outputs`.   loops: the loops over the axes of this result.   outputs: for each output,
-    the element that is stored, and the tree that computes its value.
+    dtype, shape: the dtype and shape of the contraction's result.
+    element: the node that stands for an element of this result in the expression trees of `outputs`.
+    loops: the loops over the axes of this result.
+    outputs: for each output, a pair of the element to store and the expression tree that computes its value.
     """
 
     dtype: DType
@@ -33,10 +34,10 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate code that computes and stores one element of each output.
+        """Generate code that computes one element of each output from an element of the contraction, and stores them.
 
-        value: the element of the contraction from which they are computed.   counters: the indices of this element, one
-        for each loop of the contraction (Contraction.axes).
+        value: the element of the contraction.
+        counters: the indices of this element, one for each loop of the contraction (Contraction.axes).
         """
         scope = Scope(k)
         scope.counters = list(zip(self.loops, counters, strict=True))
@@ -46,9 +47,9 @@ class Epilogue:
 
     @property
     def partial(self) -> BufferLoad | None:
-        """The element of the first output, if it can store the partial sum of an element of the contraction.
+        """An element of the first output, if its buffer can store partial sums of the contraction.
 
-        It is None if the dtype of the output differs from that of the contraction.
+        This property is None if the dtype of the output differs from that of the contraction.
         """
         leaf = self.outputs[0][0]
         return leaf if leaf.buffer.dtype == self.dtype else None
@@ -56,7 +57,7 @@ class Epilogue:
     def partial_position(self, counters: tuple[Scalar, ...]) -> Scalar:
         """Return the flat position in `partial.buffer` for the partial sum of one element of the contraction.
 
-        counters: the indices of this element, as in `store`.
+        counters: the indices of this element, one for each loop of the contraction.
         """
         scope = Scope(KernelBuilder())
         scope.counters = list(zip(self.loops, counters, strict=True))
@@ -73,8 +74,9 @@ def make_epilogue(
 ) -> Epilogue:
     """Return the epilogue of a contraction.
 
-    element, dtype, shape, outputs: the fields of the Epilogue with these names.   groups: the loops of the contraction,
-    as returned by Contraction.axes.   root: the loops of the kernel over the elements of the outputs.
+    element, dtype, shape, outputs: the fields of the Epilogue with these names.
+    groups: the loops of the contraction, as returned by Contraction.axes.
+    root: the loops of the kernel over the elements of the outputs.
 
     Raises
     ------

@@ -42,7 +42,10 @@ class NotFusable(Exception):
 
 
 class FusedExpr:
-    """Base class of trees.   axes: the loops that the value of the tree depends on."""
+    """Base class of expression trees.  A tree computes one element of a tensor.
+
+    axes: the loops that the value of the tree depends on.
+    """
 
     axes: frozenset[LoopAxis]
 
@@ -66,8 +69,8 @@ class BufferLoad(FusedExpr):
 class GatherLoad(BufferLoad):
     """The element `buffer.flat[start + sum of counter * stride + index * step]`, whose position depends on data.
 
-    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.   step:
-    the distance, in elements, between adjacent indices of this axis.
+    index: the tree that computes an index along an axis of size `size`.  A negative index counts from the end.
+    step: the distance, in elements, between adjacent indices of this axis.
     """
 
     index: FusedExpr
@@ -90,11 +93,12 @@ class ConstantExpr(FusedExpr):
 class ApplyExpr(FusedExpr):
     """The result of `function(args...)`, for an elementwise operator.
 
-    of: the IR variables for whose elements this node is evaluated.  The first is the result of the operator.  The
-    others are results of data movements that are merged into `args`, so that `args` read, for example, the original
-    tensor instead of the transposed one.   key: the IR value and the indices of the element.  Trees with equal keys
-    compute the same element and can share the result.   is_costly: whether `function` costs much more than a few
-    additions.
+    of: the IR variables for which this node is responsible.  The first is the result of the operator.  The others are
+    arguments of the operator that only rearrange another tensor, such as a transposed tensor.  In their place, `args`
+    read the other tensor.
+    key: the IR value and the indices of the element.  Trees with equal keys compute the same element and can share the
+    result.
+    is_costly: whether `function` costs much more than a few additions.
     """
 
     of: tuple[Var, ...]
@@ -114,7 +118,8 @@ class ReduceExpr(FusedExpr):
 
     `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
 
-    `of`: the same as in ApplyExpr.
+    of: the IR variables for which this node is responsible.  The first is the result of the reduction.  The others only
+    rearrange another tensor, such as a transposed tensor.  In their place, `arg` reads the other tensor.
     """
 
     of: tuple[Var, ...]
@@ -134,7 +139,10 @@ class ReduceExpr(FusedExpr):
 
 @dataclass(eq=False)
 class ContractionElement(FusedExpr):
-    """A leaf that stands for the element of the group's contraction at indices `at`, which the contraction computes."""
+    """A leaf that stands for an element of a contraction, which is a matrix product or a convolution.
+
+    at: the indices of the element in the result of the contraction.
+    """
 
     at: IndexExprs
 
@@ -167,7 +175,7 @@ def post_order(trees: tuple[FusedExpr, ...], *, into_reductions: bool = True) ->
 def _unseen_post_order(tree: FusedExpr, seen: set[FusedExpr], into_reductions: bool) -> Iterator[FusedExpr]:
     """Yield the subtrees of `tree` that are not in `seen`, and add them to `seen`.
 
-    into_reductions: as for `post_order`.
+    into_reductions: whether to visit the operands of reductions.
     """
     if tree in seen:
         return
@@ -205,7 +213,7 @@ class FusedExprBuilder:
         ] = {}  # tree -> the variables of data movements and gathers that have this tree as an element
 
     def tree(self, expr: Expr, at: IndexExprs) -> FusedExpr:
-        """Return the tree of the element of `expr` at indices `at`.
+        """Return the expression tree that computes the element of `expr` at indices `at`.
 
         Raises
         ------
@@ -253,7 +261,10 @@ class FusedExprBuilder:
         raise NotFusable
 
     def _record_move(self, var: Var, tree: FusedExpr) -> FusedExpr:
-        """Record that `tree` also computes an element of `var`, for the provenance.  Return `tree`.
+        """Record that `tree` also computes an element of `var`, so that the kernel gets the source locations of `var`,
+        too.
+
+        Return `tree`.
 
         var: the result of an operator that only moves elements.
         """
@@ -263,8 +274,8 @@ class FusedExprBuilder:
     def leaf(self, expr: Expr, at: IndexExprs, shape: tuple[AnyDim, ...]) -> FusedExpr:
         """Return a leaf of a tree: an element of the buffer of `expr`, or a constant.
 
-        at: the indices of the element.   shape: the shape of the tensor to which the indices belong.  This tensor can
-        be a view of the buffer.
+        at: the indices of the element.
+        shape: the shape of the tensor to which the indices belong.  This tensor can be a view of the buffer.
         """
         if isinstance(expr, Constant) and expr.value.size == 1:
             return ConstantExpr(Literal(expr.value.item(), dtype_of(expr.value.dtype)))
@@ -311,7 +322,9 @@ class FusedExprBuilder:
 def is_costly(point: Callable[..., Scalar], dtypes: tuple[DType, ...], attributes: Attributes) -> bool:
     """Return whether a pointwise operator costs much more than a few additions.
 
-    point: the operator's function on scalars.   dtypes: the dtypes of its arguments.   attributes: its attributes.
+    point: the operator's function on scalars.
+    dtypes: the dtypes of its arguments.
+    attributes: its attributes.
     """
     result = point(*(Local(f"x{i}", dtype) for i, dtype in enumerate(dtypes)), **dict(attributes))
     return any(isinstance(part, Intrinsic) and part.name not in _FREE for part in parts_of(result))
@@ -320,7 +333,8 @@ def is_costly(point: Callable[..., Scalar], dtypes: tuple[DType, ...], attribute
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Return the indices of the element of an argument that NumPy broadcasting reads for one element of the result.
 
-    at: the indices of the result's element.   shape: the shape of the argument.
+    at: the indices of the result's element.
+    shape: the shape of the argument.
     """
     own = at[len(at) - len(shape) :]
     return tuple(IndexExpr() if dim == 1 else index_expr for index_expr, dim in zip(own, shape, strict=True))
@@ -329,8 +343,11 @@ def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
 def _undo_view(at: IndexExprs, shape: tuple[AnyDim, ...], original_shape: tuple[AnyDim, ...]) -> IndexExprs:
     """Convert indices into a view to indices into the original tensor.
 
-    at: the indices into the view.   shape: the shape of the view.   original_shape: the shape of the original tensor.
     The view may split axes of the tensor, and add or remove axes of size 1.  Raise NotFusable if the view merges axes.
+
+    at: the indices into the view.
+    shape: the shape of the view.
+    original_shape: the shape of the original tensor.
     """
     source_indices: list[IndexExpr] = []
     remaining = [(index_expr, dim) for index_expr, dim in zip(at, shape, strict=True) if dim != 1]

@@ -29,13 +29,13 @@ from relvm.quoting import c_identifier
 
 @record
 class Group:
-    """A fusion group.
+    """A fusion group: operators that one kernel computes.
 
     members: a dict from each variable that the group computes to the operator call that computes it, in program order.
-    results: the variables that are used outside the group.   name: the kernel's name without the dtype suffix.  If it
-    is empty, the names of the operators are used.
+    results: the variables that are used outside the group.
+    name: the kernel's name without the dtype suffix.  If it is empty, the names of the operators are used.
 
-    At most one member is a contraction.  The lowering rules of all other members can be expression trees
+    At most one member is a contraction.  All other members have lowering rules that can be expressed as trees
     (relvm/kernels/lowering_rules.py).  The only member of a group can also be a CustomKernel.
     """
 
@@ -47,7 +47,8 @@ class Group:
     def args(self) -> tuple[Expr, ...]:
         """The tensors that the kernel reads, in order of first use.
 
-        Scalar constants are omitted, because the code of the kernel contains them.
+        Scalar constants are omitted, because the code of the kernel contains them.  A contraction or a CustomKernel
+        reads all its arguments, so none of these is omitted.
         """
         tensors_used = [arg for call in self.members.values() for arg in call.args if isinstance(arg.type, TensorType)]
         if self.is_opaque:
@@ -64,7 +65,11 @@ class Group:
 
     @cached_property
     def product(self) -> OpCall | None:
-        """The contraction in the group, or None.  The other members form its epilogue."""
+        """The contraction (matrix product or convolution) in the group, or None.
+
+        The other members form its epilogue: they are applied to each element of its result before the element is
+        stored.
+        """
         found = [call for call in self.members.values() if isinstance(call.op.lower, Contraction)]
         if len(found) > 1:
             raise NotFusable
@@ -77,7 +82,8 @@ class Group:
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """The kernel variable for each symbolic dimension of the tensors that the kernel reads or writes."""
+        """A dict from each symbolic dimension of the tensors that the kernel reads or writes to a variable of the
+        kernel."""
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -108,7 +114,8 @@ class Group:
         return evaluate_with(dim, own.get)
 
     def type(self, expr: Expr) -> TensorType:
-        """Return the type of a value of the group, in terms of the kernel's variables."""
+        """Return the type of a value of the group, with dimensions that are expressions of the kernel's own size
+        variables."""
         if expr not in self._types:
             self._types[expr] = self.kernel_type(expr.tensor_type)
         return self._types[expr]
@@ -217,8 +224,9 @@ class Group:
     ) -> Epilogue | None:
         """Return the epilogue of the group's contraction, or None if the group has no contraction.
 
-        root: the loops over the outputs.   pairs: for each output, the element that is stored and the tree that
-        computes its value.   tree_builder: the builder that made the trees.
+        root: the loops over the outputs.
+        pairs: for each output, the element that is stored and the tree that computes its value.
+        tree_builder: the builder that made the trees.
         """
         if self.product is None:
             return None
@@ -300,8 +308,9 @@ def _overwritable_inputs(
 
     Each element of such an input is read only to compute the output element that replaces it.
 
-    root: the loops over the output.   out: the element of the output that is stored.   tree: the tree that computes
-    its value.
+    root: the loops over the output.
+    out: the element of the output that is stored.
+    tree: the tree that computes its value.
     """
     columns = list(root)
     moved: dict[LoopAxis, LoopAxis] = {}
@@ -347,12 +356,13 @@ def _operand_key(arg: Expr, position: Mapping[Expr, int], group: Group) -> Hasha
 
 
 def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
-    """Return a key of `type_` that does not contain the names of kernel variables.
+    """Return a key of `type_` in which numbers replace the names of the kernel's variables.
 
     Corresponding values of two groups with the same kernel therefore have equal keys.
 
-    type_: the type of a value of the group.   number: a dict from each symbolic dimension of the tensors that the
-    kernel reads and writes to the number that replaces its variable in the key.
+    type_: the type of a value of the group.
+    number: a dict from each symbolic dimension of the tensors that the kernel reads and writes to the number that
+    replaces its variable in the key.
     """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}

@@ -125,7 +125,8 @@ def _find_accesses(
 ) -> None:
     """Add to `accesses` the indices of all accesses to outputs in `body`, the body of a loop.
 
-    counter, bounds: as in `check_independent`.
+    counter: the variable that represents the loop counter in the polynomials of `bounds`.
+    bounds: the prover, which converts index expressions to polynomials.
     """
     for statement in body:
         for buffer, indices in _output_accesses(statement):
@@ -151,11 +152,12 @@ def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables of polynomials whose values do not change in a loop.
+    """Return the variables in polynomials that do not change their values in a loop.
 
     These are the variables in the polynomials of values that are defined before the loop.
 
-    bounds: the prover, which stores these polynomials.   inner_variables: the variables that the loop defines.
+    bounds: the prover, which stores these polynomials.
+    inner_variables: the variables that the loop defines.
     counter: the variable that represents the loop's counter in polynomials.
     """
     outer = (value for variable, value in bounds.values.items() if variable not in inner_variables)
@@ -210,7 +212,8 @@ def _are_disjoint(accesses: list[tuple[_Index, ...]], invariant: set[DimVar]) ->
     This is so if, along some axis, all indices have the form a * counter + b with the same nonzero a.  In addition,
     either all indices have the same b, which the loop does not change, or each b is in [0, |a|).
 
-    accesses: the indices of each access to the output.   invariant: the result of `_invariant_atoms`.
+    accesses: the indices of each access to the output.
+    invariant: the variables of polynomials whose values do not change in the loop, from `_invariant_atoms`.
     """
     for indices in zip(*accesses, strict=True):
         first = indices[0]

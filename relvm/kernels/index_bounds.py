@@ -40,11 +40,13 @@ _NEGATED = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "e
 class IndexBounds:
     """Prover of index bounds.  It stores the facts that are known at the current point of a kernel.
 
-    sizes: the values of the known dimension variables.   assigned: the variables that the kernel assigns after their
-    definition.   counters: the counters of the open loops, outermost first, each with its first and last value.
-    ranges: the value ranges of these counters.   facts: polynomials that are known to be at least 0.   steps: the
-    number of proof steps that are left.   relies_on_sizes: whether a proof is valid only if no size exceeds
-    LARGEST_SIZE.
+    sizes: the values of the known dimension variables.
+    assigned: the variables that the kernel assigns after their definition.
+    counters: the counters of the open loops, outermost first, each with its first and last value.
+    ranges: the value ranges of these counters.
+    facts: polynomials that are known to be at least 0.
+    steps: the number of proof steps that are left.
+    relies_on_sizes: whether a proof is valid only if no size exceeds LARGEST_SIZE.
     """
 
     def __init__(self, sizes: dict[DimVar, int], assigned: set[kd.Variable]) -> None:
@@ -65,8 +67,8 @@ class IndexBounds:
     def dim(self, scalar: kd.Scalar) -> AnyDim:
         """Return the i64 expression `scalar` as a polynomial.
 
-        An expression that is not a polynomial becomes an atom.  Equal expressions become the same atom, unless their
-        value can change.
+        An expression that is not a polynomial becomes an atom, which the polynomial treats like a variable.  Equal
+        expressions become the same atom, unless their value can change.
         """
         assert scalar.dtype == I64
         try:
@@ -243,7 +245,7 @@ class IndexBounds:
     def _is_proven(self, dim: AnyDim, splits: int) -> bool:
         """Return whether the polynomial `dim` is proven to be at least 0, by subtracting at most one fact from it.
 
-        splits: as in `_is_proven_directly`.
+        splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self._is_proven_directly(dim, splits):
             return True
@@ -254,7 +256,9 @@ class IndexBounds:
 
         A min or max in the polynomial is replaced by each of its operands, and a proof is tried for each result.  For a
         max with a positive factor, or a min with a negative factor, one of these proofs must succeed.  Otherwise, all
-        must succeed.   splits: how many more times the proof can replace an operator or remove divisions.
+        must succeed.
+
+        splits: how many more times the proof can replace an operator or remove divisions.
         """
         if self.free > 0:
             self.free -= 1
@@ -282,7 +286,7 @@ class IndexBounds:
 
 
 def atom_dim(atom: DimVar | DimOp) -> Dim:
-    """Return the polynomial that consists of the single atom `atom`."""
+    """Return the polynomial that consists only of `atom`, a variable or an operation such as floordiv."""
     return Dim((((atom,), 1),))
 
 
@@ -302,7 +306,9 @@ def _find_min_or_max(dim: AnyDim) -> tuple[DimOp, int] | None:
 def _lower_bound(dim: AnyDim, counter: DimVar, first: AnyDim, last: AnyDim, ranges: dict[DimVar, Range]) -> AnyDim:
     """Return a polynomial that is at most `dim` for each value of `counter` in [first, last].
 
-    Where possible, its terms do not contain `counter`.   ranges: the value ranges of counters.
+    Where possible, its terms do not contain `counter`.
+
+    ranges: the value ranges of counters.
     """
     if isinstance(dim, int) or counter not in dim_vars(dim):
         return dim

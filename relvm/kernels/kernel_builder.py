@@ -35,8 +35,8 @@ _PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds
 class KernelBuilder:
     """Builder of a kernel's statements.  `with builder.loop(...) as i:` opens a loop.
 
-    is_compact: whether the kernel should use little memory, even if it is slower.   values: a dict from the name of a
-    variable or array to the IR values that it computes.
+    is_compact: whether the kernel should use little memory, even if it is slower.
+    values: a dict from the name of a variable or array to the IR values that it computes.
     """
 
     blocks: list[list[Statement]] = field(default_factory=lambda: [[]])
@@ -57,7 +57,9 @@ class KernelBuilder:
     def loop(self, stop, *, start=0, name: str = "i", simd: bool = False, reduce=()) -> Iterator[Scalar]:
         """A context manager that opens a loop over [start, stop), and yields the loop counter.
 
-        name: the name of the counter.   simd, reduce: as in Loop.
+        name: the name of the counter.
+        simd: whether it is a SIMD loop (see Loop).
+        reduce: a pair (operator, local) for each reduction of the loop.
 
         No loop is generated for a single iteration, unless it is a SIMD loop or a reduction.  The counter is then a
         literal.
@@ -75,10 +77,10 @@ class KernelBuilder:
 
     @contextmanager
     def parallel(self, count, work, *, least=1) -> Iterator[tuple[Local, Local]]:
-        """A context manager that opens a parallel loop over [0, count), and yields the bounds of one thread's part.
+        """A context manager that opens a parallel loop over [0, count), and yields the bounds of a part (see Parallel).
 
-        The part is the range [first, last) of iterations (see Parallel).   work: the approximate time of one iteration,
-        in eighths of a nanosecond.   least: the minimum number of iterations in a part.
+        work: the approximate time of one iteration, in eighths of a nanosecond.
+        least: the minimum number of iterations in a part.
         """
         first, last = self.local("first", I64), self.local("last", I64)
         grain = _PART_WORK / (as_scalar(work, I64) + 1) + as_scalar(least, I64)
@@ -104,7 +106,8 @@ class KernelBuilder:
     def fail(self, cond: Scalar, status: str, message: str, *values) -> None:
         """Generate code that ends the kernel with an error if `cond` holds.  This is not allowed inside a SIMD loop.
 
-        status, message, values: as in Fail.
+        status: the name of the error in csrc/tables/status.def.
+        message: a format string with a %lld for each of the i64 scalars `values`.
         """
         values = tuple(as_scalar(value, I64) for value in values)
         with self.branch(cond):
@@ -117,7 +120,7 @@ class KernelBuilder:
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
         """Return a new array on the C stack.
 
-        of: the IR values whose elements it contains, for the provenance.
+        of: the IR values whose elements it contains, to record their source locations.
         """
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
@@ -128,12 +131,15 @@ class KernelBuilder:
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Scalar:
         """Return a variable with the value `value`, which is never assigned, or `value` itself if it is an i64 literal.
 
-        of: as in `allocate`.
+        of: the IR values that the variable computes, to record their source locations.
         """
         return value if isinstance(value, Literal) and value.dtype is I64 else self.variable(name, value, of)
 
     def variable(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
-        """Return a new variable that is initialized with `value`, and can be assigned.   of: as in `allocate`."""
+        """Return a new variable that is initialized with `value`, and can be assigned.
+
+        of: the IR values that it computes, to record their source locations.
+        """
         local = self.local(name, value.dtype)
         if of:
             self.values[local.name] = of

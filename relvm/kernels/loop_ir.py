@@ -228,11 +228,11 @@ class Convert(Scalar):
 
 @record
 class Intrinsic(Scalar):
-    """A call of a C function of <math.h>, in the precision of the argument.   name: the name of the function for
-    double, such as exp, tanh or fmax.
+    """A call of a C function of <math.h>, in the precision of the argument.
 
-    fma supports f32 only.  It rounds once if the processor has an FMA instruction, otherwise twice
-    (csrc/codegen/reproducible.h).
+    fma (f32 only) rounds once with an FMA instruction, otherwise twice (csrc/codegen/reproducible.h).
+
+    name: the name of the function for double, such as exp, tanh or fmax.
     """
 
     name: str
@@ -265,8 +265,8 @@ class Statement:
 class Loop(Statement):
     """The loop `for (counter = start; counter < stop; counter++)`.
 
-    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.   reduce:
-    a pair (operator, local) for each reduction.
+    simd: whether the iterations can run in vector lanes.  If so, they are independent, except for reductions.
+    reduce: a pair (operator, local) for each reduction.
 
     A reduction of floats has a defined order.  In whole blocks of SUM_LANES iterations, the element of iteration i is
     combined into lane i % SUM_LANES.  Then the second half of the lanes is combined into the first half, and so on,
@@ -302,7 +302,7 @@ class Parallel(Statement):
 class Store(Statement):
     """The assignment `buffer[indices] = value`.
 
-    indices: as in Load, one index for each axis, or a single flat position.
+    indices: the index along each axis, or a single item, which is the flat row-major position.
     """
 
     buffer: Buffer
@@ -357,8 +357,8 @@ class Invoke(Statement):
 class Fail(Statement):
     """A statement that ends the kernel with an error.
 
-    status: a name in csrc/tables/status.def.   message: a format string with a %lld for each of the i64 scalars
-    `values`.
+    status: a name in csrc/tables/status.def.
+    message: a format string with a %lld for each of the i64 scalars `values`.
     """
 
     status: str
@@ -372,8 +372,8 @@ class Provenance:
 
     Operators are given as indices into `members`.
 
-    members: the source locations of each operator of the kernel.  If several operator calls share the kernel, these are
-    the locations of all calls.   values: a dict from the name of a variable, array or output to its operators.
+    members: for each operator of the kernel, its source locations in all operator calls that share the kernel.
+    values: a dict from the name of a variable, array or output to its operators.
     default: the operators of statements that compute none of these values.  If it is None, such a statement belongs to
     the operators that use its result.
     """
@@ -387,9 +387,9 @@ class Provenance:
 class Kernel(Displayed):
     """A kernel: a loop nest that reads `inputs` and writes every element of `outputs`.
 
-    comment: the operators that the kernel implements.   work: the work of a call, for profiles, or None if it is
-    unknown.   provenance: the operators that the statements come from, or None for a kernel that is not composed of
-    operators.
+    comment: the operators that the kernel implements.
+    work: the work of a call, for profiles, or None if it is unknown.
+    provenance: the operators that the statements come from, or None for a kernel that is not composed of operators.
 
     in_place: the indices of the inputs that the output may overwrite, if there is only one output.  Such an input has
     the shape and dtype of the output, and each of its elements is read only to compute the output element with the same
@@ -413,7 +413,7 @@ class Kernel(Displayed):
 
 @value_record
 class ReferenceKernel:
-    """A kernel of target "numpy": a call of the packed function `reference.<op>`.
+    """A kernel of target "numpy": a call of the registered Python function `reference.<op>`.
 
     The arguments of the function are the attributes as JSON text, the input tensors, and the output tensors.
     """

@@ -157,8 +157,10 @@ class _RowGenerator:
     A row is an iteration of the outer loops that all reductions share.  A pass is a loop nest inside a row, which
     computes one reduction or the result.
 
-    columns: the loops over the result inside a row.   rows: the outer loops.   shared: the key of an expensive value
-    that several passes use (see `_value_key`), or None.   saved: the stored values, by key.
+    columns: the loops over the result inside a row.
+    rows: the outer loops.
+    shared: the key of an expensive value that several passes use (see `_value_key`), or None.
+    saved: the stored values, by key.
     """
 
     def __init__(
@@ -213,16 +215,18 @@ class _RowGenerator:
     ) -> list[CollapsedLoop]:
         """Return the loops of one pass over a row, with adjacent axes collapsed where possible.
 
-        over: the axes of the pass.   trees: the trees that the pass computes.   extra: the elements that the pass
-        stores.
+        over: the axes of the pass.
+        trees: the trees that the pass computes.
+        extra: the elements that the pass stores.
         """
         return collapse_loops(over, [*leaves_of(trees, into_reductions=False), *extra])
 
     def _write_reduction(self, row: Scope, total: ReduceExpr) -> Scalar:
         """Generate the reduction `total` of one row in vector lanes, and return its result.
 
-        row: the scope of the row.   In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an
-        element was NaN.
+        In a maximum or minimum, the lanes skip NaN, and a separate flag records whether an element was NaN.
+
+        row: the scope of the row.
         """
         k, reduction, dtype = self.k, total.reduction, total.dtype
         result = k.variable(c_name(total.of[0].name), Literal(reduction.start(dtype), dtype), total.of)
@@ -262,8 +266,8 @@ class _RowGenerator:
     ) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        storage: the result of `_shared_storage`.  The first pass that computes the shared value stores it there, and
-        later passes load it.
+        storage: a dict from the key of the value that several passes share to the element that stores it.  The first
+        pass that computes the shared value stores it there, and later passes load it.
         """
         for part in post_order((tree,), into_reductions=False):
             if (
@@ -307,8 +311,9 @@ class _RowGenerator:
     def _shared_storage(self, tree: FusedExpr, over: tuple[LoopAxis, ...]) -> dict[tuple, BufferLoad]:
         """Return a dict from the key of the shared value (see `_find_shared_key`) to the element that stores the value.
 
-        The dict is empty if `tree` does not contain the shared value.   over: the loops of the pass, which determine
-        the position of the element.
+        The dict is empty if `tree` does not contain the shared value.
+
+        over: the loops of the pass, which determine the position of the element.
         """
         if self.shared is None:
             return {}
@@ -335,7 +340,9 @@ def _value_key(tree: ApplyExpr, over: tuple[LoopAxis, ...]) -> tuple:
     """Return a key of the value of `tree`.  Two trees with equal keys compute the same value.
 
     The trees can belong to different passes over the data.  Each pass has its own loops, so the key identifies a loop
-    by its index in `over`.   over: the loops of the pass that computes `tree`.
+    by its index in `over`.
+
+    over: the loops of the pass that computes `tree`.
     """
     expr, indices = tree.key
     number = {axis: i for i, axis in enumerate(over)}
@@ -348,7 +355,9 @@ class _LaneGenerator:
 
     Each per-row scalar becomes an array of LANES elements, one for each row.
 
-    rows: the generator of the whole kernel.   outer: the scope around these loops.   lane: the loop over adjacent rows.
+    rows: the generator of the whole kernel.
+    outer: the scope around these loops.
+    lane: the loop over adjacent rows.
     first, width: the first of the rows that are processed together, and their number.
     """
 

@@ -52,9 +52,12 @@ def leaves_of(trees: Iterable[FusedExpr], *, into_reductions: bool = True) -> li
 class Scope:
     """The loops that are open at a point of the kernel, and the values that are already computed inside them.
 
-    A scope can be nested in an outer scope.   counters: pairs of a loop that this scope opened and its counter.
-    values: a dict from a tree to its computed value.   bases: a dict from a leaf, which is an element of a buffer, to a
-    variable.  The variable contains the part of the element's position that depends on this scope and outer scopes.
+    A scope can be nested in an outer scope.
+
+    counters: pairs of a loop that this scope opened and its counter.
+    values: a dict from a tree to its computed value.
+    bases: a dict from a leaf, which is an element of a buffer, to a variable.  The variable contains the part of the
+    element's position that depends on this scope and outer scopes.
     """
 
     def __init__(self, k: KernelBuilder, outer: Scope | None = None) -> None:
@@ -150,7 +153,8 @@ def c_name(name: str) -> str:
 def loops(scope: Scope, collapsed: list[CollapsedLoop], *, simd: bool = False, reduce=()):
     """A context manager that opens the loops `collapsed` inside `scope`, and yields the scope of these loops.
 
-    simd, reduce: as in Loop, for the innermost loop.
+    simd: whether the innermost loop is a SIMD loop.
+    reduce: a pair (operator, local) for each reduction of the innermost loop.
     """
     inner = Scope(scope.k, scope)
     with loop_nest(scope.k, [one.extent for one in collapsed], simd=simd, reduce=tuple(reduce)) as counters:
@@ -162,8 +166,10 @@ def loops(scope: Scope, collapsed: list[CollapsedLoop], *, simd: bool = False, r
 def parallel_scope(scope: Scope, collapsed: list[CollapsedLoop], work: Scalar, *, simd: bool = False):
     """A context manager that opens the loops `collapsed` inside `scope`, and yields the scope of these loops.
 
-    Threads divide the iterations of the first loops.   work: the estimated time of one iteration of the innermost loop,
-    in the unit of KernelBuilder.parallel.   simd: whether the innermost loop is a SIMD loop.
+    Threads divide the iterations of the first loops.
+
+    work: the estimated time of one iteration of the innermost loop, in eighths of a nanosecond.
+    simd: whether the innermost loop is a SIMD loop.
     """
     inner = Scope(scope.k, scope)
     deeper = product(one.extent for one in collapsed[2:])
@@ -195,8 +201,10 @@ def store_all(scope: Scope, outputs: list[tuple[BufferLoad, FusedExpr]]) -> None
 def prepare(scope: Scope, outputs: Iterable[tuple[BufferLoad | None, FusedExpr]], inside: set[LoopAxis]) -> None:
     """Generate code that computes in advance the subtrees of `outputs` that do not depend on the loops `inside`.
 
-    The caller opens the loops `inside` afterwards.   outputs: pairs (leaf, tree).  `leaf` is the element in which the
-    value of `tree` is stored, or None if the value is not stored.
+    The caller opens the loops `inside` afterwards.
+
+    outputs: pairs (leaf, tree).  `leaf` is the element in which the value of `tree` is stored, or None if the value is
+    not stored.
     """
     waiting: list[FusedExpr] = []
     for leaf, tree in outputs:

@@ -74,7 +74,10 @@ class _Lowering:
             )
 
     def buffer_dim(self, dim: AnyDim) -> AnyDim:
-        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable."""
+        """Convert the dimension `dim` to a form that is allowed in the shape of a buffer: an integer or a variable.
+
+        A compound dimension, such as `n + 1`, becomes a new variable.
+        """
         known = evaluate_with(dim, self.sizes.get)
         if isinstance(known, int) or as_var(known) is not None:
             return known
@@ -230,7 +233,10 @@ class _Lowering:
 
     @contextmanager
     def loop_body(self, loop: kd.For) -> Iterator[None]:
-        """A context manager for the body of a loop, which sets `unchecked` if this is a `simd` or `parallel` loop."""
+        """A context manager for the body of a loop.
+
+        For a `simd` or `parallel` loop, it sets `unchecked`, because such a body cannot contain run-time checks.
+        """
         outer = self.unchecked
         if loop.kind != "range":
             self.unchecked = loop
@@ -272,8 +278,8 @@ class _Lowering:
 
         Emit a check for each index that is not proven to be inside its axis.
 
-        guard: the condition under which the access is executed, or None if it always is.   origin: the source location
-        of the access.
+        guard: the condition under which the access is executed, or None if it always is.
+        origin: the source location of the access.
         """
         lowered = []
         for axis, index in enumerate(indices):
@@ -294,7 +300,9 @@ class _Lowering:
 
         Raise RelvmTypeError in a loop in which run-time checks are not possible (`unchecked`).
 
-        size: the size of the axis.   guard, origin: as in `indices`.
+        size: the size of the axis.
+        guard: the condition under which the access is executed, or None if it always is.
+        origin: the source location of the access.
         """
         where = f"kernel {self.definition.name}"
         if self.unchecked is not None:
@@ -410,7 +418,10 @@ class _Lowering:
         return ir.Intrinsic(kd.MATH[function], values, dtype)
 
     def floor_division(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x // y, rounded down, or 0 if y is 0.   guard: as in `reusable`."""
+        """Return x // y, rounded down, or 0 if y is 0.
+
+        guard: the condition under which elements may be loaded, or None if they always may.
+        """
         x, y = self.reusable(x, guard), self.reusable(y, guard)
         if not x.dtype.is_signed:
             return _quotient(x, y)
@@ -420,7 +431,10 @@ class _Lowering:
         return ir.Select(rounds, quotient - 1, quotient)
 
     def modulo(self, x: ir.Scalar, y: ir.Scalar, guard: ir.Scalar | None) -> ir.Scalar:
-        """Return x % y, with the sign of y, or 0 if y is 0.   guard: as in `reusable`."""
+        """Return x % y, with the sign of y, or 0 if y is 0.
+
+        guard: the condition under which elements may be loaded, or None if they always may.
+        """
         x, y = self.reusable(x, guard), self.reusable(y, guard)
         rest = self.reusable(_remainder(x, y), guard)
         if not x.dtype.is_signed:

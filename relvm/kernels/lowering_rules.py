@@ -132,8 +132,9 @@ class DataMovement:
 class Reduction:
     """The function of two elements with which a reduction combines elements, such as maximum.
 
-    combine(a, b): returns the expression that combines two scalars and propagates NaN.   clause: the name of the
-    function in OpenMP, such as "+" or "max".   start(dtype): returns the result of reducing no elements.
+    combine(a, b): returns the expression that combines two scalars and propagates NaN.
+    clause: the name of the function in OpenMP, such as "+" or "max".
+    start(dtype): returns the result of reducing no elements.
     """
 
     combine: Callable[[Scalar, Scalar], Scalar]
@@ -159,10 +160,10 @@ class Contraction:
     """A kernel that `function(k: KernelBuilder, inputs, result, **attributes)` generates.
 
     result: the Epilogue to which the function passes each element.
-
     axes(*shapes, shape): returns the loops of the kernel, in order, given the shapes of the inputs and of the result.
     Each loop is a tuple of axes of the result that the kernel iterates as one.  The loops of a convolution, for
-    example, are (image), (filter) and (all other axes).   operations: a function of relvm/kernels/flop_count.py.
+    example, are (image), (filter) and (all other axes).
+    operations: a function of relvm/kernels/flop_count.py.
     """
 
     function: Callable[..., None]
@@ -227,7 +228,8 @@ def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
 class loop_nest:
     """A context manager that opens nested loops over `extents` and returns their counters, outermost first.
 
-    simd, reduce: as in Loop, for the innermost loop.
+    simd: whether the innermost loop is a SIMD loop.
+    reduce: a pair (operator, local) for each reduction of the innermost loop.
     """
 
     k: KernelBuilder
@@ -262,8 +264,8 @@ def parallel_loop_nest(
     Threads divide the iterations of the first two loops.  If an iteration of the first loop is known to take very
     little time, threads divide only the iterations of the first loop.
 
-    work: the time of one iteration of the second loop, or of the only loop (see KernelBuilder.parallel).   simd:
-    whether the innermost loop is a SIMD loop.
+    work: the time of one iteration of the second loop, or of the only loop, in eighths of a nanosecond.
+    simd: whether the innermost loop is a SIMD loop.
     """
     if not extents:
         yield []

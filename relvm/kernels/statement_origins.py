@@ -24,7 +24,10 @@ from relvm.kernels.loop_ir import (
 
 
 def _names_of(value: Scalar) -> tuple[str, ...]:
-    """Return the name of the variable or array that `value` is read from, in a tuple that is empty for other values."""
+    """Return a tuple with the name of the variable or array that `value` reads.
+
+    If `value` is not a read of a variable or array, the tuple is empty.
+    """
     match value:
         case Local(name) | Load(Buffer(name)):
             return (name,)

@@ -27,7 +27,8 @@ def find_transposed_loop(collapsed: list[CollapsedLoop], leaves: list[BufferLoad
     The tensor must not be contiguous along the innermost loop, and both loops must be long.  Return None if there is no
     such loop or if a leaf is a gather.
 
-    collapsed: the loops, outermost first.   leaves: the elements of tensors that the loops access.
+    collapsed: the loops, outermost first.
+    leaves: the elements of tensors that the loops access.
     """
     if not collapsed or _is_short(collapsed[-1]) or any(isinstance(leaf, GatherLoad) for leaf in leaves):
         return None
@@ -51,8 +52,10 @@ def write_tiles(
 ) -> None:
     """Generate loops over tiles of the innermost loop and the loop `across`.
 
-    Elements of tensors that are contiguous along `across` are first copied into a tile.   collapsed: all loops,
-    outermost first.   outputs: pairs of the element that is stored and the tree that computes its value.
+    If a tensor is contiguous along `across`, the elements that a tile needs are first copied to a local array.
+
+    collapsed: all loops, outermost first.
+    outputs: pairs of the element that is stored and the tree that computes its value.
     """
     trees, inner = [tree for _, tree in outputs], collapsed[-1]
     rest = [one for one in collapsed[:-1] if one is not across]
@@ -88,10 +91,14 @@ def _copy_tile(
     at: list[tuple[CollapsedLoop, Scalar]],
     counts: list[Scalar],
 ) -> None:
-    """Generate code that copies the elements of `leaf` that one tile of the result needs into `tile`, transposed.
+    """Generate code that copies part of a tensor, transposed, to the local array `tile`.
 
-    outer: the scope of the tile.   at: the two loops over the tile, each with its first index.   counts: the number of
-    iterations of each loop.
+    The part consists of the elements that one tile of the result needs.
+
+    outer: the scope of the tile.
+    leaf: the element of the tensor that an iteration of the loops reads.
+    at: the two loops over the tile, each with its first index.
+    counts: the number of iterations of each loop.
     """
     (across, first_row), (inner, first_column) = at
     rows, columns = counts

@@ -66,10 +66,13 @@ Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | 
 class CallStatement:
     """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
-    function: the name of the callee.   args: the arguments.   destination: the register for the result, or None.
+    function: the name of the callee.
+    args: the arguments.
+    destination: the register for the result, or None.
     kernel: whether this is a direct call of a kernel of this module.  Otherwise it is a call through the function
-    table, of a packed function or, after LIR passes, of another routine.   comment: the name of the IR value that the
-    call computes, for readers.   origins: the source locations of that value (Var.origins).
+    table, of a packed function or, after LIR passes, of another routine.
+    comment: the name of the IR value that the call computes, for readers.
+    origins: the source locations of that value (Var.origins).
     """
 
     function: str
@@ -97,8 +100,8 @@ class TailCallStatement:
 class PrimStatement:
     """Arithmetic on unboxed scalars, printed as anylist_setitem(r, destination, row(args...)).
 
-    row: the name of the operation, which is a row in csrc/tables/scalar_operators.def.   destination: the register for
-    the result.
+    row: the name of the operation, which is a row in csrc/tables/scalar_operators.def.
+    destination: the register for the result.
     """
 
     row: str
@@ -130,7 +133,7 @@ Statement = CallStatement | TailCallStatement | PrimStatement | ResetStatement |
 
 
 def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the origins of a statement that replaces two statements, without duplicates.
+    """Return the source locations (origins) of a statement that replaces two statements, without duplicates.
 
     first, second: the origins of the two statements.
     """
@@ -171,9 +174,11 @@ class Routine(Displayed):
 
     Its n parameters are in r[0..n-1], and its result is in r[n] at the end.
 
-    name: the name of the function.   params: the names of its parameters.   registers: the number of registers, at
-    least n + 1.   private: whether hosts cannot find the function by its name.   impure: whether it can have side
-    effects.
+    name: the name of the function.
+    params: the names of its parameters.
+    registers: the number of registers, at least n + 1.
+    private: whether hosts cannot find the function by its name.
+    impure: whether it can have side effects.
     """
 
     name: str
@@ -193,7 +198,8 @@ class LirModule(Displayed):
 
     functions: the names in the function table: the functions of the module, then others in order of first use.
     constants: the constant table.  Each entry is an np.ndarray, a tuple of int (a shape), a str, a DType of the IR, an
-    int or a float.   signature: the parameter and result types of each public function, as text.
+    int or a float.
+    signature: the parameter and result types of each public function, as text.
     """
 
     routines: tuple[Routine, ...]
@@ -208,7 +214,10 @@ class LirModule(Displayed):
 
 
 def map_statements(function: Callable[[Statement], Statement], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements of `body` with `function` applied to each, except to ifs, whose branches are mapped."""
+    """Return the statements of `body` with `function` applied to each.
+
+    For an IfStatement, `function` is applied to the statements of its branches instead.
+    """
     return tuple(
         replace(item, then=map_statements(function, item.then), orelse=map_statements(function, item.orelse))
         if isinstance(item, IfStatement)

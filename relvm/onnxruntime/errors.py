@@ -42,7 +42,7 @@ class Status(Exception):
 
     @classmethod
     def of(cls, message: str) -> Status:
-        """Return an exception whose message begins with the prefix that ONNX Runtime adds."""
+        """Return an exception with the message `message`, preceded by the prefix that ONNX Runtime adds."""
         return cls(f"[ONNXRuntimeError] : {cls.number} : {cls.name} : {message}")
 
 

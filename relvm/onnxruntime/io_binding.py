@@ -77,7 +77,9 @@ class IOBinding:
         name: the output.
         device_type: "cpu".
         device_id: ignored.
-        element_type, shape, buffer_ptr: as for bind_input.
+        element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
+        shape: the sizes.
+        buffer_ptr: the address of the first element.
         """
         _check_name(self._session.expect_output, name)
         expect_cpu(device_type)

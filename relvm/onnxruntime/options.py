@@ -125,9 +125,12 @@ class _Entries(dict[str, str]):
 class SessionOptions:
     """The options of a session.
 
-    intra_op_num_threads is the number of threads of a kernel, where 0 means all processors.  enable_profiling and
-    profile_file_prefix work as in ONNX Runtime.  graph_optimization_level: see GraphOptimizationLevel.  The other
-    attributes are accepted and have no effect.
+    intra_op_num_threads: the number of threads of a kernel, where 0 means all processors.
+    enable_profiling: whether to record a profile of all runs, which the session's `end_profiling` writes to a file.
+    profile_file_prefix: the beginning of the name of this file.
+    graph_optimization_level: a GraphOptimizationLevel.
+
+    The other attributes are accepted and have no effect.
     """
 
     __slots__ = ("_entries", "_sizes", "_values")

@@ -345,8 +345,7 @@ class InferenceSession:
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
     def _make_plan(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs, and return the plan of runs with them.  Store the plan for later
-        runs."""
+        """Check the names of outputs and inputs.  Return the plan of runs with them, and store it for later runs."""
         key = outputs, inputs
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
@@ -383,8 +382,7 @@ class InferenceSession:
             raise run_error(error) from error
 
     def _run_observed(self, machine: VirtualMachine, arguments: list[Any], options: RunOptions) -> Any:
-        """Run `machine` on the arguments, so that `options` can interrupt it.  Add the run to the profile, if there is
-        one."""
+        """Run `machine` on the arguments, so that `options` can interrupt it.  Add the run to the profile, if any."""
         if self._profile:
             machine.set_instrument(self._profile.instrument)
         try:
@@ -403,9 +401,10 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run the model on another thread.
+        """Run the model on another thread, with the values `input_feed`, by input name.
 
-        output_names, input_feed, run_options: as for `run`.
+        output_names: the outputs to compute, or None for all.
+        run_options: the options of the run.
         callback: a function that is called on that thread with the results, `user_data` and an error message, which is
         empty if the run succeeded.
         """
@@ -427,10 +426,10 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model on OrtValues, and return OrtValues.
+        """Run the model on the OrtValues `input_dict_ort_values`, by input name, and return OrtValues.
 
-        output_names, run_options: as for `run`.
-        input_dict_ort_values: the inputs.
+        output_names: the outputs to compute, or None for all.
+        run_options: the options of the run.
         """
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
 
@@ -439,7 +438,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run the model on bound inputs.  iobinding: the bound inputs and outputs.   run_options: as for `run`."""
+        """Run the model on `iobinding`, the bound inputs and outputs.  run_options: the options of the run."""
         iobinding.run(run_options)
 
     def create_ortvalue_from_shape_and_type(self, shape: Sequence[int], element_type: Any, *device: Any) -> OrtValue:
@@ -480,8 +479,8 @@ class InferenceSession:
     def _choose_model(self, plan: _Plan, arguments: list[Any]) -> Model:
         """Return the model with which to run a plan on its arguments.
 
-        If a symbolic dimension has different sizes in the arguments, choose a variant of the model in which its name is
-        a mere hint, as in ONNX Runtime.
+        If the arguments have different sizes in dimensions of the same name, choose a variant of the model that allows
+        this, as ONNX Runtime does.
         """
         sizes = {name: {arguments[k].shape[axis] for k, axis in places} for name, places in plan.shared}
         hints = tuple(sorted(name for name, found in sizes.items() if len(found) > 1))

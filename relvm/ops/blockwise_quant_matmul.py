@@ -1,7 +1,8 @@
 """Matrix product with a constant, blockwise quantized matrix.  Each column has a scale and a zero point for each block
 of rows.
 
-The quantized matrix stays packed in memory.  The kernel dequantizes one panel at a time, when the product reads it.
+The quantized matrix stays packed in memory.  The kernel dequantizes one panel, a group of adjacent columns, at a time,
+when the product reads it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ BITS = (2, 4, 8)
 def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
     """Pack a matrix of integers in [0, 2 ** bits) for argument `b` of `matmul_blockwise_quant`.
 
-    The last panel is padded with zeros.
+    Groups of adjacent columns form panels.  The last panel is padded with zeros.
+
+    The result is a u8 array of shape (panels, depth * bits / 8, width), where `width` is the number of columns of a
+    panel.
 
     numbers: the matrix, of shape (depth, columns).  The depth must be a multiple of 8 / bits, the number of integers
     that fit in a byte.
@@ -45,8 +49,9 @@ def pack_blocks(numbers: np.ndarray, bits: int) -> np.ndarray:
 
 
 def pack_block_values(values: np.ndarray, panels: np.ndarray) -> np.ndarray:
-    """Pad `values`, scales or zero points of shape (blocks, columns), with columns of zeros that fill the last panel.
+    """Pad `values` with columns of zeros, so that they cover the last panel of the packed matrix, too.
 
+    values: the scales or the zero points, of shape (blocks, columns).
     panels: the packed matrix, as returned by `pack_blocks`.
     """
     filled = np.zeros((values.shape[0], panels.shape[0] * panels.shape[2]), values.dtype)
@@ -111,21 +116,21 @@ def _numpy_matmul_blockwise_quant(
 def matmul_blockwise_quant(
     a: TensorType, b: TensorType, scales: TensorType, zeros: TensorType, *, columns: int, bits: int, block: int
 ) -> TensorType:
-    """The product of a and the dequantized matrix (b - zero) * scale.  b is packed.  Each column of b has a scale and a
-    zero point for every `block` rows.
+    """The product of a and the dequantized matrix (q - zero) * scale.  q is a quantized matrix of shape (k, columns).
+    Each column of q is divided into blocks of `block` elements, and each block has a scale and a zero point.
 
     a: an f32 tensor of shape (..., k).
-    b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for a matrix of shape (k,
-    columns).
-    scales: an f32 tensor.
-    zeros: the zero points, a u8 or f32 tensor.  `scales` and `zeros` have the shape (k / block rounded up, panels *
-    width).
-    columns: the number of columns before padding, in ((panels - 1) * width, panels * width].
-    bits: the number of bits of an element, 2, 4 or 8.
-    block: the number of rows of a block, a multiple of 8 / bits.
+    b: a u8 tensor of shape (panels, k * bits / 8, width), the result of `pack_blocks` for q.  A panel consists of
+    `width` adjacent columns of q.  The last panel is padded with zeros.
+    scales: the scales, an f32 tensor of shape (k / block rounded up, panels * width).
+    zeros: the zero points, a u8 or f32 tensor of the same shape as `scales`.
+    columns: the number of columns of q, in ((panels - 1) * width, panels * width].
+    bits: the number of bits of an element of q, 2, 4 or 8.
+    block: the number of elements of a block, a multiple of 8 / bits.
     Result: an f32 tensor of shape (..., columns).
-    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
-    together.  Raises RelvmArgumentError if `columns`, `bits` or `block` is invalid.
+    Raises RelvmTypeError if an argument has another dtype or rank, or b, scales or zeros have unknown dimensions.
+    Raises RelvmShapeError if the shapes do not fit together.  Raises RelvmArgumentError if `columns`, `bits` or `block`
+    is invalid.
     Source: MatMulNBits of ONNX Runtime.
     """
     name = "matmul_blockwise_quant"

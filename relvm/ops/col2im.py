@@ -85,9 +85,9 @@ def col2im(
     pads: tuple[int, ...] | None = None,
     dilations: tuple[int, ...] | None = None,
 ) -> TensorType:
-    """col2im, the sum of overlapping windows.  Element i of the result is the sum of x at all window positions k and
-    output positions o with `o * stride + k * dilation - pad == i` along every spatial axis.  The sum of no elements is
-    0.
+    """col2im, the sum of overlapping windows.  Element i of the result is a sum of elements of x.  The element at
+    window position k and output position o is added if `o * stride + k * dilation - pad == i` along every spatial
+    axis.  The sum of no elements is 0.
 
     x: a tensor of shape (batch, channels, window..., output positions...) and of an integer or float dtype.
     shape: the shape of the result, (batch, channels, spatial...).

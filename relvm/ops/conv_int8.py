@@ -86,7 +86,7 @@ def convolve_words(
     Each element of the im2col matrix is a word, which consists of four unsigned bytes.
 
     groups: the number of groups, and the number of channels of x in each group.
-    width: the width of a panel.
+    width: the number of columns that the product processes at a time (a panel).
     zero: the zero point of x, converted to unsigned.
     sum_of: a function from the index of a filter to the sum of its weights.
     im2col_of: a function from the flat position in x of a group's first channel to the im2col matrix of the group.
@@ -118,7 +118,7 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
 
     dtype: the dtype of the bytes.
     depth: the number of rows of bytes.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     """
     four = k.allocate("four", dtype, (WORD * width,))
 
@@ -170,13 +170,17 @@ def conv_integer(
 ) -> TensorType:
     """Cross-correlation of x - x_zero with w.  The padding has the value x_zero, so it adds 0 to each sum.
 
-    x: a tensor of dtype i8 or u8, with the shape that conv requires.
-    w: an i8 tensor with known dimensions, and with the shape that conv requires.
+    x: a tensor of dtype i8 or u8 and of shape (batch, channels, spatial...).
+    w: an i8 tensor of shape (filters, channels / groups, window...), with known dimensions.
     x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
-    strides, pads, dilations, groups: as for conv.
-    Result: an i32 tensor, with the shape of the result of conv.  Sums wrap around.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    groups: the number of groups into which channels and filters are divided.
+    Result: an i32 tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p -
+    (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank, or w has unknown dimensions.  Raises
-    RelvmArgumentError or RelvmShapeError in the same cases as conv.
+    RelvmArgumentError if an attribute has the wrong length or an invalid value.  Raises RelvmShapeError if the numbers
+    of channels are not provably equal, or the window is larger than the padded input.
     Source: ONNX ConvInteger-10.
 
     Examples:

@@ -1,4 +1,5 @@
-"""Integer convolutions with prepacked weights.  Each word contains four channels at one window position.
+"""Integer convolutions with weights that are packed in advance.  Each word contains four channels at one window
+position.
 
 The inner axis of the matrix product runs over the window positions and, for each position, over the channels.  The
 channels are padded to a multiple of four with weights of 0.  csrc/codegen/gemm_int8.h combines four rows of bytes into
@@ -30,8 +31,8 @@ from relvm.ops.convolution import ColumnRun, check_convolution, drop_unit_axes, 
 
 
 def pack_windows(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pack i8 weights of shape (filters, channels, window...).  Return the arguments `w` and `sums` of
-    `conv_integer_packed`."""
+    """Pack i8 weights of shape (filters, channels, window...) for `conv_integer_packed`.  Return the packed weights and
+    the sum of the weights of each filter."""
     last = np.moveaxis(w, 1, -1)
     packed = np.zeros((*last.shape[:-1], -(-w.shape[1] // WORD) * WORD), np.int8)
     packed[..., : w.shape[1]] = last
@@ -60,7 +61,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _panel_width(k: KernelBuilder, positions: AnyDim) -> int:
-    """Return the panel width for a number of output positions: the smallest of WIDTHS that is large enough.
+    """Return the panel width, the number of columns that the product processes at a time: the smallest of WIDTHS that
+    is large enough for all output positions.
 
     If none is large enough, return the largest.  If the kernel should use little memory (`is_compact`), always return
     the smallest.
@@ -91,7 +93,7 @@ def _im2col_words(
     start: the flat position in x of the first channel.
     channels: the number of channels in the group.
     shape: the shape of the convolution's result.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
@@ -143,16 +145,23 @@ def conv_integer_packed(
     dilations: tuple[int, ...] | None = None,
     groups: int = 1,
 ) -> TensorType:
-    """`conv_integer` with constant, prepacked weights.
+    """Cross-correlation of x - x_zero with constant weights that are packed in advance.  The padding has the value
+    x_zero, so it adds 0 to each sum.
 
-    x: a tensor of dtype i8 or u8, with a known number of channels.
-    w, sums: the result of `pack_windows` for the weights.  w is an i8 tensor of shape (filters, window..., channels /
-    groups rounded up to a multiple of four).  sums is an i32 tensor of shape (filters,).
-    x_zero, strides, pads, dilations, groups: as in conv_integer.
-    Result: an i32 tensor.  Sums wrap around.
-    Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or the number of channels is
-    unknown.  Raises RelvmArgumentError or RelvmShapeError in the same cases as conv, and if the shapes do not fit
-    together.
+    x: a tensor of dtype i8 or u8 and of shape (batch, channels, spatial...), with a known number of channels.
+    w: the packed weights, the first result of `pack_windows`.  It is an i8 tensor of shape (filters, window...,
+    channels / groups rounded up to a multiple of four).
+    sums: the sum of the weights of each filter, the second result of `pack_windows`.  It is an i32 tensor of shape
+    (filters,).
+    x_zero: the zero point of x, a tensor of the dtype of x and of rank 0.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
+    groups: the number of groups into which channels and filters are divided.
+    Result: an i32 tensor of shape (batch, filters, spatial...).  A spatial axis of size n gets the size (n + p -
+    (window - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.  Sums wrap around.
+    Raises RelvmTypeError if an argument has another dtype or rank, or a dimension of w or sums is unknown.  Raises
+    RelvmArgumentError if an attribute has the wrong length or an invalid value.  Raises RelvmShapeError if the number
+    of channels is unknown, the shapes do not fit together, or the window is larger than the padded input.
     Source: the pass pack_weights.
     """
     name = "conv_integer_packed"

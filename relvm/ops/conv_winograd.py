@@ -29,9 +29,9 @@ MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
-    """Transform weights of shape (filters, channels, 3, 3) to the Winograd domain.
+    """Transform weights of shape (filters, channels, 3, 3) for `conv_winograd`.
 
-    The result has shape (16, filters, channels).
+    The result has shape (16, filters, channels): a 3 x 3 window w becomes the 16 elements of the matrix G w G^T.
     """
     elements = np.ascontiguousarray(w.reshape(-1, 9).T, np.float64).reshape(3, 3, *w.shape[:2])
     return np.array([value.astype(w.dtype) for row in _multiply_by_g(elements) for value in _multiply_by_g(row)])
@@ -142,7 +142,7 @@ class _TileBlock:
     def _write_rows(self, filter_: Scalar, rows: int) -> None:
         """Generate code that writes the computed tiles to the rows of the result.
 
-        filter_, rows: as in `write`.
+        filter_, rows: the index of the first filter, and the number of filters.
         """
         k, across = self.k, self.tiles_wide
         high, wide = (as_scalar(dim, I64) for dim in self.result.shape[2:])
@@ -176,17 +176,18 @@ def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
 
 @op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, loop_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
-    """`conv` over two spatial axes with constant 3 x 3 windows, computed by Winograd's algorithm in 2 x 2 tiles of the
-    result.
+    """Cross-correlation with constant 3 x 3 windows, as `conv` over two spatial axes.  Winograd's algorithm computes
+    it: one step computes 2 x 2 elements of the result.
 
     x: an f32 tensor of shape (batch, channels, h, w).
     u: an f32 tensor of shape (16, filters, channels), the result of `transform_windows` for the weights.  It has at
     most MAX_CHANNELS channels.
     pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
-    Result: an f32 tensor of shape (batch, filters, h', w').  It equals the result of conv except for rounding, because
-    the algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30,
-    infinite or NaN are computed as in conv.
+    Result: an f32 tensor of shape (batch, filters, h + p - 2 * spread, w + q - 2), where p and q are the sums of the
+    two pads of h and of w.  It equals the result of conv except for rounding, because the algorithm multiplies sums and
+    differences of elements.  Results near an element of x that is at least 1e30, infinite or NaN are computed as in
+    conv.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the numbers of channels
     are not provably equal, or the window is larger than the padded input.
     Source: the pass pack_weights; Lavin and Gray, 2015.

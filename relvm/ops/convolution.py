@@ -119,7 +119,7 @@ def im2col(
 
     start: the flat position in x of the first channel.
     shape: the shape of the convolution's result.
-    width: the panel width.
+    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
@@ -191,9 +191,10 @@ def generate_runs(
     count: Scalar,
     body: Callable[[ColumnRun], None],
 ) -> None:
-    """Generate code for `count` columns of an im2col panel, in runs, by calling `body` with each run.
+    """Generate code for `count` columns of an im2col panel, by calling `body` with each run of columns.
 
-    A column is an output position, numbered in row-major order.
+    A column is an output position, numbered in row-major order.  A run consists of the columns on one line of the
+    output.
 
     column: the first column.
     dims, indices: the spatial dimensions of the input and of the output.
@@ -233,7 +234,9 @@ def generate_runs(
 
 
 def _line_indices(k: KernelBuilder, line: Scalar, sizes: list[Scalar]) -> list[Scalar]:
-    """Return the indices of a line of the output, which runs along the last axis, along all other spatial axes.
+    """Return the indices of a line of the output along all spatial axes except the last.
+
+    A line runs along the last spatial axis.
 
     line: the row-major number of the line.
     sizes: the sizes of all spatial axes except the last.

@@ -166,8 +166,8 @@ def _gather_elements(k: KernelBuilder, inputs, outputs, *, axis: int) -> None:
 
 @op("gather_elements", numpy=_numpy_gather_elements, lower=CustomKernel(_gather_elements), moves=True)
 def gather_elements(x: TensorType, indices: TensorType, *, axis: int) -> TensorType:
-    """Select one element of x for each element of `indices`, which replaces the position along `axis`.  For axis 0,
-    result[i, j] is x[indices[i, j], j].  For axis 1, result[i, j] is x[i, indices[i, j]].
+    """The elements of x at positions that `indices` selects along `axis`.  For axis 0, result[i, j] is
+    x[indices[i, j], j].  For axis 1, result[i, j] is x[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
@@ -248,11 +248,12 @@ def _gather_nd(k: KernelBuilder, inputs, outputs, *, depth: int) -> None:
 
 @op("gather_nd", numpy=_numpy_gather_nd, lower=CustomKernel(_gather_nd), moves=True)
 def gather_nd(x: TensorType, indices: TensorType, *, depth: int) -> TensorType:
-    """The slices of x to which the rows of indices refer: slice a... of the result is x[indices[a...]].
+    """The slices of x that the rows of `indices` select: result[a] is x[indices[a]], if a is the position of a row.
 
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
     `depth` axes of x, in [-n, n) for an axis of size n.
+    depth: the number of axes of x that the indices select from, at least 0.
     Result: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by the
     shape of x without the first `depth` dimensions.
     Raises RelvmTypeError if `indices` has another dtype, or a rank is too small.  Raises RelvmShapeError if the last

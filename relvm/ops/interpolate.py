@@ -114,7 +114,7 @@ def _sum_of_taps(k: KernelBuilder, out: Buffer, start: Scalar, width: Scalar, ta
     """Generate code that sets out.flat[start + i], for each i below `width`, to the sum of element(tap(t), i) over all
     t.
 
-    tap_count: the number of taps; t is less than it.
+    tap_count: the number of taps.  t runs from 0 to `tap_count` - 1.
     tap: a function of t, which generates the code that does not depend on i.
     element: a function of the result of `tap` and of i, which returns one summand.
     """

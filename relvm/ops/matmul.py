@@ -97,7 +97,7 @@ def batch_start(counters: Sequence[Scalar], batch: Shape, shape: Shape) -> Scala
 
     counters: the indices of the batch element.
     batch: the broadcast batch dimensions.
-    shape: the shape of the operand. Its last two dimensions are those of the matrix.
+    shape: the shape of the operand.  Its last two dimensions are those of the matrix.
     """
     start: Scalar = Literal(0, I64)
     for axis, stride in enumerate(strides_of(shape)[:-2]):
@@ -111,8 +111,8 @@ def _matmul_loops(
 ) -> tuple[tuple[int, ...], ...]:
     """Return the loops over the result of `matmul`, each as a tuple of the axes over which it runs.
 
-    Each axis has its own loop, with one exception: if only `a` has batch axes, and is not transposed, they are merged
-    with the rows.
+    Each axis has its own loop, with one exception.  If only `a` has batch axes, and `a` is not transposed, one loop
+    runs over the batch axes and the rows.
     """
     if len(b) == 2 and len(a) > 2 and not transpose_a:
         return tuple(range(len(out) - 1)), (len(out) - 1,)
@@ -202,11 +202,12 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, two_loops, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, which the
-    kernel reads sequentially.
+    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, groups of
+    adjacent columns that the kernel reads sequentially.
 
     a: a tensor of an integer or float dtype, of shape (..., k).
     b: a tensor of the same dtype and of rank 1, the result of `pack_columns` for a matrix of shape (k, columns).
+    columns: the number of columns of the constant matrix, at least 1.
     Result: a tensor of the same dtype and of shape (..., columns).
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions k are not
     provably equal, or the size of b does not fit.  Raises RelvmArgumentError if `columns` is below 1.

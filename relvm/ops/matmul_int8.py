@@ -131,7 +131,9 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack a matrix for `matmul_integer_packed`.  Return the arguments `b`, `sums` and `b_zero` of that operator.
+    """Pack a matrix for `matmul_integer_packed`.  Return the packed matrix, the sum of each column and its zero point.
+
+    If all zero points can be subtracted from the bytes without overflow, the array of zero points is empty.
 
     b: an i8 or u8 matrix of shape (depth, columns).
     b_zero: one zero point, or one for each column.
@@ -201,13 +203,14 @@ def _packed(k: KernelBuilder, inputs, result: Epilogue, *, columns: int) -> None
 def matmul_integer_packed(
     a: TensorType, b: TensorType, sums: TensorType, a_zero: TensorType, b_zero: TensorType, *, columns: int
 ) -> TensorType:
-    """The matrix product of a - a_zero and b - b_zero, where b is a constant, prepacked matrix of signed bytes.
+    """The matrix product of a - a_zero and b - b_zero.  b is a constant matrix of signed bytes, packed in advance.
 
     a: a tensor of dtype i8 or u8 and of shape (..., k).
-    b, sums, b_zero: i32 tensors, the result of `pack_bytes` for a matrix.  b contains words of four bytes of a column,
-    in a matrix of shape (k / 4 rounded up, columns) that `pack_columns` has packed.  sums contains the sum of each
-    column.  b_zero contains the zero point of each column, or is empty if all are 0.
+    b, sums, b_zero: i32 tensors of rank 1, the result of `pack_bytes` for a matrix of shape (k, columns).  b contains
+    words of four bytes of a column, in a matrix of shape (k / 4 rounded up, columns) that `pack_columns` has packed.
+    sums contains the sum of each column.  b_zero contains the zero point of each column, or is empty if all are 0.
     a_zero: the zero point of `a`, of the same dtype and of rank 0.
+    columns: the number of columns of the matrix, at least 1.
     Result: an i32 tensor of shape (..., columns).  Sums wrap around.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the shapes do not fit
     together.  Raises RelvmArgumentError if `columns` is below 1.

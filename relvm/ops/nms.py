@@ -139,6 +139,7 @@ def non_max_suppression(
     overlap: an f32 tensor of rank 0.  Two boxes overlap if their intersection over union is greater than this number.
     threshold: an f32 tensor of rank 0.  Only boxes with a greater score are selected.  If it is NaN, any score
     suffices.
+    centred: whether boxes are given by center and side lengths.
     Result: an i64 tensor with the shape of `scores`.  Each row contains the indices of the selected boxes, the best
     first, and is filled up with -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if `centred` is not a

@@ -59,8 +59,11 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
     The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
     combines, for each output position, the elements of this line in its window.
 
-    finish: None, or a function finish(position, value) that converts the combined elements of a window to an element of
-    the result, where `position` is its index in the row, or None if the window has no padding along the last axis.
+    start: the value with which each window starts.
+    combine: a function that combines two values of a window.
+    finish: a function finish(position, value) that converts the combined elements of a window to an element of the
+    result, or None if there is nothing to convert.  `position` is the index of the result in its row, or None if the
+    window has no padding along the last axis.
     plane, row: the indices of the output row.
     target: the flat position of the row in `out`.
     """
@@ -112,8 +115,14 @@ def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finis
 def _write_row(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """Generate a row of the result, for windows that are wide along the last axis.
 
-    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.  All parameters
-    are as in `_write_line`.
+    The outer loop runs over the positions in a window, and the inner loop over all windows of the row.
+
+    start: the value with which each window starts.
+    combine: a function that combines two values of a window.
+    finish: a function finish(position, value) that converts the combined elements of a window to an element of the
+    result, or None if there is nothing to convert.  `position` is the index of the result in its row.
+    plane, row: the indices of the output row.
+    target: the flat position of the row in `out`.
     """
     dims, indices = x.shape[2:], out.shape[2:]
     with k.loop(indices[-1], name="o", simd=True) as o:
@@ -345,15 +354,20 @@ def max_pool_indices(
     dilations: tuple[int, ...] | None = None,
     column_major: bool = False,
 ) -> TensorType:
-    """For each window, the position of the largest element, which max_pool returns.  The position is an index in
-    x flattened to one axis, including the batch and channel axes.  Of several equal elements, the first counts.  If a
+    """For each window, the position of the largest element, which max_pool returns.  The position is an index in x
+    flattened to one axis, including the batch and channel axes.  Of several equal elements, the first counts.  If a
     window contains NaNs, the position is that of the first NaN.  If it covers only padding, the position is -1.
 
-    x, kernel, strides, pads, dilations: as for max_pool.
+    x: a tensor of shape (batch, channels, spatial...) and of an integer or float dtype.
+    kernel: the size (>= 1) of the window along each spatial axis.
+    strides, dilations: one number >= 1 for each spatial axis, or None for 1.
+    pads: the padding (>= 0) before each spatial axis, then after each spatial axis, or None for 0.
     column_major: whether the elements of each channel are flattened in column-major order, with the first spatial axis
     fastest, instead of row-major order.
-    Result: an i64 tensor with the shape of the result of max_pool.
-    Raises RelvmTypeError, RelvmArgumentError or RelvmShapeError in the same cases as max_pool.
+    Result: an i64 tensor of shape (batch, channels, spatial...).  A spatial axis of size n gets the size (n + p -
+    (kernel - 1) * dilation - 1) // stride + 1, where p is the sum of its two pads.
+    Raises RelvmTypeError if x has dtype bool or a rank below 3.  Raises RelvmArgumentError if an attribute has the
+    wrong length or an invalid value.  Raises RelvmShapeError if the window is larger than the padded input.
     Source: the second output of ONNX MaxPool-22.
 
     Examples:

@@ -178,7 +178,11 @@ def min_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
 
 
 def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
-    """Return the size of an axis, its stride, and nested loops over the axes before it and those after it."""
+    """Prepare loops over all elements of x that have index 0 along an axis.
+
+    Return the size of the axis, its stride, and a loop_nest of two loops: over the axes before it, and over those after
+    it.
+    """
     axis %= len(x.shape)
     size, step = k.size(x.shape[axis : axis + 1]), k.size(x.shape[axis + 1 :])
     return size, step, loop_nest(k, [product(x.shape[:axis]), product(x.shape[axis + 1 :])])
@@ -187,8 +191,8 @@ def _split_loops(k: KernelBuilder, x: Buffer, axis: int):
 def _arg_reduction(is_better: Callable[[Scalar, Scalar], Scalar]) -> CustomKernel:
     """Return the kernel of argmax or argmin.
 
-    is_better: a function of the best element so far and another element, which returns whether the latter replaces the
-    former.  An element that is NaN always replaces a number, and is never replaced.
+    is_better: a function of the best element so far and a new element, which returns whether the new element is better.
+    For floats, the kernel handles NaN itself: the first NaN counts as the best element.
     """
 
     def lower(k: KernelBuilder, inputs, outputs, *, axis: int, keepdims: bool) -> None:

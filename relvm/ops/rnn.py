@@ -109,14 +109,22 @@ def gru(
     Products with the weights r_z, r_r and r_n are matrix products.  All others are elementwise.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 3 * hidden), with the parts z, r, n of each
     direction.
-    r: a tensor of shape (directions, hidden, 3 * hidden), where `hidden` must be a known number.
-    b: a tensor of shape (directions, hidden).
-    h: a tensor of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, b and h have the same dtype.
+    r: the recurrent weights r_z, r_r and r_n, of shape (directions, hidden, 3 * hidden).  `hidden` must be a known
+    number.
+    b: the additional bias, of shape (directions, hidden).
+    h: the states before the first step, of shape (directions, batch, hidden).
+    lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
+    steps.  x, r, b and h have the same dtype.
+    reset_after: whether n is computed by the second formula, which applies r after the matrix product.
+    direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
-    h, lengths, direction, alpha, beta, clip: as in rnn.
-    Result: as in rnn.
-    Raises the same errors as rnn.
+    alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    Result: a tuple of two tensors.  The first contains the states after all steps and has shape (steps, directions,
+    batch, hidden).  States after the end of a sequence are 0.  The second contains the final states and has the shape
+    of h.  The final state of a sequence without steps is 0.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions do not fit
+    together or, at run time, if a length is not in [0, steps].  Raises RelvmArgumentError if an attribute is invalid.
     Source: ONNX GRU-22; reset_after is its linear_before_reset.
     """
     is_bool = isinstance(reset_after, bool)
@@ -146,18 +154,27 @@ def lstm(
         i = f(x_i + h * r_i + p_i . c)    f = f(x_f + h * r_f + p_f . c), or 1 - i if `coupled`
         c' = f . c + i . g(x_n + h * r_n)    o = f(x_o + h * r_o + p_o . c')    h' = o . h(c')
 
-    Products with the weights r_i, r_f, r_n and r_o are matrix products.  All others are elementwise.
+    Products with the weights r_i, r_f, r_n and r_o are matrix products.  All others are elementwise.  In front of a
+    parenthesis, f, g and h are activations.  Otherwise, f is the forget gate and h the state.
     x: a tensor of a float dtype and of shape (steps, batch, directions * 4 * hidden), with the parts i, o, f, n of each
     direction.
-    r: a tensor of shape (directions, hidden, 4 * hidden), where `hidden` must be a known number.
-    p: the peephole weights i, o, f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there are none.
+    r: the recurrent weights r_i, r_o, r_f and r_n, of shape (directions, hidden, 4 * hidden).  `hidden` must be a known
+    number.
+    p: the peephole weights p_i, p_o and p_f, of shape (directions, 3 * hidden), or of shape (directions, 0) if there
+    are none.
     h, c: the initial states, tensors of shape (directions, batch, hidden).
-    lengths: an i32 tensor of shape (batch,), or of size 0.  x, r, p, h and c have the same dtype.
-    coupled: whether the gates i and f are coupled.
+    lengths: the length of each sequence, an i32 tensor of shape (batch,).  If it has size 0, each sequence has all
+    steps.  x, r, p, h and c have the same dtype.
+    coupled: whether the forget gate is 1 - i.
+    direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
-    lengths, direction, alpha, beta, clip: as in rnn.
-    Result: as in rnn, followed by a third tensor, the final c.
-    Raises the same errors as rnn.
+    alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    Result: a tuple of three tensors.  The first contains the states h after all steps and has shape (steps, directions,
+    batch, hidden).  States after the end of a sequence are 0.  The second and third contain the final h and the final
+    c, and have the shape of h.  They are 0 for a sequence without steps.
+    Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the dimensions do not fit
+    together or, at run time, if a length is not in [0, steps].  Raises RelvmArgumentError if an attribute is invalid.
     Source: ONNX LSTM-22; coupled is its input_forget.
     """
     is_bool = isinstance(coupled, bool)

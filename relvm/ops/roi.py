@@ -91,7 +91,7 @@ def _numpy_tap(position: float, size: int) -> tuple[bool, int, int, float]:
     """Return how to interpolate at `position` along an axis of `size` elements.
 
     The result consists of four values: whether the position is at most one element outside the axis, the index of the
-    element before it, the index of the element after it, and the weight of the latter.
+    element before the position, the index of the element after it, and the weight of this second element.
     """
     if position < -1 or position > size:
         return False, 0, 0, 0.0
@@ -217,8 +217,7 @@ def roi_align(
     """Each region resampled to an image of size `size`, by bilinear interpolation.
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
-    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom, before
-    multiplication by `scale`.
+    regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom.
     images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the height and width of the result.
     samples: the number of samples of an output element along each axis.  0 means the size of the output element, in
@@ -226,6 +225,7 @@ def roi_align(
     mode: how an output element is computed from its samples.  Each sample interpolates the four elements of x next to
     its position: it multiplies each element by a weight.  "avg" adds the four products of each sample, and computes the
     mean over the samples.  "max" computes the largest of all products.
+    scale: the numbers of a region are multiplied by `scale` to give its coordinates in x.
     half_pixel: whether the center of the first element is at 0.5.  Otherwise the center is at 0, and a region has sides
     of at least 1.
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A sample that is more than one element
@@ -319,11 +319,12 @@ def roi_max_pool(
 
     x: a tensor of shape (n, channels, height, width) and of a float dtype.
     regions: a tensor of shape (m, 4) and of the dtype of x.  A region consists of left, top, right and bottom.  These
-    are multiplied by `scale` and rounded to the nearest integer.  They are then the first and last column and row of
-    the region in x, inclusive.
+    are multiplied by `scale` and rounded to the nearest integer.  They are then the first column, first row, last
+    column and last row of the region in x.
     images: an i64 tensor of shape (m,), with the index of each region's image.
     size: the number of parts along the height and the width of a region.  Neighboring parts overlap if this number does
     not divide the height or width.
+    scale: the factor by which the numbers of each region are multiplied.
     Result: a tensor of shape (m, channels, *size) and of the dtype of x.  A part without elements is 0.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmArgumentError if the size is invalid.
     Raises RelvmShapeError if the numbers of regions and images differ.  At run time, it raises RelvmIndexError if the

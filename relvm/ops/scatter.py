@@ -83,9 +83,8 @@ def _scatter_elements(k: KernelBuilder, inputs, outputs, *, axis: int, reduction
 def scatter_elements(
     x: TensorType, indices: TensorType, updates: TensorType, *, axis: int, reduction: str = "none"
 ) -> TensorType:
-    """Write each element of `updates` to a copy of x, at its own position, except that the corresponding element of
-    `indices` replaces the position along `axis`.  For axis 0, updates[i, j] is written to result[indices[i, j], j].
-    For axis 1, it is written to result[i, indices[i, j]].
+    """A copy of x with elements of `updates` written to the positions that `indices` selects along `axis`.  For axis 0,
+    updates[i, j] is written to result[indices[i, j], j].  For axis 1, it is written to result[i, indices[i, j]].
 
     x: any tensor of rank >= 1.
     indices: a tensor of dtype i32 or i64 and of the same rank as x.  Along each axis other than `axis`, its size is at
@@ -142,13 +141,14 @@ def scatter_nd(
     x: TensorType, indices: TensorType, updates: TensorType, *, depth: int, reduction: str = "none"
 ) -> TensorType:
     """x with some slices replaced by, or combined with, slices of `updates`.  Each row of `indices` selects a slice of
-    x.  For each position a of a row, x[indices[a]] becomes updates[a], or is combined with updates[a].
+    x.  If a is the position of a row, x[indices[a]] becomes updates[a], or is combined with updates[a].
 
     x: any tensor of rank >= depth.
     indices: a tensor of dtype i32 or i64 and of shape (..., depth).  A row contains one index for each of the first
     `depth` axes of x, in [-n, n) for an axis of size n.
     updates: a tensor of the dtype of x.  Its shape is the shape of `indices` without the last dimension, followed by
     the shape of x without the first `depth` dimensions.
+    depth: the number of axes of x that the indices select from, at least 0.
     reduction: with "none", the update replaces the slice.  If several updates have the same slice, the last one counts.
     With "add", "mul", "max" or "min", the updates are combined with the slice in row-major order of the updates.  A
     bool x requires "none".

@@ -53,9 +53,10 @@ def _clamp_bound(size: AnyDim, bound: int, low: int, high: AnyDim) -> AnyDim:
 
 
 def _first_index(dim: AnyDim, begin: int, step: int) -> int | Scalar:
-    """Return the index of the first element of a slice, clamped as in `_slice_dim`.
+    """Return the index of the first element of a slice, which begins at `begin` as in Python.
 
-    If the slice is empty, the result is any number.
+    A negative `begin` counts from the end of the axis, and a `begin` outside the axis is clamped.  If the slice is
+    empty, the result is any number.
 
     dim: the size of the axis.
     """

@@ -37,8 +37,8 @@ def _numpy_positions(x: np.ndarray, *others: np.ndarray) -> np.ndarray:
 
 @op("string_positions", numpy=_numpy_positions, lower=Builtin("string_positions"), strings=True)
 def string_positions(x: TensorType, *others: TensorType) -> TensorType:
-    """The position of each element of x if the elements of `others` and then those of x are counted from 0, in
-    row-major order.  These are the positions that string_take(positions, *others, x) expects.
+    """The positions of the elements of x in the concatenation of `others` and x, all flattened in row-major order.
+    These are the positions that string_take(positions, *others, x) expects.
 
     x, others: tensors of any dtype.  Only their shapes matter.
     Result: an i64 tensor with the shape of x.
@@ -122,7 +122,7 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
     x: a tensor of strings.
     keys: a tensor of rank 1 with distinct strings.
-    table: an i64 tensor of rank 1, the result of string_table for the keys.
+    table: a hash table of the keys, an i64 tensor of rank 1.  It is the result of `string_table`.
     Result: an i64 tensor with the shape of x.  The element for a string that is not a key is -1.
     Raises RelvmTypeError if an argument has another dtype or rank.  At run time, it raises RelvmIndexError if it finds
     that the table belongs to other keys.
@@ -254,8 +254,8 @@ def string_part_count(x: TensorType, delimiter: TensorType, *, most: int = -1) -
     """The number of parts into which string_split divides each string.
 
     x: a tensor of strings.
-    delimiter: a string tensor of rank 0.
-    most: as for string_split.
+    delimiter: a string tensor of rank 0.  If it is empty, strings are split at runs of white space.
+    most: the maximum number of splits of a string, or -1 for no limit.
     Result: an i64 tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  Raises RelvmShapeError if the delimiter has another rank.
     Source: ONNX StringSplit-20.
@@ -277,10 +277,11 @@ def _numpy_match(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_match", numpy=_numpy_match, lower=Builtin("string_match"), strings=True)
 def string_match(x: TensorType, program: TensorType) -> TensorType:
-    """For each string, whether a pattern matches the whole string.
+    """For each string, whether a regular expression matches the whole string.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
+    program: the compiled regular expression, an i64 tensor of shape (n, 3).  The function
+    relvm.ops.regex_compiler.compile_pattern returns it.
     Result: a bool tensor with the shape of x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.
@@ -303,11 +304,12 @@ def _numpy_tokens(x: np.ndarray, program: np.ndarray) -> np.ndarray:
 
 @op("string_tokens", numpy=_numpy_tokens, lower=Builtin("string_tokens"), strings=True)
 def string_tokens(x: TensorType, program: TensorType) -> TensorType:
-    """The nonempty matches of a pattern in each string, in order, along a new last axis.  Each match is the longest one
-    at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
+    """The nonempty matches of a regular expression in each string, in order, along a new last axis.  Each match is the
+    longest one at its start.  If a string has fewer matches than others, the axis is padded with empty strings.
 
     x: a tensor of strings.
-    program: the compiled pattern, an i64 tensor of shape (n, 3) that relvm.ops.regex_compiler.compile_pattern returns.
+    program: the compiled regular expression, an i64 tensor of shape (n, 3).  The function
+    relvm.ops.regex_compiler.compile_pattern returns it.
     Result: a tensor of strings, with one axis more than x.
     Raises RelvmTypeError if an argument has another dtype.  At run time, it raises RelvmArgumentError if the program is
     invalid.

@@ -190,7 +190,8 @@ class _Checker:
         return find_replacement(self.new_dims, first, second) or find_replacement(None, first, second)
 
     def check_claim(self, claim: SizeClaim, origins: tuple[str, ...], bindings: list[Binding | MatchCast]) -> None:
-        """Append to `bindings` the run-time check of a claim, if the claim must be checked.
+        """Append to `bindings` the run-time check of a claim (a relation between two sizes), if the claim must be
+        checked.
 
         origins: the source locations of the check.
         """

@@ -86,8 +86,8 @@ def _function(function: Function, budget: FoldingBudget) -> Function:
 def _block(block: Block, known: dict[Var, Expr], cache: FoldingCache) -> Block:
     """Return `block` with constants folded, including those in its inner blocks.
 
-    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the variable.  The variables of
-    the block are added.
+    known: a variable -> its value, which is a tuple of atoms, or an atom that replaces the variable.  An atom is a
+    variable or constant.  The variables of the block are added.
     cache: the cache of folded calls.
     """
     bindings: list[Binding | MatchCast] = []
@@ -136,7 +136,7 @@ def _fold(binding: Binding, known: dict[Var, Expr], cache: FoldingCache) -> list
 
 
 def _bind_atom(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
-    """Return the bindings that replace `binding`, whose value was folded to `atom`.
+    """Return the bindings that replace `binding`, whose value was folded to `atom`, a variable or constant.
 
     If `atom` has the type of the variable, there are none, and `known` records that `atom` replaces the variable.
     Otherwise, there is one binding of the variable to `atom`.

@@ -59,7 +59,7 @@ class _Eliminator:
 
     values: the key of a computation -> the variable bound to its result.
     renamed: a removed variable -> its replacement.
-    added_origins: a reused variable -> the origins of the variables that it replaces.
+    added_origins: a reused variable -> the source locations (origins) of the variables that it replaces.
     """
 
     def __init__(self) -> None:

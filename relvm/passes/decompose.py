@@ -46,7 +46,7 @@ def expand_composite(binding: Binding) -> list[Binding]:
 
 
 def _flatten(expr: Expr, result_var: Var, variables: dict[Expr, Expr], bindings: list[Binding]) -> Expr:
-    """Decompose `expr`, and return it with atoms as arguments.
+    """Decompose `expr`, and return it with atoms (variables or constants) as arguments.
 
     An argument that is a call is bound to a new variable, and its binding is appended to `bindings`.
 

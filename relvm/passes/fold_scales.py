@@ -52,9 +52,11 @@ def fold_scales(module):
 
     A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
     whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
-    would make a weight infinite.  Nor is it folded if the result is later rounded to whole numbers, as in quantization
-    or the computation of coordinates, with only elementwise operators and data movement in between.  The source
-    locations (origins) of the factor or term are added to those of the changed values.
+    would make a weight infinite.  A factor after the product is also not folded if the result is later rounded to whole
+    numbers, as in quantization or the computation of coordinates.  Only elementwise operators and data movement may lie
+    in between.
+
+    The source locations (origins) of the factor or term are added to those of the changed values.
     """
     folder = _Folder(module)
     return module.with_functions(tuple(map(folder.function, module.functions)))
@@ -68,7 +70,7 @@ class _Folder:
     shared: the ids of the arrays of constants that occur several times.
     values: a variable of the current block -> the operator call that now computes it.
     renamed: a removed variable -> its replacement.
-    added_origins: a changed variable -> the origins to add to it.
+    added_origins: a changed variable -> the source locations (origins) to add to it.
     """
 
     def __init__(self, module: Module) -> None:
@@ -121,7 +123,8 @@ class _Folder:
         """Fold the constant factor or term in the call that computes `var` into the other operand of the call, if
         possible.
 
-        Otherwise, replace a division by constant powers of two by a multiplication.
+        For example, the factor s in multiply(conv(x, w), s) is multiplied into w.  If folding is not possible, replace
+        a division by constant powers of two by a multiplication.
         """
         call = self.values[var]
         if var in self.rounded_later:

@@ -101,7 +101,7 @@ class _Match:
     def match_attention(self, call: OpCall) -> OpCall | None:
         """Match `call` as the product of the softmax and v.  Return the attention operator that replaces it, or None.
 
-        The arguments of the attention operator are calls or atoms.
+        The arguments of the attention operator are calls, variables or constants.
         """
         if call.op is not ops.matmul or any(dict(call.attributes).values()) or not _is_matrix(call.args[0]):
             return None
@@ -150,8 +150,10 @@ class _Match:
     def match_masked_scores(self, expr: Expr, uses: int) -> tuple[_Scores | None, Expr, float]:
         """Match `expr` as attention scores, optionally masked by a `where`.
 
-        uses: the number of times that `expr` must be used.  Return three items: the scores, or None if there is no
-        match; the mask; and the number that replaces each score for which the mask is false.
+        Return three items: the scores, or None if there is no match; the mask; and the number that replaces each score
+        for which the mask is false.
+
+        uses: the number of times that `expr` must be used.
         """
         call = self.take_call(expr, uses)
         if call is not None and call.op is ops.where:

@@ -95,7 +95,7 @@ def _grow_group(
     checked at once.  If they do not fit, binary search finds how many of them do.
 
     calls: the operator calls that can join a group, by the index of their binding.
-    users: the result of `_find_users`.
+    users: a variable of the block -> the indices of the bindings that use it.
     index_of: a variable of the block -> the index of its binding.
     grouped: the members of other groups.
     """
@@ -124,8 +124,10 @@ def _candidates(
 ) -> list[int]:
     """Return the indices of the bindings that can be added to the group `members`, in the order in which to try them.
 
+    calls: the operator calls that can join a group, by the index of their binding.
+    users: a variable of the block -> the indices of the bindings that use it.
+    index_of: a variable of the block -> the index of its binding.
     excluded: the bindings that must not be added.
-    calls, users, index_of: as in `_grow_group`.
     """
     found: list[int] = []
     group, skipped = set(members), set(excluded)
@@ -154,7 +156,7 @@ def _fits_in_one_kernel(block: Block, calls: Mapping[int, OpCall], root: int, me
     """Return whether one kernel can compute all `members` without repeating an expensive computation.
 
     members: the indices of bindings, of which `root` is the last one.
-    calls: as in `_grow_group`.
+    calls: the operator calls that can join a group, by the index of their binding.
     """
     group = {block.bindings[member].var: calls[member] for member in sorted(members)}
     result = block.bindings[root].var

@@ -42,7 +42,7 @@ def lambda_lifting(module: Module) -> Module:
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
 
     A function that captures nothing needs no closure: the value is a reference to the function.  A local function that
-    uses another local function also captures the values that the latter captures.
+    uses another local function also captures the values that the other function captures.
 
     A lifted function can need dimension variables of the surrounding function.  If no other value determines them, or
     if arguments are checked against them, they are passed together as one shape.  The function attribute `captured` is
@@ -141,7 +141,9 @@ class _Lifter:
 
         Return a copy of `known` with these functions added.
 
-        owner, known, dims: as in `block`.
+        owner: the name of the enclosing function.
+        known: the local functions in scope.
+        dims: the dimension variables in scope.
         """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
         checked = self.values | self.unproven
@@ -165,7 +167,8 @@ class _Lifter:
         lifted: the name and the captured values of the new function.
         run: the functions that are lifted together with `local`.  If the body of `local` uses one of them as a value,
         the body itself creates the closure.
-        known, dims: as in `block`.
+        known: the local functions in scope.
+        dims: the dimension variables in scope.
         """
         body = self.block(local.block, lifted.reference.name, known, dims | _plain_dims(local.params))
         used = _used_as_values(body)
@@ -299,8 +302,8 @@ def _dims_to_omit(local: Function, captured: Iterable[Var], outer: frozenset[Dim
     """Return the dimension variables that `local` need not capture, because other values determine them.
 
     These are the variables that captured values bind, and the variables that parameters or checks inside the function
-    bind.  Among the latter, variables in `outer` are excluded: they must be captured, because arguments are compared
-    with their values.
+    bind.  A variable of the second kind is excluded if it is in `outer`: it must be captured, because arguments are
+    compared with its value.
 
     outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
     """

@@ -30,7 +30,7 @@ def list_append_in_place(function: Function) -> Function:
 
 
 def _block(block: Block, needed: set[Var], lists: set[Var]) -> Block:
-    """Return `block` with appends to lists made in place if possible.
+    """Return `block`, in which appends to lists are done in place where possible.
 
     lists: the variables of all lists to which the function appends.
     needed: the lists that are used after the block.

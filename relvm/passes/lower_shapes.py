@@ -119,7 +119,7 @@ def _lower_function(function: Function, proven: bool, unchecked: Collection[str]
 class _Scope:
     """The state of the lowering of one block.
 
-    slots: a dimension -> its slot in the heap.
+    slots: a dimension -> the index of its value in the shape heap, the array of the function's dimension values.
     shapes: a shape -> the variable bound to its value.
     values: a dimension -> the variable bound to its value.
     bindings: the lowered bindings.
@@ -206,7 +206,7 @@ class _Lowering:
         return not is_tail_call and is_unchecked(call.callee, self.closures, self.unchecked)
 
     def lower_atom(self, expr: Expr, scope: _Scope) -> Expr:
-        """Lower `expr`, an atom.  A removed variable becomes its replacement.
+        """Lower `expr`, a variable or constant.  A removed variable becomes its replacement.
 
         A symbolic shape or dimension becomes the variable with its value.  If this variable does not exist yet, its
         binding is appended to the block of `scope`.
@@ -234,7 +234,8 @@ class _Lowering:
     def encode_dim(self, dim: AnyDim, scope: _Scope) -> tuple[Prim, Prim]:
         """Encode `dim` as a pair of integers (code, value), as in the arguments of a builtin.
 
-        If `dim` is a symbolic dimension without a heap slot, append the statements that compute it.
+        The value of a symbolic dimension is its index in the shape heap, the array of the function's dimension values.
+        If the dimension is not there yet, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
@@ -244,7 +245,8 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
     def compute_dim(self, dim: Dim, scope: _Scope) -> int:
-        """Append the statements that compute the compound dimension `dim`, and return the heap slot of the result."""
+        """Append the statements that compute the compound dimension `dim` and store it in the shape heap, the array of
+        the function's dimension values.  Return its index there."""
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:
@@ -273,7 +275,10 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], slot
 
     def remove_unread_stores(self, block: Block) -> Block:
-        """Return `block` without stores to heap slots that are never read."""
+        """Return `block` without stores of dimensions that are never read.
+
+        The stores are to the shape heap, the array of the function's dimension values.
+        """
         bindings = []
         for binding in block.bindings:
             match binding.value:
@@ -296,10 +301,10 @@ class _Lowering:
         return replace(block, bindings=tuple(bindings))
 
     def ignore_unread_slots(self, pairs: Sequence[Expr]) -> list[Expr]:
-        """Replace the code STORE by ANY in `pairs` for each heap slot that is never read.
+        """Replace the code STORE by ANY in `pairs` for each element of the shape heap that is never read.
 
         pairs: arguments of a builtin that matches a shape or a scalar.  Codes and their values alternate, such as STORE
-        and a heap slot.
+        and an index in the shape heap.
         """
         kept: list[Expr] = []
         for code, value in zip(pairs[::2], pairs[1::2], strict=True):
@@ -349,11 +354,12 @@ class _Lowering:
                     self.match_scalar(where, expected, value, scope)
 
     def bind_dims(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store the dimension variables of `type_` that have no heap slot yet.
+        """Append the statements that store those dimension variables of `type_` that have no value yet in the shape
+        heap, the array of the function's dimension values.
 
         Dimensions are not checked, because `value` is proven to have type `type_`.
 
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         match type_:
             case TensorType(shape=dims) | ShapeType(dims=dims):
@@ -375,10 +381,12 @@ class _Lowering:
     ) -> None:
         """Append the check that `value` has shape `dims`.  If `dims` is None, nothing is checked.
 
-        The value of a dimension variable without a heap slot is stored instead of checked.
+        A dimension variable that has no value yet in the shape heap (the array of the function's dimension values) is
+        not checked.  Instead, the actual size is stored there.  The check of a compound dimension that is not yet in
+        the heap is added to `scope.pending`.
 
         is_proven_shape: whether the shape is proven, so that it need not be checked.
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         if not dims:
             return
@@ -402,9 +410,11 @@ class _Lowering:
     def match_scalar(self, where: str, dim: AnyDim, value: Expr, scope: _Scope) -> None:
         """Append the check that the scalar `value` equals `dim`.
 
-        If `dim` is a variable without a heap slot, `value` is stored in a new slot instead.
+        If `dim` is a variable that has no value yet in the shape heap (the array of the function's dimension values),
+        `value` is stored there instead.  If it is a compound dimension that is not yet in the heap, the check is added
+        to `scope.pending`.
 
-        where: as in `check`.
+        where: the beginning of the error message.
         """
         if not isinstance(dim, int) and dim not in scope.slots:
             if as_var(dim) is None:
@@ -462,5 +472,5 @@ def _name_of_callee(call: PackedCall | Call) -> str:
 
 
 def _binds_new_dim(type_: Type, scope: _Scope) -> bool:
-    """Return whether a value of type `type_` determines a dimension variable that has no heap slot yet."""
+    """Return whether a value of type `type_` determines a dimension variable that has no value yet in `scope`."""
     return any(var_dim(var) not in scope.slots for var in plain_dim_vars(type_))

@@ -33,9 +33,9 @@ def lower_string_moves(function: Function) -> Function:
 
 
 def _block(block: Block, known: dict[Expr, Moved]) -> Block:
-    """Return `block` with its operators on strings lowered.
+    """Return `block` with its operators on strings replaced by operators on the positions of the strings.
 
-    known: a string tensor of an enclosing block -> its lowered form (Moved).
+    known: a string tensor of an enclosing block -> its positions, and the tensors into which they point (Moved).
     """
     known = dict(known)
     bindings: list[Binding | MatchCast] = []

@@ -102,7 +102,7 @@ class _KernelLowering:
         return with_bindings(block, bindings)
 
     def binding(self, binding: Binding | MatchCast, bindings: list) -> None:
-        """Append the lowered form of `binding` to `bindings`."""
+        """Append `binding` to `bindings`, with an operator or fused group replaced by a call of a kernel or builtin."""
         match binding.value:
             case OpCall() as call if isinstance(binding, Binding):
                 self.lower_op_call(binding, call, bindings)
@@ -135,7 +135,10 @@ class _KernelLowering:
         return replace(call, kernel=self.known[kernel_key])
 
     def lower_op_call(self, binding: Binding, call: OpCall, bindings: list) -> None:
-        """Append to `bindings` the lowered form of `binding`, whose value is the operator call `call`."""
+        """Append to `bindings` the binding that replaces `binding`, whose value is the operator call `call`.
+
+        Its value is a call of a kernel or of a builtin, or the argument itself if the operator is an alias.
+        """
         match call.op.lower:
             case Alias():
                 bindings.append(replace(binding, value=call.args[0]))

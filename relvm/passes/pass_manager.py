@@ -45,7 +45,10 @@ def module_pass(
 ) -> Callable[[Callable[[Module], Module]], Pass]:
     """Return a decorator that turns a function on modules into a pass.
 
-    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
+    name: the name of the pass.
+    at: the stage of its input.
+    to: the stage of its result, or None if it is equal to `at`.
+    optional: whether a build without the pass gives the same results.
     """
 
     def declare(run: Callable[[Module], Module]) -> Pass:
@@ -60,7 +63,10 @@ def function_pass(
     """Return a decorator that turns a function on IR functions into a pass, which applies it to each function of a
     module.
 
-    name, at, to, optional: as in `Pass`.  If `to` is None, it is equal to `at`.
+    name: the name of the pass.
+    at: the stage of its input.
+    to: the stage of its result, or None if it is equal to `at`.
+    optional: whether a build without the pass gives the same results.
     """
 
     def declare(one: Callable[[Function], Function]) -> Pass:

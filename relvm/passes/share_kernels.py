@@ -54,7 +54,10 @@ def share_kernels(module: Module) -> Module:
 
 
 def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, ...]]:
-    """Return the positions of the constants to replace, for each group that has any."""
+    """Return the positions of the constants to replace, for each group that has any.
+
+    A position is a pair: the index of a binding, and the index of an argument of its operator call.
+    """
     found: dict[Fused, tuple[_Position, ...]] = {}
     for alike in _buckets([group for group in groups if any(_constants(group))], _operators):
         if _differing(alike):
@@ -65,7 +68,10 @@ def _positions_to_replace(groups: list[Fused]) -> dict[Fused, tuple[_Position, .
 
 
 def _differing(groups: list[Fused]) -> tuple[_Position, ...]:
-    """Return the positions at which groups have different constants.  All have constants at the same positions."""
+    """Return the positions at which `groups` have different constants, as pairs of a binding and an argument index.
+
+    All groups must have constants at the same positions.
+    """
     values: dict[_Position, set[bytes]] = {}
     for group in groups:
         for position, constant in _constants(group):
@@ -82,7 +88,10 @@ def _buckets(groups: list[Fused], key_of: Callable[[Fused], Hashable]) -> Iterat
 
 
 def _operators(group: Fused) -> Hashable:
-    """Return a key that is fast to compute.  Groups with other keys cannot share a kernel."""
+    """Return a key of the operators in `group`, which is fast to compute.
+
+    Groups with different keys cannot share a kernel.
+    """
     return (*(at for at, _ in _constants(group)), *(call.op.name for _, call in _calls(group)))
 
 

@@ -21,7 +21,7 @@ AddedOrigins = dict[Hashable, dict[str, None]]  # a user -> the origins to add t
 
 
 class Provenance:
-    """Tracks the origins in a module through passes, and restores the origins that a pass loses.
+    """Tracks the origins (source locations) in a module through passes, and restores the origins that a pass loses.
 
     An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
     It is then added to the users of the lost variable.  Users are identified by their first origin, so all copies of a
@@ -36,7 +36,7 @@ class Provenance:
         self._record_origins(module)
 
     def restore_origins(self, module: Module) -> Module:
-        """Return `module`, the result of a pass, with the lost origins restored.
+        """Return `module`, the result of a pass, with the lost origins (source locations) restored.
 
         The next call compares its argument with the module that this call returns.
         """
@@ -54,7 +54,7 @@ class Provenance:
         return module
 
     def _record_origins(self, module: Module) -> None:
-        """Record how each part of `module` uses origins (see `_OriginUses`), in place of the previous records.
+        """Record how each part of `module` uses source locations (see `_OriginUses`), in place of the previous records.
 
         The records of parts that have not changed are reused.
         """
@@ -66,7 +66,7 @@ class Provenance:
 
 
 def add_origins(function: Function, additional: Mapping[Var, Iterable[str]]) -> Function:
-    """Return `function` with additional origins for some variables.
+    """Return `function` with additional origins (source locations) for some variables.
 
     additional: a variable -> its additional origins.  No origins are added to a variable beyond MOST in total.
     """
@@ -82,7 +82,7 @@ def add_origins(function: Function, additional: Mapping[Var, Iterable[str]]) -> 
 
 @value_record
 class _ResultUser:
-    """The user of the variable that a function of the module returns.
+    """The user of the variable that a function of the module returns: it stands for the return itself.
 
     function: the name of the function.
     """
@@ -92,7 +92,7 @@ class _ResultUser:
 
 @dataclass
 class _OriginUses:
-    """The origins in a part of a function, and their users.
+    """The origins (source locations) in a part of a function, and their users.
 
     bound: the origins of each variable that the part binds, in order.
     used: the origins of each variable that the part uses, and of each operator call, kernel call and block in it.
@@ -104,7 +104,7 @@ class _OriginUses:
     users: list[tuple[Origins, Hashable]] = field(default_factory=list)
 
     def visit(self, item: Node, user: Hashable, var_origins: Origins = ()) -> None:
-        """Record the origins in `item`.
+        """Record the origins (source locations) in `item`.
 
         user: the first origin of the computation that contains `item`.
         var_origins: the origins of the variable that is bound to `item`.  They count as used only where that variable
@@ -136,9 +136,10 @@ class _OriginUses:
 
 
 def _parts(function: Function) -> Iterator[Node]:
-    """Yield `function`, and separately the bindings of its body.
+    """Yield the parts of a function: the function itself, then each binding of its body.
 
-    The record of a binding (`_OriginUses`) can thus be reused if a pass does not change the binding.
+    The origins of each part are recorded separately (`_OriginUses`).  If a pass does not change a binding, its record
+    can thus be reused.
     """
     yield function
     if isinstance(function.body, Block):
@@ -160,9 +161,11 @@ def _find_origin_uses(part: Node, function: str) -> _OriginUses:
 
 
 def _assign_lost_origins(uses_before: Iterable[_OriginUses], lost: set[str]) -> AddedOrigins:
-    """Return the lost origins to add to each user.
+    """Return the lost origins (source locations) to add to each computation that used a lost variable.
 
-    uses_before: the records of the module before the pass.
+    The result maps the user, identified by its first origin, to the origins.
+
+    uses_before: the origins in the parts of the module before the pass, and their users.
     lost: the origins that the pass lost.
     """
     users: dict[str, dict[Hashable, None]] = {}

@@ -55,9 +55,12 @@ def _to_atom(expr: Expr, bindings: list, renamed: dict[Var, Expr], name: str, or
 
 
 def _with_atoms(expr: Expr, bindings: list, renamed: dict[Var, Expr], origins: Origins) -> Expr:
-    """Return `expr` with atoms as arguments.  Append the bindings that compute these atoms to `bindings`.
+    """Return `expr` with atoms (variables or constants) as arguments.
 
-    renamed, origins: as in `_to_atom`.
+    Append the bindings that compute these atoms to `bindings`.
+
+    renamed: a removed variable -> the atom that replaces it.
+    origins: the source locations of the enclosing expression.
     """
     match expr:
         case Var():

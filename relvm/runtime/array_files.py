@@ -92,7 +92,9 @@ def translate_numpy_errors(message_prefix: str) -> Iterator[None]:
 def read_members(archive: Any, path: os.PathLike) -> dict[str, Any]:
     """Return the contents of a .npz archive that np.load has opened, by member name.
 
-    Arrays are returned as arrays, and other files as bytes.   path: the path of the archive, for messages.
+    Arrays are returned as arrays, and other files as bytes.
+
+    path: the path of the archive, for messages.
 
     Raises
     ------

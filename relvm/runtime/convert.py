@@ -33,17 +33,17 @@ MAX_NESTED = 100_000  # limit on the nesting of tuples and lists, which also det
 
 
 def new_words(count: int) -> Any:
-    """Allocate an array of `count` values, all NIL."""
+    """Allocate an array of `count` machine values, all NIL."""
     return ffi.new("int64_t[]", 2 * count)
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k of the array `words` as an `rvm_value *`."""
+    """Return value k of the array of machine values `words`, as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k of the array `words` owns."""
+    """Release the reference that value k of the array of machine values `words` owns."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -102,7 +102,9 @@ def located(error: BaseException, where: str) -> BaseException:
 def store_other(objects: Objects, value: Any, address: int) -> bool:
     """Store a value of a type that binding.c does not handle as the machine value at `address`.
 
-    objects: the machine.   Return whether the stored value owns a reference, which the caller must release.
+    Return whether the stored value owns a reference, which the caller must release.
+
+    objects: the machine.
     """
     words = ffi.cast("int64_t *", address)
     match value:
@@ -162,12 +164,12 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.   objects: the machine.
+    """Store a tensor as value 0 of the array of machine values `words`.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
-    strings, are copied.
+    strings, are copied.  Return whether the stored value owns a reference.
 
-    Return whether the stored value owns a reference.
+    objects: the machine.
     """
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
@@ -213,7 +215,9 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
     """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
 
-    objects: the machine.   Return True, because the stored value owns a reference.
+    Return True, because the stored value owns a reference.
+
+    objects: the machine.
     """
     open_sequences = [
         _OpenSequence(value)
@@ -248,8 +252,9 @@ def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
 class _OpenSequence:
     """A tuple or list whose items are being stored as machine values.
 
-    words: the array of machine values for the items.   filled: the number of items stored so far.   owned: the indices
-    of the machine values that own a reference.
+    words: the array of machine values for the items.
+    filled: the number of items stored so far.
+    owned: the indices of the machine values that own a reference.
     """
 
     def __init__(self, items: Sequence[Any]) -> None:
@@ -299,7 +304,9 @@ def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
 def other_to_python(objects: Objects, address: int) -> Any:
     """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
 
-    The value keeps its reference.   objects: the machine.
+    The value keeps its reference.
+
+    objects: the machine.
     """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
@@ -350,10 +357,13 @@ def _count_memory(objects: Objects, size_bytes: int) -> None:
 
 
 def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
-    """Convert the tuple or list at `address` to Python, without recursion.   tag: its tag, TUPLE or LIST.
+    """Convert the tuple or list at `address` to Python, without recursion.
 
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.
+
+    objects: the machine.
+    tag: the tag of the machine value, TUPLE or LIST.
     """
     converted: dict[int, Any] = {}  # address of a machine object -> Python object
 

@@ -115,7 +115,10 @@ class MachineDebugger:
         return lib.rvm_machine_depth(self._machine)
 
     def place(self, index: int) -> CodeLocation:
-        """Return the current position in an active function.  index: 0 is the outermost function."""
+        """Return the current position in an active function.
+
+        index: the number of the active function, where 0 is the outermost one.
+        """
         place = lib.rvm_machine_place(self._machine, index)
         return CodeLocation(
             self._executable.function_name(place.function) if place.function >= 0 else "", place.instruction
@@ -127,7 +130,7 @@ class MachineDebugger:
         Parameters
         ----------
         index
-            The index of the active function, as in `place`.
+            The number of the active function, where 0 is the outermost one.
         number
             The number of the register.
 
@@ -151,7 +154,7 @@ class MachineDebugger:
         Parameters
         ----------
         index
-            The index of the active function, as in `place`.
+            The number of the active function, where 0 is the outermost one.
         number
             The number of the register.  The scalar registers come first.  Next come the strips, registers that hold a
             limited number of elements at a time.  The views, which are strips that lie in a buffer, come last.
@@ -165,7 +168,10 @@ class MachineDebugger:
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 
     def kernel_buffer(self, index: int, number: int) -> memoryview | None:
-        """Return the memory of buffer `number` of the active function `index`, or None.  See `kernel_register`."""
+        """Return the memory of buffer `number` of the active function `index`, where function 0 is the outermost one.
+
+        Return None if the function is not a kernel in bytecode, or has no such buffer.
+        """
         found = _memory(lib.rvm_machine_kernel_buffer(self._machine, index, number))
         return found and found[0]
 

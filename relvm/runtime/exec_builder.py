@@ -64,10 +64,11 @@ class Label:
 
 @dataclass
 class _Body:
-    """A bytecode function under construction.  The fields have the meaning of the parameters of `ExecBuilder.function`.
+    """A bytecode function under construction.
 
-    code: the instructions, in which a jump target is a Label or an instruction index.   labels: the labels of the
-    function.
+    parameters, registers, private, impure: the parameters of `ExecBuilder.function` with these names.
+    code: the instructions, in which a jump target is a Label or an instruction index.
+    labels: the labels of the function.
     """
 
     name: str
@@ -83,8 +84,9 @@ class _Body:
 class _Row:
     """A row of the function table under construction.
 
-    kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.   is_called: whether an
-    instruction calls the function by name.   body: the definition of a bytecode function, or None.
+    kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.
+    is_called: whether an instruction calls the function by name.
+    body: the definition of a bytecode function, or None.
     """
 
     index: int
@@ -177,7 +179,7 @@ class ExecBuilder:
 
     def f(self, name: str) -> Argument:
         """Return the operand for the function `name` as a value.  `name` is a function of this builder, possibly
-        defined later, or a registered packed function."""
+        defined later, or a packed function (a registered function of the host)."""
         return self._own_argument(function(self._row(name).index))
 
     # ---- functions ----
@@ -284,8 +286,8 @@ class ExecBuilder:
     ) -> None:
         """Emit the call dst = callee(arguments...).  If `dst` is None, the result is discarded.
 
-        If `callee` is a name that this builder does not define, the function is a packed function.  Packed functions
-        are looked up when a machine is created.
+        If `callee` is a name that this builder does not define, the function is a packed function (a registered
+        function of the host).  Packed functions are looked up when a machine is created.
         """
         self.emit("call", dst, callee, arguments)
 
@@ -527,7 +529,9 @@ def _original_number_note(message: str, orders: dict[str, list[int]]) -> str:
     """Return a note that states the original number of the register that a message of the verifier names.
 
     The verifier sees the numbers after renumbering.  Return an empty string if the number is unchanged, or if the
-    message names no register.   orders: for each renumbered function, the old number of each register.
+    message names no register.
+
+    orders: for each renumbered function, the old number of each register.
     """
     found = re.search(r"function (.*), instruction \d+: register (\d+) ", message)
     if not found or found[1] not in orders:

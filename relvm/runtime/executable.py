@@ -225,8 +225,23 @@ class Executable(Displayed):
     ) -> Executable:
         """Return the executable with the bytes `content`, which are copied.
 
-        For `trust_native`, `elsewhere`, `functions` and the errors, see `open`.  Raise RelvmTypeError if `content` is
-        not bytes.
+        Parameters
+        ----------
+        content
+            The bytes of an executable, as `to_bytes` returns them.
+        trust_native
+            Whether to run native code that this user did not build on this machine.
+        elsewhere
+            Whether to accept native code that cannot run here, because it is untrusted or for another machine.
+        functions
+            The names of the registered functions that a program without native code is allowed to call (see `open`).
+
+        Raises
+        ------
+        RelvmTypeError
+            `content` is not bytes.
+        RelvmFormatError, RelvmUnsupportedError
+            `content` is damaged, its native code is untrusted or for another machine, or a call is not allowed.
         """
         try:
             view = memoryview(content).cast("B")
@@ -316,7 +331,7 @@ class Executable(Displayed):
         Raises
         ------
         OSError, RelvmFormatError, RelvmUnsupportedError
-            As for `open`.
+            The file cannot be read, is damaged or not an executable, or has an unsupported version.
         """
         options: dict[str, Any] = {
             "trust_native": False,
@@ -356,7 +371,7 @@ class Executable(Displayed):
     def program(self) -> Program:
         """The program as Python objects.  Its tensors are read-only views of the executable.
 
-        Raises the same errors as `portable`.
+        Raises RelvmFormatError or RelvmUnsupportedError if the executable contains an invalid portable program.
         """
         _ = self.portable  # verifies the portable program before it is decoded
         return decode(self._buffer, portable=self._is_portable)
@@ -486,10 +501,27 @@ def load(
     functions: Iterable[str] | None = None,
     max_bytes: int = 0,
 ) -> Executable:
-    """Open the executable in a file, or in an exported library.
+    """Open the executable in a file, or in an exported library.  This function calls `Executable.open`.
 
-    The parameters `path`, `trust_native`, `elsewhere`, `check_data`, `functions` and `max_bytes`, and the errors, are
-    those of `Executable.open`.
+    Parameters
+    ----------
+    path
+        The path of the file.
+    trust_native
+        Whether to run native code that this user did not build on this machine.
+    elsewhere
+        Whether to accept native code that cannot run here, because it is untrusted or for another machine.
+    check_data
+        Whether to verify the checksums of large sections, too.
+    functions
+        The names of the registered functions that a program without native code is allowed to call.
+    max_bytes
+        The maximum size of the file in bytes, or 0 for no limit.
+
+    Raises
+    ------
+    OSError, RelvmFormatError, RelvmUnsupportedError
+        The file cannot be read, is damaged or not an executable, or requires something that is not allowed.
     """
     return Executable.open(
         path,
@@ -524,8 +556,9 @@ def _function_names(functions: Iterable[str]) -> list[str]:
 def _native_parts(buffer: Any, where: str) -> tuple[Part, ...]:
     """Return the parts of an executable that determine the meaning of its native code, for `record_built`.
 
-    These are all sections except the elements of tensors.  Return an empty tuple if there is no native code.   where:
-    the beginning of error messages.
+    These are all sections except the elements of tensors.  Return an empty tuple if there is no native code.
+
+    where: the beginning of error messages.
     """
     sections = _sections(buffer, where)
     return tuple(_parts(sections)) if "native" in sections else ()
@@ -545,7 +578,7 @@ def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
 
 
 def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Return the sections of an executable by name, as `unpack_sections` does.
+    """Return the contents of the sections of an executable, by name.
 
     where: the beginning of error messages.
     """

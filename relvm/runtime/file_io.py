@@ -46,8 +46,8 @@ def map_executable(path: str | os.PathLike) -> memoryview:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file; the file is empty; its name ends like that of a model's source (such as .onnx); or
-        the file is a shared library that is damaged or contains no executable.
+        The path is a device or a pipe; the file is sparse or empty; its name ends like that of a model's source (such
+        as .onnx); or the file is a shared library that is damaged or contains no executable.
     """
     expect_path("path", path)  # reject a number, which would be a file descriptor
     with open_file(path) as file:
@@ -104,7 +104,10 @@ def _copy_pages(part: memoryview) -> None:
 
 
 def read_file(path: str | os.PathLike) -> bytes:
-    """Return the current bytes of a file.  The errors are the same as those of `open_file`."""
+    """Return the current bytes of a file.
+
+    Raise OSError if the file cannot be read, and RelvmFormatError if it is a device, a pipe or a sparse file.
+    """
     with open_file(path) as file:
         return file.read()
 
@@ -117,8 +120,10 @@ def read_buffer(path: str | os.PathLike) -> memoryview:
 
     Raises
     ------
-    OSError, RelvmFormatError
-        The errors of `open_file`.  RelvmFormatError is also raised if the file becomes shorter while it is read.
+    OSError
+        The file cannot be read.
+    RelvmFormatError
+        The path is a device, a pipe or a sparse file, or the file becomes shorter while it is read.
     """
     with open_file(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -142,7 +147,7 @@ def read_text(path: str | os.PathLike) -> str:
     OSError
         The file cannot be read.
     RelvmFormatError
-        `open_file` rejects the file, or it is not UTF-8 text.
+        The path is a device, a pipe or a sparse file, or the file is not UTF-8 text.
     """
     try:
         return read_file(path).decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -188,8 +193,8 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
 
     This is so if `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
 
-    size_bytes: the size of the file, or of the unpacked members of the archive.   stored_bytes: the bytes that it takes
-    on the disk.
+    size_bytes: the size of the file, or of the unpacked members of the archive.
+    stored_bytes: the bytes that it takes on the disk.
     """
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 

@@ -37,7 +37,7 @@ class Opaque:
 
 
 def python_instrument() -> Any:
-    """Return the C instrument that passes every call to Objects.instrument."""
+    """Return the C instrument (callbacks before and after each call) that passes every call to Objects.instrument."""
     hooks = {"before": lib.relvm_py_before, "after": lib.relvm_py_after}
     return ffi.new("rvm_instrument *", {"kinds": (1 << len(KINDS)) - 1, **hooks})
 

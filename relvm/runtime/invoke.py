@@ -62,7 +62,9 @@ class Invoker(Objects):
     def instrument(self, index: int, before: bool, result: Any, arguments: Sequence[Any]) -> Any:
         """Call the Python instrument before or after a call of function `index`, and return the instrument's result.
 
-        before, result, arguments: the arguments of the instrument (see VirtualMachine.set_instrument).
+        before: whether the call has not begun yet.
+        result: the result of the call, or None before the call.
+        arguments: the arguments of the call.
         """
         assert self.callback is not None, "no instrument is set"
         return self.callback(self.executable.function_name(index), before, result, *arguments)
@@ -102,7 +104,9 @@ class Invoker(Objects):
             self.end(outer)
 
     def install(self, name: str, instrument: Any) -> None:
-        """Set the machine's C instrument.  Raise RelvmBusyError if the machine is running.
+        """Set the C instrument of the machine, which is called before and after each call.
+
+        Raise RelvmBusyError if the machine is running.
 
         name: the name of the operation, for the message.
         """
@@ -139,7 +143,9 @@ class Invoker(Objects):
     def annotate_trace(self, trace: str) -> str:
         """Add to each frame of a stack trace the value that the instruction computes, and its source location.
 
-        The information comes from the debug section.   trace: the stack trace of the machine, as text.
+        The information comes from the debug section.
+
+        trace: the stack trace of the machine, as text.
         """
         program, lines = self.executable.program, []
         for line in trace.split("\n"):

@@ -99,7 +99,8 @@ class KernelProfile(Displayed):
 def read_kernel(name: str, index: int, program: KernelProgram, profile: Any) -> KernelProfile | None:
     """Return the profile of a kernel, or None if none of its instructions ran.
 
-    index: the index of the kernel in the function table.   profile: the rvm_profile that measured it.
+    index: the index of the kernel in the function table.
+    profile: the rvm_profile that measured it.
     """
     measured = [(k, lib.rvm_profile_instruction(profile, index, k)) for k in range(len(program.code))]
     measured = [(k, row) for k, row in measured if row.count]

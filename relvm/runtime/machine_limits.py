@@ -14,9 +14,11 @@ from relvm.errors import RelvmArgumentError
 def thread_count(name: str, requested: int | None) -> int:
     """Return the number of threads.
 
-    This is `requested` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS, or,
-    if that is not set, the number of processors that this process is allowed to use.  Raise RelvmArgumentError if the
-    number is not an integer from 1 to 256.   name: the name of the parameter in the message.
+    This is `requested` if it is not None.  Otherwise it is the value of the environment variable RELVM_NUM_THREADS.  If
+    that is not set, it is the number of processors that this process is allowed to use.  Raise RelvmArgumentError if
+    the number is not an integer from 1 to 256.
+
+    name: the name of the parameter in the message.
     """
     source = name
     number: Any = requested

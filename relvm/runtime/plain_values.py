@@ -13,7 +13,8 @@ from relvm.runtime.tensor import Tensor
 def plain_output(value: Any, is_map: bool) -> Any:
     """Convert an output of a model to arrays, lists and dicts.
 
-    is_map: whether the output is a map of ONNX, or a sequence of maps, which becomes a dict, or a list of dicts.
+    is_map: whether the output is a map of ONNX, which becomes a dict, or a sequence of maps, which becomes a list of
+    dicts.
     """
     plain = plain_value(value)
     return map_value(plain) if is_map else plain

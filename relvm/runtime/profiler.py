@@ -136,8 +136,8 @@ def measure(prepared: PreparedCall, *, kernels: bool = False, timeline: bool = F
 
     A Python instrument of the machine is not called during this run.
 
-    kernels: whether to measure the instructions of kernels in bytecode, too.   timeline: whether to record the times of
-    the calls.
+    kernels: whether to measure the instructions of kernels in bytecode, too.
+    timeline: whether to record the times of the calls.
     """
     runner = prepared.runner
     profile = ffi.new("rvm_profile **")

@@ -26,7 +26,10 @@ class instance_property(property):
 
 
 class Signatures(Displayed, dict[str, Any]):
-    """The signatures of the functions that are not private, as a dict from name to entry (see `signature_entry`)."""
+    """The signatures of the functions that are not private: a dict from name to the entry in the executable.
+
+    The entry of a function is a dict of its parameters, its result and its attributes (see `signature_entry`).
+    """
 
     def __str__(self) -> str:
         return "\n".join(f"{terminal(name)}{typed_text(entry)}" for name, entry in self.items())
@@ -38,8 +41,8 @@ class Signatures(Displayed, dict[str, Any]):
 def signature_table(signature: Mapping[str, Any], title: str = "") -> str:
     """Return an HTML table of functions.
 
-    signature: for each function name, its entry in an executable's signature, or None if it has none.   title: the text
-    above the table.
+    signature: for each function name, its entry in an executable's signature, or None if it has none.
+    title: the text above the table.
     """
     rows = [("function", "parameters", "result")]
     for name, entry in signature.items():

@@ -59,7 +59,8 @@ class TimeEvaluator:
     def __call__(self, /, *arguments: Any, **named: Any) -> Timing:
         """Measure the time of the function with the given arguments.
 
-        The results of the function are discarded.  The errors are the same as those of a call.
+        The results of the function are discarded.  If a run of the function raises an exception, so does this
+        method.
         """
         prepared = self._prepare(arguments, named)
         prepared.repeat(1)  # untimed warm-up run

@@ -224,12 +224,12 @@ class VirtualMachine(Displayed):
     def seed(self, number: int) -> None:
         """Seed the machine's random numbers.  Machines with the same seed produce the same sequence.
 
+        Raise RelvmTypeError if `number` is not an integer.
+
         Parameters
         ----------
         number
             The seed, taken modulo 2^64.  If `seed` is not called, each machine has a different seed.
-
-        Raises RelvmTypeError if `number` is not an integer.
         """
         expect_type("seed", number, Integral, "an integer")
         lib.rvm_machine_seed(self._runner.machine, int(number) % 2**64)
@@ -357,7 +357,7 @@ class VirtualMachine(Displayed):
 
     def get_output_arity(self, name: str) -> int:
         """Return the number of fields of the tuple that `get_outputs` returns for `name`, or -1 if the result is not a
-        tuple.  The errors are the same as those of `get_outputs`."""
+        tuple.  Raise RelvmArgumentError if the function has not run since its inputs were bound."""
         reference = self._output(name)
         return ffi.cast("rvm_tuple *", reference.address).size if reference.tag == TUPLE else -1
 
@@ -489,7 +489,7 @@ class VirtualMachine(Displayed):
         Parameters
         ----------
         stop
-            See MachineDebugger.
+            A function that is called whenever a run stops, with None or an exception (see MachineDebugger).
 
         Raises
         ------

@@ -40,7 +40,7 @@ class LiteralReader(TypeReader):
         return -value if negative else value
 
     def attributes(self) -> Attributes:
-        """Parse attributes in parentheses: `(name=value, ...)`."""
+        """Parse attributes in parentheses: `(name=value, ...)`.  Return them as (name, value) pairs."""
         self.expect("(")
         values: dict[str, Any] = {}
         self.comma_separated(")", lambda: self.attribute(values))

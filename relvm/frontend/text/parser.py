@@ -94,10 +94,12 @@ def parse_module(text: str, name: str = "<text>") -> Module:
 
 
 def parse_expr(text: str, variables: Mapping[str, Var] | None = None, dims: dict[str, AnyDim] | None = None) -> Expr:
-    """Parse an expression.  A reference such as `@f` may name any function.  The errors are those of `parse_module`.
+    """Parse an expression.  A reference such as `@f` may name any function.
 
-    variables, dims: the variables and the dimension variables that `text` may use, by name.  New dimension variables
-    are added to `dims`.
+    Raise RelvmError, for example RelvmSyntaxError or RelvmNameError, if the expression is not valid.
+
+    variables: the variables that `text` may use, by name.
+    dims: the dimension variables that `text` may use, by name.  New dimension variables are added.
     """
     parser = _Parser(Source(text, "<expression>"), {} if dims is None else dims)
     parser.scopes.append(dict(variables or {}))
@@ -110,8 +112,8 @@ class _FunctionGroup(NamedTuple):
     """Adjacent local functions, which may call each other.
 
     undefined: the names that have been used, but not yet defined.  Each has a placeholder variable, and the error to
-    raise if no function of that name follows.  definitions: for each placeholder, the variable of the function that was
-    defined later.
+    raise if no function of that name follows.
+    definitions: for each placeholder, the variable of the function that was defined later.
     """
 
     undefined: dict[str, tuple[Var, RelvmError]]
@@ -171,7 +173,10 @@ class _Parser(KernelReader):
         return Module(tuple(functions.values()), tuple(kernels.items()), attributes)
 
     def module_constant(self) -> None:
-        """Parse a module constant `name = const(...)`, after the keyword `const`.  Later functions can use it."""
+        """Parse a module constant `const name = const(type, elements)`, after its first keyword.
+
+        Later functions can use the constant.
+        """
         token = self.identifier("the name of a constant")
         if token.text in self.scopes[0]:
             raise self.error(RelvmSyntaxError, f"constant {token} is defined twice", token)
@@ -180,7 +185,10 @@ class _Parser(KernelReader):
         self.scopes[0][token.text] = self.constant()
 
     def symbol(self, expected: str) -> str:
-        """Parse the name of a function or kernel: an identifier, or a string literal with any text."""
+        """Parse the name of a function or kernel: an identifier, or a string literal with any text.
+
+        expected: what was expected, for the error message.
+        """
         return self.string() if self.token.kind == "string" else self.identifier(expected).text
 
     def identifier(self, expected: str) -> Token:
@@ -189,7 +197,10 @@ class _Parser(KernelReader):
         return self.expect_kind("name", expected)
 
     def function(self, name: str) -> Function:
-        """Parse the parameters, the result type and the body of a function.  name: the name of the function."""
+        """Parse the parameters, the result type and the body of a function.
+
+        name: the name of the function.
+        """
         origin = self.source.origin(self.token.offset)
         self.scopes.append({})
         params = self.parameters()
@@ -271,7 +282,8 @@ class _Parser(KernelReader):
     def variable(self, name: Token, declared: Type | None) -> Var:
         """Return a new variable.  Its type is inferred later if `declared` is None.
 
-        name: the token of its name.   declared: its declared type, or None.
+        name: the token of its name.
+        declared: its declared type, or None.
         """
         origins = (self.source.origin(name.offset),)
         return Var(name.text, origins=origins) if declared is None else Var(name.text, type=declared, origins=origins)
@@ -301,9 +313,14 @@ class _Parser(KernelReader):
         return Binding(var, function)
 
     def end_group(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """End a group of adjacent local functions: replace the placeholders in calls between them.
+        """End a group of adjacent local functions: replace the placeholders in calls between them by the functions'
+        variables.
 
-        bindings: the bindings of the block so far.   start: the index of the first function of the group.
+        If a name is still undefined, an enclosing group may define it later.  Without an enclosing group, raise the
+        error.
+
+        bindings: the bindings of the block so far, which are changed in place.
+        start: the index of the first function of the group.
         """
         group = self.groups.pop()
         if group.definitions:

@@ -13,8 +13,9 @@ from relvm.frontend.text.lexer import Source, tokenize
 class Problem:
     """An error in a source text.
 
-    message: the message without the location.  start, end: the range of characters to underline, as offsets in the
-    text.  Both are 0 if the error has no location in the text.
+    message: the message without the location.
+    start, end: the range of characters to underline, as offsets in the text.  Both are 0 if the error has no location
+    in the text.
     """
 
     message: str

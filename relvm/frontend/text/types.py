@@ -40,8 +40,9 @@ def parse_type(text: str, dims: dict[str, AnyDim] | None = None) -> Type:
 class TypeReader(TokenReader):
     """The parser of types.
 
-    dims: the dimension variables of the function being parsed, by name.  in_scalar: whether the dimension being parsed
-    is the known value of a scalar type, as in `i64(n)`.  A new variable in it can be negative.
+    dims: the dimension variables of the function being parsed, by name.
+    in_scalar: whether the dimension being parsed is the known value of a scalar type, as in `i64(n)`.  A new variable
+    in it can be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:
@@ -62,7 +63,10 @@ class TypeReader(TokenReader):
         return type_
 
     def parenthesized_type(self) -> Type:
-        """Parse a tuple type, a function type, or a type in parentheses, from the first token after the `(` on."""
+        """Parse a type that begins with a parenthesis: a tuple type, a function type, or a type in parentheses.
+
+        The opening parenthesis has already been read.
+        """
         parts, is_tuple = self.comma_separated(")", self.type)
         if self.at("->") or self.at("=>"):
             pure = self.take().text == "->"
@@ -133,7 +137,7 @@ class TypeReader(TokenReader):
         return dim
 
     def dim(self) -> AnyDim:
-        """Parse a dimension: a sum of products."""
+        """Parse a dimension: a sum of products, such as `n * 2 + 1`."""
         self.enter_level()
         left = self.dim_product()
         while self.at("+") or self.at("-"):

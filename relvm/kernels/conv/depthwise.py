@@ -28,17 +28,19 @@ _LANES, _ROWS, _SLACK = (
 
 
 class _BlockLayout:
-    """The window over two spatial axes, and the layout of an input block.
+    """The layout of an input block, for a window over two spatial axes.
 
-    The phase of a window position is its offset in rows and columns, each modulo the stride.  Window positions with the
-    same phase read the same input elements, but for different output positions.  These elements are stored in one
-    plane.  A block has one plane for each pair of a channel of the group and a phase.
+    For example, with stride 2 and dilation 1, window columns 0 and 2 read the same input elements, but for different
+    output positions.  Such window positions have the same phase: their offsets in rows and columns, modulo the strides.
+    The elements that the positions of one phase read are stored once, in one plane.  A block has one plane for each
+    pair of a channel of the group and a phase.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
     and elements.
 
-    phases: the phases of all window positions.   max_plane_size: the maximum number of elements in a plane.
+    phases: the phases of all window positions.
+    max_plane_size: the maximum number of elements in a plane.
     """
 
     def __init__(self, window: Window, channels: int) -> None:
@@ -55,12 +57,21 @@ class _BlockLayout:
         self.max_plane_size = _MAX_BLOCK_SIZE // (channels * len(self.phases))
 
     def plane_position(self, channel: int, phase: tuple[int, int]) -> int:
-        """Return the position in the block at which the plane for `channel` and `phase` starts."""
+        """Return the position in the block at which the plane for `channel` and `phase` starts.
+
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.
+        """
         return (channel * len(self.phases) + self.phases.index(phase)) * self.max_plane_size
 
     @property
     def step(self) -> int:
-        """The distance, in rows of the window, between two nearest positions of a column that read the same plane."""
+        """The distance between the nearest rows of the window that read the same plane.
+
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.  Two positions in the same column of the window read the same plane if their distance is a multiple of
+        this number.
+        """
         return self.strides[0] // math.gcd(self.strides[0], self.dilations[0])
 
     def tap_groups(self, max_size: int) -> Iterator[tuple[int, int]]:
@@ -68,7 +79,9 @@ class _BlockLayout:
 
         Yield each group as a pair: the row-major index of its first window position, and the number of its positions.
         The positions of a group are in one column of the window, and read adjacent rows of a plane, so that they can
-        share loads.   max_size: the maximum number of positions in a group.
+        share loads.
+
+        max_size: the maximum number of positions in a group.
         """
         group_size = max_size if self.step * self.dilations[0] == self.strides[0] else 1
         for column in range(self.sizes[1]):
@@ -80,7 +93,10 @@ class _BlockLayout:
     def locate_tap(self, tap: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return where a window position reads its elements: the phase of the plane, and the offset in this plane.
 
-        The phase and the offset are pairs (rows, elements).   tap: the row-major index of the window position.
+        A plane contains the elements that the window positions of one phase (offset modulo the strides) read, in one
+        channel.  The phase and the offset are pairs (rows, elements).
+
+        tap: the row-major index of the window position.
         """
         steps = (tap // self.sizes[1] * self.dilations[0], tap % self.sizes[1] * self.dilations[1])
         (row, column), (row_phase, column_phase) = zip(*map(divmod, steps, self.strides), strict=True)
@@ -103,8 +119,10 @@ def can_write_few_filters(x: Buffer, w: Buffer, window: Window) -> bool:
 def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
     """Return whether a single block certainly covers all output positions of a channel.
 
-    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.   shape: the
-    layout of a block.   indices: the spatial dimensions of the output.
+    If so, the padding is in the same place for each channel, so the kernel sets it to zero only once.
+
+    shape: the layout of a block.
+    indices: the spatial dimensions of the output.
     """
     high, wide = indices if len(indices) == 2 else (1, *indices)
     if not isinstance(high, int) or not isinstance(wide, int) or wide > _MAX_COLUMNS:
@@ -115,7 +133,8 @@ def _fits_one_block(shape: _BlockLayout, indices: tuple[AnyDim, ...]) -> bool:
 def write_few_filters(k: KernelBuilder, x: Buffer, w: Buffer, result: Epilogue, window: Window, filters: int) -> None:
     """Generate a convolution with few filters per group.
 
-    x, w: the input and the weights.   filters: the number of filters per group.
+    x, w: the input and the weights.
+    filters: the number of filters per group.
     """
     shape = _BlockLayout(window, known_size(w.shape[1]))
     wide = as_scalar(result.shape[-1], I64)
@@ -167,8 +186,10 @@ def _make_convolve(
     The returned function has three parameters: the position of the filter in `w`, the number of output rows, and the
     number of output positions in a row.
 
-    shape: the layout of `block`.   pitch: the distance between rows in a plane of `block`.   lanes: the distance
-    between rows in `sums`.   is_line: whether the convolution has one spatial axis.
+    shape: the layout of `block`.
+    pitch: the distance between rows in a plane of `block`.
+    lanes: the distance between rows in `sums`.
+    is_line: whether the convolution has one spatial axis.
 
     Window positions in the same column are processed together, so that they share loads.  If the convolution has one
     spatial axis, all window positions are processed together.
@@ -215,12 +236,16 @@ def _copy_planes(
 ) -> None:
     """Generate code that copies elements of one channel of x to the planes of this channel in the block.
 
-    The code copies the elements that the output positions of the block read, and writes zeros for padding.
+    A plane contains the elements that the window positions of one phase (offset modulo the strides) read.  The code
+    copies the elements that the output positions of the block read, and writes zeros for padding.
 
-    channel: the row-major index of the channel over the batch and channel axes of x.   plane: the index of the channel
-    in its group.   shape: the layout of the block.   pitch: the distance between the rows of a plane.   at: the row and
-    the column of the first output position of the block.   count: the number of output rows, and of output positions in
-    a row.   has_padding: whether the zeros of the padding are in the block already.
+    channel: the row-major index of the channel over the batch and channel axes of x.
+    plane: the index of the channel in its group.
+    shape: the layout of the block.
+    pitch: the distance between the rows of a plane.
+    at: the row and the column of the first output position of the block.
+    count: the number of output rows, and of output positions in a row.
+    has_padding: whether the zeros of the padding are in the block already.
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
     high, wide = dims if len(dims) == 2 else (Literal(1, I64), dims[0])

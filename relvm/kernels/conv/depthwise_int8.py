@@ -26,9 +26,11 @@ _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 o
 class _RingLayout:
     """The window over two spatial axes, and the layout of the ring buffer.
 
-    The ring buffer contains words, and has shape (`rows`, `words_per_row`, `pitch`).  rows: the number of input rows
-    that the window covers.   words_per_row: the number of words in a row of the window.   pitch: the maximum number of
-    output positions that are processed at a time, rounded up to a multiple of _SLACK.
+    The ring buffer contains words of four bytes, and has shape (`rows`, `words_per_row`, `pitch`).
+
+    rows: the number of input rows that the window covers.
+    words_per_row: the number of words in a row of the window.
+    pitch: the maximum number of output positions that are processed at a time, rounded up to a multiple of _SLACK.
     """
 
     def __init__(self, window: Window, wide: object) -> None:
@@ -59,7 +61,8 @@ def write_byte_depthwise(
 ) -> None:
     """Generate a depthwise convolution of bytes.  Each filter reads one channel.
 
-    padding: the zero point of x.   filters: the number of filters per group.
+    padding: the zero point of x.
+    filters: the number of filters per group.
     """
     shape = _RingLayout(window, result.shape[-1])
     taps = shape.sizes[0] * shape.words_per_row
@@ -101,10 +104,13 @@ def write_byte_depthwise(
 
 
 def _set_weights(k: KernelBuilder, w: Buffer, weights: Buffer, shape: _RingLayout, filter_: Scalar) -> Scalar:
-    """Generate code that packs the weights of one filter into words, and stores the words in `weights`.
+    """Generate code that packs the weights of one filter into words of four bytes, and stores the words in `weights`.
 
-    Return the variable that contains the sum of the weights.   w: the weights of all filters.   shape: the window and
-    the layout of its words.   filter_: the index of the filter.
+    Return the variable that contains the sum of the weights.
+
+    w: the weights of all filters.
+    shape: the window and the layout of its words.
+    filter_: the index of the filter.
     """
     total = k.variable("total", Literal(0, I32))
     rows, wide = shape.sizes
@@ -132,12 +138,14 @@ def _fill_ring(
     padding: Scalar,
     pad_word: Scalar,
 ) -> None:
-    """Generate code that loads input rows into the ring buffer, as words.
+    """Generate code that loads input rows into the ring buffer, as words of four bytes.
 
     The rows are those that output row `y` reads and output row `y - 1` does not.
 
-    shape: the layout of the ring buffer.   plane: the position in x at which the channel begins.   start, count: the
-    first output position of the row to process, and the number of output positions.   padding: the zero point of x.
+    shape: the layout of the ring buffer.
+    plane: the position in x at which the channel begins.
+    start, count: the first output position of the row to process, and the number of output positions.
+    padding: the zero point of x.
     pad_word: the word for positions outside the input (see `padding_word`).
     """
     dims = [as_scalar(dim, I64) for dim in x.shape[2:]]
@@ -162,12 +170,13 @@ def _fill_ring(
 
 
 def _set_offsets(k: KernelBuilder, offsets: Buffer, shape: _RingLayout, y: Scalar) -> None:
-    """Generate code that stores, for each word of weights, where in the ring buffer its input words begin.
+    """Generate code that stores, for each word (four bytes) of weights, where in the ring buffer its input words begin.
 
     A word of weights is multiplied by adjacent input words, one for each output position.
 
-    offsets: the array for the flat positions in the ring buffer.   shape: the layout of the ring buffer.   y: the
-    output row.
+    offsets: the array for the flat positions in the ring buffer.
+    shape: the layout of the ring buffer.
+    y: the output row.
     """
     for row in range(shape.sizes[0]):
         position = (y * shape.strides[0] + row * shape.dilations[0]) % shape.rows

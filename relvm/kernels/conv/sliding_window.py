@@ -25,8 +25,8 @@ from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, minimum
 class Window:
     """A sliding window.
 
-    sizes: the extent of the window along each spatial axis.   pads: the padding before each axis, then the padding
-    after each axis.
+    sizes: the extent of the window along each spatial axis.
+    pads: the padding before each axis, then the padding after each axis.
     """
 
     sizes: tuple[AnyDim, ...]
@@ -78,7 +78,9 @@ def over_two_axes(window: Window) -> Window:
 
 
 def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim, ...]:
-    """Return the output size along each spatial axis.   dims: the spatial dimensions of the input.
+    """Return the output size along each spatial axis.
+
+    dims: the spatial dimensions of the input.
 
     Raises
     ------
@@ -100,8 +102,10 @@ def output_dims(op: str, dims: Sequence[AnyDim], window: Window) -> tuple[AnyDim
 def valid_range(dim: Scalar, indices: Scalar, stride: int, offset: Scalar) -> tuple[Scalar, Scalar]:
     """Return the range [first, end) of output positions along one axis that read the input, and not padding.
 
-    dim: the size of the input.   indices: the size of the output.   Output position o reads input position `o * stride
-    + offset`.
+    Output position o reads input position `o * stride + offset`.
+
+    dim: the size of the input.
+    indices: the size of the output.
     """
     first = Select(offset >= 0, Literal(0, I64), (-offset + (stride - 1)) / stride)
     last_input = dim - 1 - offset
@@ -121,10 +125,11 @@ def for_each_tap(
 
     At run time, the loops skip rows of the window that lie outside the input.
 
-    dims, indices: the spatial dimensions of the input and of the output.   row: the output position along all spatial
-    axes except the last.   body(tap, source, first, stop): generates the code for the window position `tap`, a
-    row-major index.  This window position is inside the input for the output positions o in [first, stop) of the row.
-    Each of them reads position `source + o * stride` of the input channel.
+    dims, indices: the spatial dimensions of the input and of the output.
+    row: the output position along all spatial axes except the last.
+    body(tap, source, first, stop): generates the code for the window position `tap`, a row-major index.  This window
+    position is inside the input for the output positions o in [first, stop) of the row.  Each of them reads position
+    `source + o * stride` of the input channel.
     """
     last = len(dims) - 1
 
@@ -150,7 +155,8 @@ def for_each_row(
 
     At run time, the loops skip rows of the window that lie outside the input.
 
-    dims: the spatial dimensions of the input.   row: the output position along all spatial axes except the last.
+    dims: the spatial dimensions of the input.
+    row: the output position along all spatial axes except the last.
     body(tap, source): generates the code for row `tap` of the window, which reads row `source` of the input channel.
     Both are row-major indices over all spatial axes except the last.
     """
@@ -171,8 +177,9 @@ def for_each_row(
 def numpy_windows(x: np.ndarray, window: Window, fill: float) -> np.ndarray:
     """Return all windows of `x`, as an array of shape (batch, channel, output spatial..., window spatial...).
 
-    fill: the value of padding.   If the window is larger than the padded input along an axis, the output size of this
-    axis is 0.
+    If the window is larger than the padded input along an axis, the output size of this axis is 0.
+
+    fill: the value of padding.
     """
     rank = len(window.sizes)
     margins = [(0, 0), (0, 0), *zip(window.pads[:rank], window.pads[rank:], strict=True)]

@@ -29,7 +29,8 @@ Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
-    """Return the number of columns of a panel, for a matrix with `columns` columns.
+    """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
+    together.
 
     This is the element of WIDTHS that needs the least padding, or the largest if the number of columns is unknown.
     """
@@ -41,7 +42,8 @@ def panel_width(columns: object) -> int:
 def run_time_panel_width(k: KernelBuilder, columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns that is packed at run time.
 
-    This is `panel_width`, or the smallest width if the kernel should use little memory (`k.is_compact`).
+    A panel consists of adjacent columns that are packed together.  The result is `panel_width`, or the smallest width
+    if the kernel should use little memory (`k.is_compact`).
     """
     return WIDTHS[-1] if k.is_compact else panel_width(columns)
 
@@ -70,15 +72,19 @@ class LhsInt8:
     of the left matrix at a time, as one word.  The depth of the product is therefore counted in words of four bytes,
     and the elements of the right matrix are words (csrc/codegen/gemm_int8.h).
 
-    depth: the length of a row in bytes.   flip: a mask of the bits that are inverted in each word before the product.
+    depth: the length of a row in bytes.
+    flip: a mask of the bits that are inverted in each word before the product.
     is_signed: whether the bytes are signed after this inversion.  The bytes of the right matrix have the other
     signedness.
-
     begin(row, after_first): generates the code that is needed once for row `row`, and returns a function
-    correction(first, column).  The function returns a scalar that is added to an element of the product, because of the
-    zero points.  This element is that of row `row`, and of column `column` of the panel that begins at column `first`.
-    If the depth is divided into chunks, each chunk adds a correction.   after_first: whether this is not the first
-    chunk.  None stands for False.
+    correction(first, column).
+
+    The result of correction(first, column) is a scalar that is added to an element of the product, because of the zero
+    points.  The element is in row `row`, and in column `column` of the panel (a group of adjacent columns) that begins
+    at column `first`.
+
+    If the depth is divided into chunks, each chunk adds a correction.  `after_first` is then whether the current chunk
+    is not the first one.  The value None stands for False.
     """
 
     buffer: Buffer
@@ -95,7 +101,8 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix that is packed in panels of columns at compile time (relvm/kernels/gemm/packing.py).
+    """A right matrix that is packed in panels, groups of adjacent columns, at compile time
+    (relvm/kernels/gemm/packing.py).
 
     Each panel is stored row by row.  The last panel can be narrower than the others.
     """
@@ -106,7 +113,7 @@ class Prepacked:
 
 @value_record
 class PackOnTheFly:
-    """A right matrix that is copied panel by panel at run time.
+    """A right matrix that is copied panel by panel at run time.  A panel is a group of adjacent columns.
 
     fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
     first_column + c) to panel[r * width + c], for r < rows and c < columns.  `width` is the panel width.  The elements
@@ -126,8 +133,10 @@ def gemm(
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
 
-    batch: the batch dimensions.   sizes: the number of rows and of columns of a product, and the depth, which is the
-    number of summed products.  If the left matrix consists of bytes, the depth is in words.   width: the panel width.
+    batch: the batch dimensions.
+    sizes: the number of rows and of columns of a product, and the depth, which is the number of summed products.  If
+    the left matrix consists of bytes, the depth is in words of four bytes.
+    width: the number of columns of a panel, the part of the right matrix that is processed at a time.
     operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
     `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
     classes of `left` and `right` must be the same for all products.
@@ -157,11 +166,12 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate code that copies one panel of `right` and multiplies the left matrix by it.
+    """Generate code that copies one panel of `right`, a group of adjacent columns, and multiplies the left matrix by
+    it.
 
-    product: the generator of the product of the left matrix and the panel.   depth: the number of rows of the panel.
-    If it is large or unknown, the panel is copied and multiplied in chunks of DEPTH rows, because the copy is on the C
-    stack.
+    product: the generator of the product of the left matrix and the panel.
+    depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
+    DEPTH rows, because the copy is on the C stack.
     """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
@@ -195,10 +205,16 @@ def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> 
 
 @value_record
 class _PanelMatmul:
-    """The generator of the product of the left matrix and one panel of the right matrix.
+    """The generator of the product of the left matrix and one panel of the right matrix, a group of adjacent columns.
 
-    rows: the number of rows of the left matrix.   column: the first column of the panel.   count: the number of columns
-    of the panel.   left, width, result, counters: as in `gemm`.   tile: the array for a tile of the product.
+    rows: the number of rows of the left matrix.
+    column: the first column of the panel.
+    count: the number of columns of the panel.
+    left: the left matrix.
+    width: the number of columns of a panel, except that the last panel can be narrower.
+    tile: the array for a tile of the product.
+    result: the epilogue that receives each element of the product.
+    counters: a function that returns the indices at which the epilogue stores element (i, j).
     """
 
     k: KernelBuilder
@@ -223,12 +239,14 @@ class _PanelMatmul:
         after_first: Scalar | None,
         before_last: Scalar | None,
     ) -> None:
-        """Generate the product of the left matrix and a chunk of the panel: rows [first, first + span).
+        """Generate the product of the left matrix and rows [first, first + span) of the panel, a group of adjacent
+        columns.
 
-        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks, each one adds its
-        product to partial sums in memory.   after_first: whether an earlier chunk has stored partial sums.
-        before_last: whether a later chunk follows, so that the sums are not final.   A condition that is None never
-        holds.
+        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks of rows, each one adds
+        its product to partial sums in memory.
+
+        after_first: whether an earlier chunk has stored partial sums.  None stands for False.
+        before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
         """
         k, rows = self.k, constant_value(self.rows)
 
@@ -321,11 +339,13 @@ class _PanelMatmul:
         self._for_each_width(add)
 
     def _panel_row_stride(self, columns: int) -> int:
-        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns."""
+        """Return the distance, in elements, between adjacent rows of a panel, a part of the right matrix that has
+        `columns` columns."""
         return columns if self.is_packed else self.width
 
     def _for_each_width(self, body: Callable[[int], None]) -> None:
-        """Generate code for a panel by calling body(columns) for each number of columns that the panel can have.
+        """Generate code for a panel (a group of adjacent columns) by calling body(columns) for each number of columns
+        that the panel can have.
 
         If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
         last panel is unknown, it is rounded up to one of WIDTHS.
@@ -391,7 +411,8 @@ class _PanelMatmul:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
 
         body(tile_position, sum_position): receives the flat positions of the element in the tile and in the partial
-        sums.   row: the row of the product that is in the first row of the tile.
+        sums.
+        row: the row of the product that is in the first row of the tile.
         """
         k = self.k
         with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
@@ -400,9 +421,11 @@ class _PanelMatmul:
 
 
 def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix whose panels are copied from a row-major matrix at run time.
+    """Return a right matrix whose panels (groups of adjacent columns) are copied from a row-major matrix at run time.
 
-    The row-major matrix begins at flat position `start` of `x` and has `columns` columns.   width: the panel width.
+    The row-major matrix begins at flat position `start` of `x` and has `columns` columns.
+
+    width: the number of columns of a panel.
     """
 
     def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
@@ -415,10 +438,13 @@ def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Sca
 
 
 def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
-    """Return a right matrix whose panels are copied from a column-major matrix at run time.
+    """Return a right matrix whose panels (groups of adjacent columns) are copied from a column-major matrix at run
+    time.
 
-    The column-major matrix begins at flat position `start` of `x`.   depth: the length of a column.   width: the panel
-    width.
+    The column-major matrix begins at flat position `start` of `x`.
+
+    depth: the length of a column.
+    width: the number of columns of a panel.
     """
 
     def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
@@ -434,7 +460,8 @@ def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Sc
 def copy_run(
     k: KernelBuilder, panel: Buffer, to: Scalar, x: Buffer, source: Scalar, first: Scalar, end: Scalar
 ) -> None:
-    """Generate code that copies part of a row to a panel: `panel[to + j] = x[source + j]` for first <= j < end."""
+    """Generate code that copies part of a row to a panel (a group of columns): `panel[to + j] = x[source + j]` for
+    first <= j < end."""
     if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
         k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
         return
@@ -444,6 +471,8 @@ def copy_run(
 
 def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
     """Generate code that sets columns [count, width) of a panel to 0.
+
+    A panel is a copy of adjacent columns of a matrix.
 
     rows: the number of rows of the panel.
 

@@ -28,8 +28,8 @@ _SHIFT = 128
 class Signs:
     """The conversion of the bytes of two matrices before they are multiplied.
 
-    left, right: the number added to each element of the left and of the right matrix: 0, 128 or -128.   left_is_signed:
-    whether the left bytes are signed after the conversion.  The right bytes have the other signedness.
+    left, right: the number added to each element of the left and of the right matrix: 0, 128 or -128.
+    left_is_signed: whether the left bytes are signed after the conversion.  The right bytes have the other signedness.
     """
 
     left: int
@@ -38,7 +38,7 @@ class Signs:
 
     @property
     def flip(self) -> int:
-        """A mask of the bits that are inverted in each word of the left matrix."""
+        """A mask of the bits that are inverted in each word (four bytes) of the left matrix."""
         return _HIGH_BITS if self.left else 0
 
 
@@ -56,10 +56,11 @@ def choose_signs(left: DType, right: DType) -> Signs:
 class ZeroPoints:
     """The zero points and sums of two matrices after the conversion by `Signs`.
 
-    left(row), right(column): the i32 zero point of a row of the left matrix, and of a column of the right matrix.
-    `left` or `right` is None if all zero points of that matrix are 0.   row_sum(row): the sum of a row of the left
-    matrix.   column_sum(first, column): the sum of column `column` of the panel that begins with column `first`.  If
-    the panel is copied in chunks of rows, this is the sum over the current chunk.
+    left(row): the i32 zero point of a row of the left matrix.  `left` is None if all its zero points are 0.
+    right(column): the i32 zero point of a column of the right matrix.  `right` is None if all its zero points are 0.
+    row_sum(row): the sum of a row of the left matrix.
+    column_sum(first, column): the sum of column `column` of the panel (a group of columns) that begins with column
+    `first`.  If the panel is copied in chunks of rows, this is the sum over the current chunk.
     """
 
     left: Callable[[Scalar], Scalar] | None
@@ -71,8 +72,9 @@ class ZeroPoints:
 def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: ZeroPoints) -> LhsInt8:
     """Return the left matrix of a product of bytes, which is stored row by row from flat position `start` of `x` on.
 
-    depth: the number of bytes in a row.   signs: the conversion of the bytes.   zeros: the zero points of both
-    matrices.
+    depth: the number of bytes in a row.
+    signs: the conversion of the bytes.
+    zeros: the zero points of both matrices.
     """
 
     def begin(row: Scalar, after_first: Scalar | None) -> Callable[[Scalar, Scalar], Scalar]:
@@ -108,7 +110,7 @@ def sum_row(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, shift: in
 
 
 def word_count(depth: AnyDim) -> Scalar:
-    """Return the number of words for a row of `depth` bytes."""
+    """Return the number of four-byte words that hold a row of `depth` bytes."""
     return Literal(-(-depth // 4), I64) if isinstance(depth, int) else (as_scalar(depth, I64) + 3) / 4
 
 
@@ -143,9 +145,13 @@ def pack_words(
 ) -> PackOnTheFly:
     """Return a right matrix of words, whose panels are packed from a row-major matrix of bytes at run time.
 
-    The matrix of bytes begins at flat position `start` of `x`.   sizes: its number of rows and of columns.   width: the
-    panel width.   shift: the number to add to each byte.   sums: an array of `width` elements, in which the kernel
-    stores the sums of the panel's columns.
+    A word consists of four bytes of a column, and a panel of adjacent columns.  The matrix of bytes begins at flat
+    position `start` of `x`.
+
+    sizes: its number of rows and of columns.
+    width: the number of columns of a panel.
+    shift: the number to add to each byte.
+    sums: an array of `width` elements, in which the kernel stores the sums of the panel's columns.
     """
     depth, columns = sizes
 

@@ -13,7 +13,7 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """Pack the matrix `b` of shape (depth, columns) into panels of `panel_width` columns.
+    """Pack the matrix `b` of shape (depth, columns) into panels, groups of `panel_width` adjacent columns.
 
     Each panel is stored row by row.  The last panel can be narrower than the others.  A product rounds the number of
     columns of a tile up to a multiple of STEP, and so reads past the end of the last row.  Zeros are therefore appended
@@ -40,7 +40,8 @@ def unpack_columns(packed: np.ndarray, columns: int) -> np.ndarray:
 def packed_row_count(name: str, b: TensorType, columns: int) -> int:
     """Return the number of rows of a packed matrix with `columns` columns.
 
-    name: the name of the operator, for messages.   b: the type of the packed matrix, of rank 1 and known size.
+    name: the name of the operator, for messages.
+    b: the type of the packed matrix, of rank 1 and known size.
 
     Raise RelvmArgumentError if `columns` is not a positive integer, and RelvmShapeError if no packed matrix with this
     number of columns has the size of `b`.

@@ -22,8 +22,9 @@ Point = Callable[[Scalar, float, float], Scalar]
 class Activation:
     """An activation function of x and up to two parameters, alpha and beta.
 
-    point, numpy: the function on scalars of a kernel, and on arrays.   alpha, beta: the default of each parameter, or
-    None if the function does not use it.
+    point: the function on scalars of a kernel.
+    numpy: the function on NumPy arrays.
+    alpha, beta: the default of each parameter, or None if the function does not use it.
     """
 
     point: Point

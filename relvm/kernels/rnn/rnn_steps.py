@@ -31,9 +31,11 @@ _UNROLLED = 4  # number of rows of r that are added in one pass over the sums of
 class SequenceStep:
     """One step of a sequence.
 
-    n: the index of the sequence.   at_x: the flat position in x where the input of this step begins.   at_h: the flat
-    position of the sequence's state in the buffers of the initial and the current states.   at_y: the flat position in
-    y where the output of this step begins.   at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
+    n: the index of the sequence.
+    at_x: the flat position in x where the input of this step begins.
+    at_h: the flat position of the sequence's state in the buffers of the initial and the current states.
+    at_y: the flat position in y where the output of this step begins.
+    at_sums: the flat position of the sequence's row in `SequenceBatch.sums`.
     """
 
     n: Scalar
@@ -47,12 +49,15 @@ class SequenceStep:
 class SequenceBatch:
     """A batch of adjacent sequences in one direction, at step `t`.
 
-    first: the index of the first sequence.   count: the number of sequences in the batch.   counts: the possible values
-    of `count`.   at_h: the flat position of the first sequence's state in the buffers of states.   sizes: the total
-    number of sequences, and the number of directions.   lengths: the lengths of all sequences, or None if all have the
-    same number of steps.   r: the recurrent weights.   sums: the results of the matrix products with r in this step,
-    with a row for each sequence.   is_only_batch: whether all sequences are in this batch.  If so, threads divide the
-    columns of its matrix products.
+    first: the index of the first sequence.
+    count: the number of sequences in the batch.
+    counts: the possible values of `count`.
+    at_h: the flat position of the first sequence's state in the buffers of states.
+    sizes: the total number of sequences, and the number of directions.
+    lengths: the lengths of all sequences, or None if all have the same number of steps.
+    r: the recurrent weights.
+    sums: the results of the matrix products with r in this step, with a row for each sequence.
+    is_only_batch: whether all sequences are in this batch.  If so, threads divide the columns of its matrix products.
     """
 
     k: KernelBuilder
@@ -84,7 +89,8 @@ class SequenceBatch:
 
     @contextmanager
     def each_active_sequence(self) -> Iterator[SequenceStep]:
-        """A context manager like `each_sequence`, but only for the sequences that have a step t."""
+        """A context manager that opens a loop over the sequences of the batch that have a step t, and yields this
+        step."""
         with self.each_sequence() as row:
             lengths = self.lengths
             with nullcontext() if lengths is None else self.k.branch(self.t < lengths[row.n].to(I64)):
@@ -106,11 +112,15 @@ class SequenceBatch:
                     self._multiply_row(left, k.let("at", start + row * step), row, first, columns)
 
     def _multiply_tiles(self, count: int, left: Buffer, start: Scalar, step: int, first: int, columns: int) -> None:
-        """Generate code that computes the product in tiles.
+        """Generate code that multiplies a matrix by columns of the recurrent weights `r`, one tile at a time.
 
         All tiles have full width: the last tile can overlap the previous one.
 
-        count: the number of sequences of the batch.   All other parameters: as for `multiply`.
+        count: the number of sequences of the batch, which is the number of rows of the matrix.
+        left: the buffer of the matrix.
+        start: the position of its first row.
+        step: the distance between its rows.
+        first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
@@ -128,11 +138,14 @@ class SequenceBatch:
             tile(Literal(first + columns - _STEP, I64), _STEP)
 
     def _multiply_row(self, left: Buffer, start: Scalar, row: Scalar, first: int, columns: int) -> None:
-        """Generate simple loops that compute row `row` of the product.
+        """Generate simple loops that multiply one row of a matrix by columns of the recurrent weights `r`.
 
         The loops read the weights `r` in memory order, because reading them takes most of the time.
 
-        left, first, columns: as for `multiply`.   start: the position in `left` at which the row of the matrix begins.
+        row: the index of the row in the product.
+        left: the buffer of the matrix that is multiplied.
+        start: the position in `left` at which the row of the matrix begins.
+        first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, sums, (_, hidden, width) = self.k, self.r, self.sums, map(known_size, self.r.shape)
         at_sums = k.let("at_sums", row * width + first)
@@ -164,7 +177,9 @@ class SequenceBatch:
         """A context manager that yields the bounds of the range to process, a part of [0, count).
 
         If this is the only batch, a parallel loop is opened, and the range is the part of one thread.  Otherwise it is
-        the whole range, because threads divide the batches.   work: as in KernelBuilder.parallel.
+        the whole range, because threads divide the batches.
+
+        work: the approximate time of one iteration, in eighths of a nanosecond.
         """
         if self.is_only_batch:
             with self.k.parallel(count, work) as part:
@@ -186,10 +201,11 @@ def generate_steps(
 ) -> None:
     """Generate all steps of the recurrent operator `op`.  The elements of y after the end of a sequence become 0.
 
-    x, r, lengths, direction: the arguments of the operator.   y: the buffer for the outputs of all steps.   states: for
-    each state, a pair of the buffer of the initial state, and the buffer of the current and final state.   step: a
-    function that generates one step of a batch.  It computes the next states, and writes y for the sequences that have
-    this step.
+    x, r, lengths, direction: the arguments of the operator.
+    y: the buffer for the outputs of all steps.
+    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
+    step: a function that generates one step of a batch.  It computes the next states, and writes y for the sequences
+    that have this step.
     """
     steps, batch = (k.size((dim,)) for dim in x.shape[:2])
     all_steps = lengths.shape == (0,)
@@ -231,9 +247,13 @@ def _batch_sizes(sequences: object) -> range:
 class _StepGenerator:
     """Generator of the code for all steps of all sequences.
 
-    sizes: the number of steps, and the number of sequences.   lengths: the lengths of the sequences, or None if all
-    sequences have all steps.   backwards: for each direction, whether it runs backward.   Other fields: as in
-    `generate_steps`.
+    sizes: the number of steps, and the number of sequences.
+    r: the recurrent weights.
+    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
+    lengths: the lengths of the sequences, or None if all sequences have all steps.
+    y: the buffer for the outputs of all steps.
+    backwards: for each direction, whether it runs backward.
+    step: a function that generates one step of a batch.
     """
 
     k: KernelBuilder

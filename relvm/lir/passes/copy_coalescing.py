@@ -67,7 +67,7 @@ def _redirect(statement: Statement, register: int, copy: CallStatement, target: 
     """Return `statement` with register `register` replaced by `target`, the destination register of `copy`.
 
     A statement that computes the value of `register` gets the comment of `copy`.  Unless it is a call of a kernel, it
-    also gets the origins of `copy`, in addition to its own.
+    also gets the source locations (origins) of `copy`, in addition to its own.
     """
 
     def operand(value: Operand) -> Operand:

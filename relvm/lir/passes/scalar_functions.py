@@ -36,7 +36,8 @@ class ScalarRoutine:
 
     letters: a dict from each register that is written to the letter of its type: i (i64), f (f64) or b (bool).  The
     parameters come first.
-    result: the letter of the result type.   checks: the number of statements at the beginning that check parameters.
+    result: the letter of the result type.
+    checks: the number of statements at the beginning that check parameters.
     """
 
     routine: Routine
@@ -84,10 +85,12 @@ def _checked_types(routine: Routine, module: LirModule) -> dict[int, str]:
 
 
 def _infer_types(routines: dict[str, Routine], parameter_types: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
-    """Infer the types of the registers of each routine, as a dict from register to type letter.
+    """Infer the types of the registers of each routine.
 
-    Return these dicts by the name of the routine.  A routine with a register of unknown type is omitted.
-    parameter_types: the types of the parameters of each routine.
+    Return a dict from register to type letter for each routine, by the name of the routine.  A routine with a register
+    of unknown type is omitted.
+
+    parameter_types: the types of the parameters of each routine, as dicts of the same form.
     """
     types = {name: dict(parameter_types[name]) for name in routines}
     changed = True

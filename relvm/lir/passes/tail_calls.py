@@ -39,8 +39,8 @@ def _convert_routine(routine: Routine, functions: set[str]) -> Routine:
 def _convert_end(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
     """Replace calls at the end of a block, or at the ends of its branches, by tail calls where possible.
 
-    body: the block.  Its last statement copies the result of the routine to register `result`.   functions: the names
-    of the functions that tail calls can call.
+    body: the block.  Its last statement copies the result of the routine to register `result`.
+    functions: the names of the functions that tail calls can call.
     """
     *before, last = body
     assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
@@ -69,7 +69,8 @@ def _convert_end(body: tuple[Statement, ...], result: int, functions: set[str]) 
 def _ends_with_copy_to(body: tuple[Statement, ...], result: Register) -> bool:
     """Return whether a branch of an `if` ends with a copy to the register for the result of the `if`.
 
-    body: the branch.   result: the register.
+    body: the branch.
+    result: the register.
     """
     last = body[-1]
     return isinstance(last, CallStatement) and last.function == _COPY and last.destination == result.index

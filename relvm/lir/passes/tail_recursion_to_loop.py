@@ -41,9 +41,12 @@ def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[State
 
 
 def _write_parameters(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
-    """Return the statements of a block in which arithmetic writes the arguments of `call` to the parameter registers.
+    """Return the rewritten statements of a block that ends with the recursive tail call `call`.
 
-    before: the statements before the recursive tail call `call`.   params: the number of parameters.
+    Arithmetic before the call that computes an argument now writes directly to the parameter register, where possible.
+
+    before: the statements before `call`.
+    params: the number of parameters.
     """
     start = len(before)
     arithmetic: list[PrimStatement] = []  # statements directly before the call, in reverse order

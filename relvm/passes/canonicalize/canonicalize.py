@@ -85,7 +85,8 @@ class _Canonicalizer:
         return self.renamed.get(expr, expr)
 
     def simplify(self, call: OpCall, result_var: Var, bindings: list) -> Expr:
-        """Apply rules to `call`, whose arguments must be atoms, until no rule applies.  Return the result.
+        """Apply rules to `call`, whose arguments must be atoms (variables or constants), until no rule applies.  Return
+        the result.
 
         At most _MAX_STEPS rules are applied.  The bindings of new subexpressions are appended to `bindings`.
 
@@ -100,11 +101,13 @@ class _Canonicalizer:
         return call
 
     def simplify_argument(self, expr: Expr, result_var: Var, bindings: list) -> Expr:
-        """Simplify `expr`, an argument of a call that a rule created, and return it as an atom.
+        """Simplify `expr`, an argument of a call that a rule created, and return it as an atom (a variable or
+        constant).
 
         A call is bound to a new variable, and the binding is appended to `bindings`.
 
-        result_var: as in `simplify`.
+        result_var: the variable to which the enclosing call is bound.  The names of new variables are derived from its
+        name.
         """
         if not isinstance(expr, OpCall):
             return expr

@@ -287,10 +287,10 @@ def conv_of_pad(call: OpCall, definitions: Definitions) -> Expr | None:
 
 
 def _argument_axes(call: OpCall) -> tuple[int | None, ...] | None:
-    """Return the axis of the argument that corresponds to each axis of the result of `call`.
+    """Return, for each axis of the result of `call`, the corresponding axis of the argument.
 
-    In the result of a view, axes of size 1 have None instead.  If `call` is a view that does more than insert, remove
-    or move axes of size 1, return None.
+    If `call` is a view, an axis of size 1 corresponds to no axis of the argument, and has None instead.  If `call` is a
+    view that does more than insert, remove or move axes of size 1, return None.
     """
     if call.op is ops.transpose:
         return permutation_of(call)

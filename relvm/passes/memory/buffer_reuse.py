@@ -39,8 +39,8 @@ class BufferSlot:
     """The memory of one tensor, or of several tensors each of which overwrites the previous one in place.
 
     values: the tensors, in order.
-    size_bytes: the size, an int if it is known or bounded, otherwise symbolic. first,
-    last: the first and the last point at which the memory is in use.
+    size_bytes: the size, an int if it is known or bounded, otherwise symbolic.
+    first, last: the first and the last point at which the memory is in use.
     escape: how the last tensor escapes.
     """
 
@@ -57,12 +57,13 @@ class BufferSlot:
 
 @dataclass(eq=False)
 class ArenaStorage:
-    """An allocation for one slot, or for several slots that share it.
+    """An allocation for one slot, or for several slots that share it.  A slot is the memory of one tensor, or of
+    several tensors each of which overwrites the previous one.
 
     slots: the slots, in order of first use.
     offsets: their offsets in bytes.
     size_bytes: the size of the allocation.
-    lower_bound: the largest number of bytes in use at one point.   In an arena, sizes of slots are rounded up to the
+    lower_bound: the largest number of bytes in use at one point.  In an arena, sizes of slots are rounded up to the
     alignment.
     """
 
@@ -73,8 +74,8 @@ class ArenaStorage:
 
     @property
     def is_arena(self) -> bool:
-        """Whether the storage is an arena: whether it has several slots, and at least one has another size than the
-        storage."""
+        """Whether the storage is an arena: whether several slots share it, and at least one of them has another size
+        than the storage."""
         return len(self.slots) > 1 and any(s.size_bytes != self.size_bytes for s in self.slots)
 
 
@@ -166,11 +167,13 @@ def _make_slots(
 ) -> tuple[list[BufferSlot], list[BufferSlot]]:
     """Return the slots of a block, and the slots that the block would have without in-place computation.
 
-    Both lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
+    A slot is the memory of one tensor, or of several tensors each of which overwrites the previous one in place.  Both
+    lists are in order of first use.  The second list has one slot for each tensor, and serves only for comparison.
     Tensors that are computed in place are recorded in `plan.overwritten`.
 
     liveness: the lifetimes of the values.
-    kernels, ranges: as in `plan_block`.
+    kernels: the module's kernels by name, which state the arguments that they may overwrite.
+    ranges: the known bounds of dimension variables.
     """
     slots: list[BufferSlot] = []
     single: list[BufferSlot] = []
@@ -204,10 +207,10 @@ def _find_overwritten_argument(
 ) -> Var | None:
     """Return the argument that a kernel call overwrites with its result, or None if there is no such argument.
 
-    The kernel must allow this for the argument (Kernel.in_place).  The argument must be in a slot of this block that
-    does not escape and is not used after this call.
+    The kernel must allow this for the argument (Kernel.in_place).  The memory of the argument must belong to this
+    block, must not escape, and must not be used after this call.
 
-    slot_of: a tensor -> its slot.
+    slot_of: a tensor -> the slot that describes its memory.
     point: the point of the call.
     """
     for position in kernel.in_place if isinstance(kernel, Kernel) else ():
@@ -220,9 +223,11 @@ def _find_overwritten_argument(
 
 
 class _Timeline:
-    """The points of a block, divided into runs (see the module docstring), and the allocated bytes at each point.
+    """The points of a block, divided into runs, and the allocated bytes at each point.
 
-    slots: the slots of the block.
+    A run is a sequence of bindings without calls, during which the set of live tensors of unknown size does not change.
+
+    slots: the slots of the block.  A slot is the memory of one or more tensors (see BufferSlot).
     separate_slots: the slots that the block would have without in-place computation.  They determine the peak memory
     without sharing.
     """
@@ -250,11 +255,14 @@ class _Timeline:
             self.worst[run] = max(self.worst.get(run, 0), size)
 
     def run_at(self, point: int) -> int:
-        """Return the number of the run that contains `point`."""
+        """Return the number of the run that contains `point`.  A run is a sequence of bindings without calls."""
         return bisect_right(self.run_starts, point)
 
     def plan_arenas(self, slots: list[BufferSlot]) -> tuple[list[ArenaStorage], list[BufferSlot]]:
-        """Plan the arenas of the block.  Return them, and the slots that are not in an arena."""
+        """Plan the arenas of the block.  Return the arenas, and the slots that are not in an arena.
+
+        An arena is a memory area that several slots share.  A slot is the memory of one or more tensors.
+        """
         by_run: dict[int, list[BufferSlot]] = {}
         for slot in slots:
             if slot.is_fixed and slot.escape is Escape.NONE and self.run_at(slot.first) == self.run_at(slot.last):
@@ -266,7 +274,7 @@ class _Timeline:
         return arenas, [slot for slot in slots if slot not in placed]
 
     def add_arenas(self, group: list[BufferSlot], limit: int, divisions: int, arenas: list[ArenaStorage]) -> None:
-        """Append to `arenas` an arena for the slots in `group`.
+        """Append to `arenas` an arena for the slots in `group`, if there are several.
 
         If more than `limit` bytes would then be allocated at some point, divide the group, and retry with each part.
 
@@ -304,7 +312,8 @@ class _Timeline:
 
 
 def _sum_separate_storages(slots: Iterable[BufferSlot], start: int, stop: int) -> list[int]:
-    """Return the allocated bytes at each of the points start..stop-1, if each slot has its own storage."""
+    """Return the allocated bytes at each of the points start..stop-1, if each slot (the memory of a tensor) has its own
+    storage."""
     changes = [0] * (stop - start + 1)
     for slot in slots:
         cost = _with_header(known_size(slot.size_bytes))
@@ -325,9 +334,10 @@ def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> 
 def _reuse_dead_storages(
     slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline
 ) -> list[ArenaStorage]:
-    """Return storages for `slots`, the slots that are not in an arena.
+    """Return storages for `slots`, the tensors that are not in an arena.
 
-    A slot reuses the storage of a dead slot of equal size if nothing was allocated or called since that slot died.
+    A slot, which is the memory of one or more tensors, reuses the storage of a dead slot of equal size.  This requires
+    that nothing was allocated or called since that slot died.
     """
     allocated = {storage.slots[0].first for storage in arenas} | timeline.unknown_made | set(timeline.calls)
     starting: dict[int, list[BufferSlot]] = {}

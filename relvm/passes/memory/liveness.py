@@ -60,7 +60,9 @@ class Liveness:
     """The lifetimes of the values that a block computes or uses, including values of outer blocks.
 
     last: a value -> the last point at which it is needed.
-    escape: a value -> how it escapes.   Unused values are in neither dict.
+    escape: a value -> how it escapes.
+
+    Neither dict contains unused values.
     """
 
     last: dict[Value, int] = field(default_factory=dict)
@@ -88,6 +90,8 @@ Fields = ChainMap[object, tuple[object, ...]]  # the variable of a tuple -> the 
 
 def tuple_fields(block: Block, outer: Fields) -> Fields:
     """Return the known fields of the tuples that `block` and its enclosing blocks bind.
+
+    The result maps the variable of a tuple to the values of its fields.
 
     outer: the known fields of the tuples that the enclosing blocks bind.
     """

@@ -43,8 +43,8 @@ def is_unchecked(callee: Expr, closures: dict[Var, str], unchecked: Collection[s
     """Return whether the result of a call of `callee` is unchecked, and therefore not proven to be of its declared
     type.
 
-    closures: the result of `find_closures`.
-    unchecked: the result of `find_unchecked_functions`.
+    closures: a variable that is bound to a closure -> the name of the closure's function.
+    unchecked: the names of the functions that can return the unchecked result of a tail call.
     """
     name = _callee_name(callee, closures)
     return name is None or name in unchecked
