@@ -52,9 +52,8 @@ def fold_scales(module):
 
     A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
     whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
-    would make a weight infinite.  A factor after the product is also not folded if the result is later rounded to whole
-    numbers, as in quantization or the computation of coordinates.  Only elementwise operators and data movement may lie
-    in between.
+    would make a weight infinite, or if the result is later rounded to whole numbers, as in quantization or the
+    computation of coordinates.  Only elementwise operators and data movement may lie in between.
 
     The source locations (origins) of the factor or term are added to those of the changed values.
     """
@@ -112,8 +111,10 @@ class _Folder:
         value = map_atoms_and_blocks(self.atom, self.block, binding.value)
         if not (isinstance(value, OpCall) and isinstance(binding, Binding) and value.type == binding.var.type):
             return with_value(binding, value)
-        self.values[binding.var] = self.fold_input_factor(value)
-        self.fold(binding.var)
+        self.values[binding.var] = value
+        if binding.var not in self.rounded_later:
+            self.values[binding.var] = self.fold_input_factor(value)
+            self.fold(binding.var)
         return None
 
     def atom(self, expr: Expr) -> Expr:
@@ -127,8 +128,6 @@ class _Folder:
         a division by constant powers of two by a multiplication.
         """
         call = self.values[var]
-        if var in self.rounded_later:
-            return
         if found := match_factor(call):
             changes = self.multiply(*found, _DEEPEST)
         elif found := match_shift(call):
