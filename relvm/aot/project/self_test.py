@@ -45,8 +45,9 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array does not have the dtype or shape of its parameter or result.  Or an input is the size of a dimension,
-        but the arrays have another size in this dimension.  The message names the parameter or result.
+        An array does not have the dtype or shape of its parameter or result.  This error is also raised if an input
+        is a number that states the size of a dimension, but an array has another size in this dimension.  The message
+        names the parameter or result.
     """
     arguments, sizes = make_inputs(function, module, inputs)
     return Trial(
