@@ -165,7 +165,7 @@ def test_values_are_copies(debugger: Debugger) -> None:
 
 
 def test_lanes_of_a_sum(debugger: Debugger) -> None:
-    debugger.break_at("spread:15")
+    debugger.break_at("spread:13")
     debugger.run("sums", np.ones((1, 33), np.float32))
     assert debugger["v0"][:17].tolist() == [2.0] * 16 + [1.0]
     assert debugger["x"].shape == (1, 33)
