@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Hashable
 from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -204,7 +205,10 @@ class Prim(Expr):
     def __post_init__(self) -> None:
         if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
             raise RelvmArithmeticError(f"the scalar {self.value} is out of the range of i64")
-        object.__setattr__(self, "type", PrimType(self.dtype))
+        object.__setattr__(self, "type", _prim_type(self.dtype))
+
+
+_prim_type = cache(PrimType)  # types are immutable, and a build creates thousands of scalars
 
 
 @node
