@@ -101,7 +101,7 @@ class Builder:
     attributes: the attributes of the module.
     place: the source location that is recorded as the origin of the expressions added next (Var.origins).  If it is
     None, the origin is the Python line that adds the expression, and error messages begin with that line.  If it is
-    set, error messages do not contain it, so the caller must add it to them.
+    set, error messages do not contain it, so the caller must add the location to the messages.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -253,7 +253,8 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Bind a call of a packed function (a registered function of the host) with `args` to a new variable.
+        """Bind the result of the call `function(*args)` to a new variable.  `function` is a packed function: a
+        registered function of the host.
 
         function: the name under which the packed function is registered.
         result: the type of the result, which is checked at run time.  A dimension variable that is not defined before
@@ -461,7 +462,7 @@ class Builder:
     def restore_names(self, saved: Counter[str]) -> None:
         """Set the use counts of names to `saved`, an earlier result of the method `names`.
 
-        Call this after discarding the expressions that were emitted since then.
+        Call this after discarding the expressions that were emitted since that call of `names`.
         """
         counts = self._frame().names
         counts.clear()

@@ -169,7 +169,7 @@ class FunctionRef(Expr):
 
 @node
 class PackedRef(Expr):
-    """A reference to a packed function (a registered function of the host), by name, used as a value."""
+    """A reference by name to a packed function (a registered function of the host).  It can be used as a value."""
 
     name: str
     type: Type = _type_field(OBJECT)
@@ -213,7 +213,7 @@ _prim_type = cache(PrimType)  # types are immutable, and a build creates thousan
 
 @node
 class DimValue(Expr):
-    """The value of a dimension, which is constant or symbolic, as an i64 scalar."""
+    """The value of a constant or symbolic dimension, as an i64 scalar."""
 
     dim: AnyDim
     type: Type = _type_field()
@@ -370,7 +370,7 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
+    """A call, with `args`, of a kernel of the module (stage LOWERED).  The call returns new tensors.
 
     type: the type of the result, a tensor or a tuple of tensors.
     origins: the source locations of everything that the kernel computes.

@@ -8,8 +8,9 @@ Positional parameters are the types of the arguments.  A `*xs` parameter receive
 Keyword-only parameters are the attributes.  An attribute without a default is required.
 The docstring is the operator's documentation.
 `numpy` is the reference implementation: a function of NumPy arrays and the attributes, in which shapes are tuples of
-int.  `moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other
-operators compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle narrower floats.
+int.  `moves` declares that each element of the result is an element of an argument, unchanged or converted to another
+dtype.  All other operators compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle
+narrower floats.
 `strings` declares that arguments can be tensors of strings.  Operators with `moves` always accept strings.
 `traits` are the algebraic properties that the rules of `canonicalize` use.
 `lower` describes the operator's kernel (relvm/kernels/lowering_rules.py).
@@ -92,8 +93,9 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the size claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven
-    claims.
+    """Return the size claims that every dimension in `dims` is at least 0.  Omit proven claims.
+
+    dims: the dimensions of a shape value.
 
     Raises
     ------
@@ -397,8 +399,8 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number.  Or an argument is a number, but no argument is a tensor of
-        known dtype, or the dtype cannot represent the number.
+        An argument is neither an expression nor a number.  The error is also raised for a number if no argument is a
+        tensor of known dtype, or if this dtype cannot represent the number.
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)

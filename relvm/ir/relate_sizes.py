@@ -67,8 +67,8 @@ def infer_with_replacements(
     """Infer the type of a call.  Make dimensions equal, where the operator requires this, by replacing variables.
 
     If the type rule requires two dimensions to be equal, but cannot decide whether they are, a dimension variable in
-    the argument types is replaced so that they are equal.  This is repeated until the type rule accepts the types.
-    Return the argument types after the replacements, and the result type.
+    the argument types is replaced so that the two dimensions become equal.  This is repeated until the type rule
+    accepts the types.  Return the argument types after the replacements, and the result type.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def _referenced(function: Function) -> list[str]:
 
 
 def _find_callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Map the name of each function to the functions that call it by name, outside of their local functions."""
+    """Map the name of each function to the functions that call it by name.  Calls in local functions do not count."""
     callers: dict[str, list[str]] = {}
     for function in functions:
         for item in _outer_nodes(function.body):

@@ -21,8 +21,8 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
     Raises
     ------
     RelvmTypeError
-        The loop changes a variable that is defined outside of it by something other than one kind of reduction.  Or the
-        loop reads such a variable for another purpose than the reduction.
+        The loop changes a variable that is defined outside of it by something other than one kind of reduction.  The
+        error is also raised if the loop reads such a variable for another purpose than the reduction.
     """
     inner_variables = _find_definitions(loop)
     found: dict[kd.Variable, str] = {}
