@@ -163,7 +163,7 @@ class MachineDebugger:
         -------
         tuple of (memoryview, int) or None
             The memory, which is valid until `stop` returns, and the number of elements that a strip or view holds at
-            this time.  None if the function is not a kernel in bytecode, or has no such register.
+            this time.  The result is None if the function is not a kernel in bytecode, or has no such register.
         """
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 

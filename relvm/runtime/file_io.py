@@ -194,7 +194,7 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
     This is so if `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
 
     size_bytes: the size of the file, or of the unpacked members of the archive.
-    stored_bytes: the bytes that it takes on the disk.
+    stored_bytes: the number of bytes that the file or archive takes on the disk.
     """
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 

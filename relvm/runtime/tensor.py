@@ -64,7 +64,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     @property
     def nbytes(self) -> int:
-        """The size of the elements, in bytes.  For strings, the size of their packed form."""
+        """The size of the elements, in bytes.  For strings, it is the size of their packed form."""
         return lib.rvm_tensor_packed_bytes(self._c) if self.dtype == STRINGS else self.numpy().nbytes
 
     @property

@@ -334,7 +334,7 @@ def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> 
 def _reuse_dead_storages(
     slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline
 ) -> list[ArenaStorage]:
-    """Return storages for `slots`, the tensors that are not in an arena.
+    """Return storages for `slots`, which are the slots that are not in an arena.
 
     A slot, which is the memory of one or more tensors, reuses the storage of a dead slot of equal size.  This requires
     that nothing was allocated or called since that slot died.
