@@ -102,8 +102,8 @@ def located(error: BaseException, where: str) -> BaseException:
 def store_other(objects: Objects, value: Any, address: int) -> bool:
     """Convert `value` to a machine value, and store the machine value at `address`.
 
-    binding.c calls this function for a value whose type it does not handle itself.
-    Return whether the stored value owns a reference, which the caller must release.
+    binding.c calls this function for a value whose type it does not handle itself.  Return whether the stored value
+    owns a reference, which the caller must release.
 
     objects: the Python side of the machine.
     """
