@@ -128,8 +128,8 @@ class Builder:
         It yields the variables of the parameters.  The expressions emitted in the `with` block, up to `ret`, are the
         body of the function.
 
-        The `with` block of a function may be inside that of another function.  Each of them becomes a function of the
-        module.  If a function is called before its own `with` block has ended, as in a recursive call, its result type
+        The `with` block of a function may be inside that of another function.  Both become functions of the module.
+        If a function is called before its own `with` block has ended, as in a recursive call, its result type
         must be known in advance: pass `result_type`, or call `declare` first.
 
         Parameters
@@ -293,8 +293,8 @@ class Builder:
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
-        If a dimension of `type_` is a dimension variable that has not occurred before, such as `n`, its value becomes
-        the actual size.  `name` is the name of the new variable.
+        A dimension variable that first occurs in `type_`, such as `n`, gets the actual size as its value.  `name` is
+        the name of the new variable.
         """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
@@ -453,7 +453,7 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return a copy of the counts of used variable names in the current function.
+        """Return a copy of the use counts of the variable names in the current function.
 
         `restore_names` can restore these counts.
         """

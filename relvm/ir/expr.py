@@ -137,7 +137,7 @@ class Var(Expr):
     """A variable, compared by identity.  Each variable is bound only once, as a parameter or in a binding.
 
     name: the name in printed text, which need not be unique.
-    origins: source locations.  The first is that of the variable itself.  The others belong to computations that passes
+    origins: source locations.  The first is that of the variable itself.  The others belong to computations that a pass
     merged with it.
     """
 
@@ -489,8 +489,8 @@ class Function(Expr):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The name of each parameter in messages: the name of the model's input if it has one, otherwise the
-        parameter's own name."""
+        """The name of each parameter in messages: the name of the model input that it stands for, if there is one,
+        otherwise the parameter's own name."""
         names = dict(self.attributes).get("input_names", ())
         return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
 

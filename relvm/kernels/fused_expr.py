@@ -193,7 +193,7 @@ class FusedExprBuilder:
     Parameters
     ----------
     members
-        A mapping from each variable that the group computes to the operator call that computes it.
+        A mapping of each variable of the group to the operator call that computes the variable.
     type_of
         A function that returns the type of an IR value.  The dimensions of the type are integers, or expressions of the
         kernel's variables.

@@ -31,7 +31,7 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group: operators that one kernel computes.
 
-    members: a dict from each variable that the group computes to the operator call that computes it, in program order.
+    members: a dict that maps each variable of the group to the operator call that computes it, in program order.
     results: the variables that are used outside the group.
     name: the kernel's name without the dtype suffix.  If it is empty, the names of the operators are used.
 

@@ -152,7 +152,7 @@ def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables in polynomials that do not change their values in a loop.
+    """Return the variables of polynomials whose values do not change in a loop.
 
     These are the variables in the polynomials of values that are defined before the loop.
 

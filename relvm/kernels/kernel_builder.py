@@ -61,7 +61,7 @@ class KernelBuilder:
         simd: whether the loop is a SIMD loop (see Loop).
         reduce: a pair (operator, local) for each reduction of the loop.
 
-        If the loop has exactly one iteration, no reduction, and is not a SIMD loop, only its body is generated.  The
+        If the loop has exactly one iteration and no reduction, and is not a SIMD loop, only its body is generated.  The
         counter is then a literal.
         """
         start, stop = as_scalar(start, I64), as_scalar(stop, I64)

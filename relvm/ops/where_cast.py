@@ -130,7 +130,7 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """The bits of x reinterpreted as another dtype.
 
     x: a tensor of dtype f32, f64, bool or an integer dtype.
-    to: the name of such a dtype, such as `i32`, with the same number of bits.
+    to: the name of one of these dtypes, such as `i32`, with the same number of bits.
     Result: a tensor with the dtype `to` and the shape of x.  A bool is true if any of its bits is 1.
     Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.
     Source: ONNX BitCast-26.

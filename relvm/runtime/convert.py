@@ -196,9 +196,12 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Wrap the Python function `value` in a closure of the machine `objects`.
+    """Wrap the Python function `value` in a closure of the machine.
 
-    Store the closure as value 0 of the array of machine values `words`.  Return True, because it owns a reference.
+    Store the closure as value 0 of the array of machine values `words`.  Return True, because the stored value owns a
+    reference.
+
+    objects: the Python side of the machine.
     """
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))

@@ -296,7 +296,7 @@ class ExecBuilder:
         self.emit("ret", source)
 
     def emit_goto(self, target: Label | int) -> None:
-        """Emit a jump to `target`: a label, or a distance in instructions from this one, negative to jump back."""
+        """Emit a jump to `target`: a label, or the distance of the jump in instructions, negative for a jump back."""
         self.emit("goto", target)
 
     def emit_if(self, condition: Argument, otherwise: Label | int) -> None:

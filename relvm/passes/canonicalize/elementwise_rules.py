@@ -27,7 +27,10 @@ def _all_equal(expr: Expr, number: float) -> bool:
 
 
 def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove an operand that is the neutral element: x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
+    """Remove an operand that is the neutral element:
+
+    x * 1, x - 0, x / 1, maximum(x, -inf), logical_and(x, true)   ->   x
+    """
     x, y = call.args
     assert call.op.traits.neutral is not None
     neutral = call.op.traits.neutral(call.known_element_type)
