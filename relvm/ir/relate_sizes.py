@@ -12,7 +12,7 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """Replace a type of which only the rank is known by a type with a new variable for each dimension.
+    """If `type_` states only its rank, return it with a new variable for each dimension.
 
     For example, `f32[_, _]` becomes `f32[d0, d1]`.  Return any other type unchanged.
     """
