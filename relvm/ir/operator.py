@@ -122,9 +122,9 @@ _claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims
 
 
 def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that the sizes `left` and `right` must be equal.
+    """State that the sizes `left` and `right` must be equal.  Type rules call this function.
 
-    If this cannot be decided at compile time, the sizes are compared at run time.
+    If the equality cannot be decided at compile time, the sizes are compared at run time.
 
     message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
     `right`.
@@ -138,9 +138,9 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that the dimension `left` must be at most the dimension `right`.
+    """State that the dimension `left` must be at most the dimension `right`.  Type rules call this function.
 
-    If this cannot be decided at compile time, the program checks it at run time.
+    If the relation cannot be decided at compile time, the program checks it at run time.
 
     message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
     `right`.
@@ -160,7 +160,7 @@ def _claim(claim: SizeClaim) -> None:
 
 
 def assume_nonnegative(dim: AnyDim) -> AnyDim:
-    """Declare in a type rule that `dim` is at least 0 if all claims made so far hold.  Return `dim`.
+    """Declare that `dim` is at least 0 if all claims made so far hold.  Return `dim`.  Type rules call this function.
 
     `Operator.claims` then does not claim that `dim` is at least 0.  Nothing verifies the declaration.
     """

@@ -274,9 +274,9 @@ class _Folder:
 
 
 def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
+    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights.
 
-    Return None if there is no such factor.
+    The factor of the weights has the same effect.  Return None if there is no such factor.
     """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:

@@ -235,7 +235,7 @@ class _Lowering:
         """Encode `dim` as a pair of integers (code, value), as in the arguments of a builtin.
 
         The value of a symbolic dimension is its index in the shape heap, the array of the function's dimension values.
-        If the dimension is not there yet, append the statements that compute it.
+        If the dimension is not in the heap yet, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)

@@ -32,7 +32,8 @@ def panel_width(columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
     together.
 
-    This is the element of WIDTHS that needs the least padding, or the largest if the number of columns is unknown.
+    The panel width is the element of WIDTHS that needs the least padding.  If the number of columns is unknown, it is
+    the largest element.
     """
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
