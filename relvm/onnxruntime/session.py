@@ -561,7 +561,7 @@ class _ChromeTrace:
 
 
 def _replace_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
-    """Replace the symbolic dimensions of `values` that are named in `sizes` by their sizes."""
+    """Replace each symbolic dimension of `values` by its size, if `sizes` contains the name of the dimension."""
 
     def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
         return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)

@@ -38,12 +38,12 @@ def new_words(count: int) -> Any:
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k of the array of machine values `words`, as an `rvm_value *`."""
+    """Return value k of `words`, an array of machine values, as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k of the array of machine values `words` owns."""
+    """Release the reference that is owned by value k of `words`, an array of machine values."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -165,7 +165,7 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.
+    """Store a tensor as value 0 of `words`, an array of machine values.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
     strings, are copied.  Return whether the stored value owns a reference.
@@ -198,7 +198,7 @@ class HostFunction:
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
     """Wrap the Python function `value` in a closure of the machine.
 
-    Store the closure as value 0 of the array of machine values `words`.  Return True, because the stored value owns a
+    Store the closure as value 0 of `words`, an array of machine values.  Return True, because the stored value owns a
     reference.
 
     objects: the Python side of the machine.
@@ -217,7 +217,7 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
+    """Store a tuple or list as value 0 of `words`, an array of machine values, without recursion.
 
     Return True, because the stored value owns a reference.
 
@@ -301,7 +301,7 @@ def to_python(objects: Objects, words: Any, k: int) -> Any:
 
 
 def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert the first `count` values of the array of machine values `words` to Python, as `to_python` does."""
+    """Convert the first `count` values of `words`, an array of machine values, to Python, as `to_python` does."""
     return [to_python(objects, words, k) for k in range(count)]
 
 

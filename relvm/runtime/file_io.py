@@ -254,7 +254,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files of `target` that are older than an hour.  No process still writes them."""
+    """Remove temporary files of `target` that are older than an hour.  No process writes such old files any more."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):
