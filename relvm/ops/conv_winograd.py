@@ -47,9 +47,10 @@ def _multiply_by_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _inverse_transform(u: np.ndarray) -> np.ndarray:
-    """Reverse `transform_windows`: return the weights from which it has computed `u`.
+    """Reverse `transform_windows`: return the weights from which that function has computed `u`.
 
-    The weights have shape (filters, channels, 3, 3)."""
+    The weights have shape (filters, channels, 3, 3).
+    """
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T

@@ -247,7 +247,8 @@ class _Lowering:
     def compute_dim(self, dim: Dim, scope: _Scope) -> int:
         """Append the statements that compute the compound dimension `dim` and store it in the shape heap.
 
-        The shape heap is the array of the function's dimension values.  Return the index of `dim` in the heap."""
+        The shape heap is the array of the function's dimension values.  Return the index of `dim` in the heap.
+        """
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:

@@ -32,8 +32,8 @@ def panel_width(columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
     together.
 
-    The panel width is the element of WIDTHS that needs the least padding.  If the number of columns is unknown, it is
-    the largest element.
+    The panel width is the element of WIDTHS that needs the least padding, or the largest element if the number of
+    columns is unknown.
     """
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]

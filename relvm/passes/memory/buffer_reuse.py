@@ -91,8 +91,8 @@ class BlockPlan:
         A mapping from each tensor to a pair: the storage that contains the tensor, and the offset in bytes of the
         tensor in this storage.
     overwritten
-        A mapping with a key for each tensor that is computed in place.  Its value is the variable of the argument that
-        the tensor overwrites.
+        A mapping whose keys are the tensors that are computed in place.  The value for a tensor is the variable of the
+        argument that the tensor overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
