@@ -201,8 +201,8 @@ class TokenReader:
     def comma_separated(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list and the bracket `closing` after it.  `read` parses an item.
 
-        Return the items, and whether the list is a tuple if it is in parentheses: `()`, `(a,)` and `(a, b)` are tuples,
-        but `(a)` is not.
+        Return the items, and whether the list has the form of a tuple: in parentheses, `()`, `(a,)` and `(a, b)` are
+        tuples, but `(a)` is not.
         """
         items, comma = [], True
         while comma and not self.at(closing):
