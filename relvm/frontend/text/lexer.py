@@ -201,8 +201,8 @@ class TokenReader:
     def comma_separated(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list and the bracket `closing` after it.  `read` parses an item.
 
-        Return the items, and whether the list in parentheses is a tuple.  Only a single item without a trailing comma,
-        as in `(a)`, is not a tuple.
+        Return the items, and whether the list has the form of a tuple: in parentheses, `()`, `(a,)` and `(a, b)` are
+        tuples, but `(a)` is not.
         """
         items, comma = [], True
         while comma and not self.at(closing):
