@@ -89,7 +89,8 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 def _translate_errors() -> Iterator[None]:
     """A context manager for code that decodes bytes.
 
-    If malformed bytes cause an error such as IndexError in its block, it raises RelvmFormatError instead.
+    If malformed bytes cause an error such as IndexError in the `with` block, the context manager raises
+    RelvmFormatError instead.
     """
     try:
         yield
@@ -203,10 +204,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction, in which a jump target is the index of an instruction.
+    """Return the operands of an instruction, with a jump target converted to the index of the target instruction.
 
     name: the opcode.
-    operands: the encoded operands, in which a jump target is a distance in words.
+    operands: the encoded operands, with a jump target as a distance in words.
     start: the position of the instruction in the function, in words.
     indices: a dict from the position of each instruction to its index.
     """

@@ -23,7 +23,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 class Shape(tuple):
     """A shape value: a tuple of int that the virtual machine treats as a value of kind SHAPE, not TUPLE.
 
-    Construct a Shape from an iterable, like a tuple: `Shape((2, 3))`.
+    Like the constructor of `tuple`, the constructor takes one iterable: `Shape((2, 3))`.
     """
 
     __slots__ = ()
@@ -115,7 +115,7 @@ def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
 
     destination: the register for the result.
     row: the index of the operation in csrc/tables/scalar_operators.def.
-    arguments: its operands.
+    arguments: the operands of the operation.
     """
     return Instruction("prim", (destination, row, arguments))
 
@@ -216,15 +216,14 @@ class Program(Displayed):
     signature
         The parameter and result types of each function by name, as JSON.
     debug
-        Information about each function for debuggers and profilers, by name, as JSON.  Programs run without it.
-        The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
-        computes.
-        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in
-        a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of elements that a call
-        reads, or null if it can read all elements.
-        A sum is a list of terms.  A term [coefficient, [argument, axis], ...] is the product of the coefficient and the
-        sizes of the listed axes.  For example, [[2, [0, 1]], [5]] is 2 * (size of axis 1 of argument 0) + 5.
-        relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
+        Information about each function for debuggers and profilers, by name, as JSON.  Execution does not need it.  The
+        entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
+        computes.  The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of
+        operations in a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of
+        elements that a call reads, or null if it can read all elements.  A sum is a list of terms.  A term
+        [coefficient, [argument, axis], ...] is the product of the coefficient and the sizes of the listed axes.  For
+        example, [[2, [0, 1]], [5]] is 2 * (size of axis 1 of argument 0) + 5. relvm/codegen/debug_info.py lists the
+        additional entries of programs built for debugging.
     portable
         The same program without native code, for machines that cannot run the native code, or None.
     kernels

@@ -19,7 +19,7 @@ code
     a debugger as one of these instructions.
 values
     For a function of the source module, a mapping from the name of each value to the source locations at which values
-    of this name are bound.  This includes functions that were inlined everywhere, and so are not in the program.
+    of this name are bound.  Functions that were inlined everywhere, and so are not in the program, are included.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Affine:
-    """A strip of the i64 numbers `first`, `first + step`, `first + 2 * step` and so on, which is not stored.
+    """A strip that is not stored: the i64 numbers `first`, `first + step`, `first + 2 * step` and so on.
 
     row_step: if the strip consists of several rows, the difference between the first numbers of consecutive rows.
     """
@@ -205,7 +205,7 @@ class LiveRange:
 def number_registers(
     code: list[Instruction | Label], first_scalars: Iterable[Reg]
 ) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
-    """Assign numbers to registers and instruction indices to labels.
+    """Assign a number to each register, and an instruction index to each label.
 
     Return two items: a dict from each register or label to its number or index, and the tuple (number of scalar
     registers, number of strip registers, number of view registers).

@@ -208,9 +208,9 @@ class StripPrinter:
             p.emit("scatter", number, where, value, size)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """Try to replace a store by a change of the last instruction, which then writes its result to `buffer` itself.
+        """Try to change the last instruction so that it writes its result directly to `buffer`, which saves a store.
 
-        Return whether this was possible.  It is not if the last instruction does not compute `value`.
+        Return whether the instruction was changed.  It is unchanged, for example, if it does not compute `value`.
 
         value: the register that would be stored.   first: the register with the position in the buffer.
         """
@@ -283,8 +283,8 @@ class StripPrinter:
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
         """Return the register that contains `value`.
 
-        This is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a sequence
-        like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
+        The result is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a
+        sequence like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
         """
         if isinstance(value, Affine) and self.width is not None:
             return self.reuse_or_emit_strip("iota_rows", value.first, value.row_step, value.step, self.width)

@@ -71,8 +71,7 @@ def build(
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
         "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C compiler, a
-        background thread compiles them.  Afterwards the machine uses the native code (see
-        `VirtualMachine.wait_compiled`).
+        background thread compiles them.  Afterwards the VM uses the native code (see `VirtualMachine.wait_compiled`).
         A mapping from function names to modes sets the mode of each function, "bytecode" or "compiled".  The entry "*"
         is the mode of all other functions, by default "bytecode".  A private function that the mapping does not name
         has the mode of the first public function, in module order, that uses it.

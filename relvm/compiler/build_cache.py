@@ -106,8 +106,8 @@ def _entry(*settings: object) -> CacheEntry:
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", a cache file first contains an executable with bytecode, which an executable with native code
-    replaces later.
+    A build with exec_mode="auto" first writes an executable with bytecode to the cache file, and later replaces it by
+    an executable with native code.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 

@@ -24,7 +24,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
     module
         The lowered module.  Its last function is called by the entry point.
     pool_bytes
-        The size of each pool in `config` in bytes.
+        The size in bytes of each pool of `config`.
     names
         The C names of the functions of the module.
     config
@@ -145,7 +145,7 @@ class _StructEntry(_Entry):
 class _PackedEntry(_Entry):
     """Printer of an entry point that takes an array of tensors.
 
-    These are the inputs, the outputs, and the pools if the caller provides them.
+    The tensors are the inputs, the outputs, and the pools if the caller provides pools.
     """
 
     def __init__(self, *args) -> None:

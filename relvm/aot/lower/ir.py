@@ -224,9 +224,9 @@ class LoweredFunction:
         The storages, and the maximum size of each storage in bytes.  The size is 0 for storages that need no memory of
         their own: those that the caller provides, and the tensor parameters of sections.
     sections
-        The statements of the function itself, followed by those of each function that it calls in tail position in
-        mutual recursion.  Such a call is a jump to the section (`Continue`).  The tensor parameters of a section are
-        input storages, and its scalar and size parameters are variables.
+        The statements of the function itself, followed by those of each other member of its recursive group (functions
+        that call each other in tail position).  A call of a member is a jump to its section (`Continue`).  The tensor
+        parameters of a section are input storages, and its scalar and size parameters are variables.
     """
 
     name: str
@@ -281,8 +281,9 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def always_continues(body: Sequence[Statement]) -> bool:
-    """Return whether every path through `body` ends with a Continue (a jump), so that execution never reaches its
-    end.
+    """Return whether every path through `body` ends with a Continue (a jump).
+
+    If so, execution never reaches the end of `body`.
     """
     match body:
         case (*_, Continue()):

@@ -213,9 +213,9 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({instruction}, rvm_step(ctx, r, {function}, {instruction}, failure));"
 
     def last_report(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or return at the end of a block to the virtual machine.
+        """Return the line that reports to the virtual machine the jump or return at the end of a block.
 
-        Return an empty list if the code is not for debugging, that is, if `self.statement_positions` is None.
+        If the code is not for debugging (`self.statement_positions` is None), return an empty list.
         """
         return [] if self.statement_positions is None else [self.report_line(next(self.statement_positions), indent)]
 
