@@ -43,9 +43,9 @@ class CacheEntry:
         return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
 
     def may_exist(self) -> bool:
-        """Return whether the cache contains a file for this entry, from these or from other sources of relvm.
+        """Return whether the cache contains a file for this entry, made by the current or by other sources of relvm.
 
-        This takes less time than computing the digest of the sources.
+        This test takes less time than computing the digest of the sources.
         """
         folder = cache_file_path("builds", self.prefix).parent
         with contextlib.suppress(OSError):

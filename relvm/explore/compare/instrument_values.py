@@ -1,4 +1,5 @@
-"""Instrumentation of a module for a comparison: add a function that returns all values that another one computes."""
+"""Instrumentation of a module for a comparison: add a function that returns all values that another function
+computes."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class PausedRun:
         return value
 
     def abort(self) -> None:
-        """Abort the run.  If it is not paused, this happens when it pauses for the next time."""
+        """Abort the run.  If the run is not paused, it is aborted when it pauses for the next time."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
         self._orders.put(RunAborted)

@@ -225,7 +225,7 @@ class _Builder:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
 
     def add_arrows(self, value: Expr, key: object) -> None:
-        """Add arrows from the variables that `value` uses to the item `key`."""
+        """Add arrows to the item `key` from the variables that `value` uses."""
         for source in _variables(value):
             self.arrows[Arrow(source, key)] = None
 

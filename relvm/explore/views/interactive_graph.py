@@ -151,7 +151,8 @@ def browse_dataflow(
         Whether to group the nodes of an ONNX model into boxes by their hierarchical names.  For example,
         /encoder/layer.0/MatMul is in the box layer.0 inside the box encoder.
     profile
-        A profile of the module, built for the same target, from `VirtualMachine.profile`.  It colors the nodes by time.
+        The result of `VirtualMachine.profile` for the module, built for the same target.  The nodes are colored by
+        their times in the profile.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     Parameters
     ----------
     module
-        A module as a front end returns it, such as `parse_module`.
+        A module as a front end, such as `parse_module`, returns it.
     function
         Name of the function, by default all functions.
     target

@@ -120,7 +120,7 @@ def constant_statistics(constant: Constant) -> dict[str, Any]:
 
 
 def _operands(value: Expr) -> Iterator[tuple[str, Expr]]:
-    """Yield the operands of an expression, each with the name of its parameter, or with "" if that has no name."""
+    """Yield the operands of an expression, each with the name of its parameter, or with "" if it has no name."""
     match value:
         case OpCall(op, args):
             names = [parameter.name for parameter in op.parameters]
