@@ -252,7 +252,7 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Require that a claim about two sizes is true, either `left == right` or `left <= right`.
+        """Require that a claim about two sizes, `left == right` or `left <= right`, is true.
 
         If the claim can be neither proven nor disproved at import time, add a check at run time to the graph.
 

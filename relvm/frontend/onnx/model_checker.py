@@ -34,7 +34,7 @@ def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
     RelvmFormatError
         A version is below 1, or a domain has two versions.
     RelvmUnsupportedError
-        The installed onnx package does not have this version of one of ONNX's own domains.
+        A version of one of ONNX's own domains is not in the installed onnx package.
     """
     found: dict[str, int] = {}
     for entry in imports:

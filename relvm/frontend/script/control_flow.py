@@ -158,7 +158,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def is_same_on_all_paths(self, name: str, values: list[Value]) -> bool:
-        """Return whether `name` has the same value at the end of all paths, which later code can use directly.
+        """Return whether `name` has the same value at the end of all paths, and later code can use this value directly.
 
         values: the value of `name` at the end of each path.
         """
@@ -190,7 +190,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def close_paths(
         self, block: Block, paths: OpenPaths, join_point: JoinPoint, end: Callable[[list[Expr]], Expr]
     ) -> Block:
-        """Return `block`, in which the placeholder call at the end of each path is replaced by the result of `end`.
+        """Return `block` with the placeholder call at the end of each path replaced by the result of `end`.
 
         end: a function that returns the expression with which a path ends.  Its argument is the list of the values of
         the join point's `params` at the end of the path.

@@ -1,9 +1,9 @@
 """Translation of the statements of a script.
 
 Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  If an `if`
-contains a jump, which is a return, break or continue, the If includes the statements after it.  Each path then ends
-with its own result.  These statements become part of the branch that reaches them.  If several paths reach them, they
-become a local function that each path calls.
+contains a jump, which is a return, break or continue, the If includes the statements after the `if`.  Each path then
+ends with its own result.  The included statements become part of the branch that reaches them.  If several paths reach
+them, they become a local function that each path calls.
 """
 
 from __future__ import annotations

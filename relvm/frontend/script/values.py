@@ -107,7 +107,7 @@ def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Loc
 
 
 class SourceReader:
-    """Base class of the translators of a function's source, which creates errors with a position in the source.
+    """Base class of the translators of a function's source.  It creates errors with a position in the source.
 
     function: the function.  where: the kind of source, for messages.
     """
@@ -176,8 +176,8 @@ def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
     Raises
     ------
     RelvmTypeError
-        The dtype is i64 or f64, and `value` is not a number.  Or `value` is infinite or NaN, and the dtype is i64.  Or
-        `value` is an integer that is too large for f64.
+        The dtype is i64 or f64, and `value` is not a number; the dtype is i64, and `value` is infinite or NaN; or the
+        dtype is f64, and `value` is an integer that is too large for it.
     """
     if dtype.is_bool:
         return bool(value)

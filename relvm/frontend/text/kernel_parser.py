@@ -254,8 +254,8 @@ def finish_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
 def call_or_cast(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
     """Return the expression for `name(operands)` in a kernel.
 
-    If `name` is a dtype, this is a conversion of the only operand.  Otherwise it is a call of one of the functions in
-    `kernel_def.FUNCTIONS`.
+    If `name` is a dtype, the expression is a conversion of the only operand.  Otherwise it is a call of one of the
+    functions in `kernel_def.FUNCTIONS`.
     """
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:

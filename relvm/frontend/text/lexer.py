@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A source text with a name, which creates error messages with positions in the text."""
+    """A named source text.  Its methods create error messages with positions in the text."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text

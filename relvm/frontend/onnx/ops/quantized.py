@@ -54,7 +54,7 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _zero_point(node: OnnxNode, index: int) -> Expr | None:
-    """Return the zero point, input `index`, or None if it is omitted.  A zero point of one element gets rank 0."""
+    """Return the zero point in input `index`, or None if omitted.  A zero point of one element gets rank 0."""
     return as_rank_0(node, node.tensor(index)) if node.has(index) else None
 
 
@@ -62,7 +62,7 @@ def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tup
     """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.
 
     axis: the axis of x along which the scale varies, if it has several elements.
-    block: the number of positions along `axis` that share an element of the scale, or 0 if each has its own.
+    block: the number of positions along `axis` that share an element of the scale, or 0 if each position has its own.
     """
     scale = _broadcast_along(node, node.tensor(1), x, axis, block)
     return scale, _broadcast_along(node, node.tensor(2), x, axis, block) if node.has(2) else None

@@ -120,7 +120,7 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """Return the axes to resize by the scales in input `index`.
 
-    The size of a resized axis is its dimension times its scale, rounded down.
+    The size of a resized axis is its size in the input times its scale, rounded down.
 
     axes: the indices of the axes.   roi: the region of interest of each axis.
     """

@@ -47,7 +47,7 @@ def required_number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.
 
 
 def class_labels(node: OnnxNode, kind: str) -> np.ndarray | None:
-    """Return the labels of a classifier's classes, strings or integers, or None if the node has none.
+    """Return the labels (strings or integers) of a classifier's classes, or None if the node has no labels.
 
     kind: the end of the name of the attribute with integer labels: "int64s" for `classlabels_int64s`, or "ints".
     """
