@@ -81,7 +81,7 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
     ------
     RelvmFormatError
         The bytes are not in this version of the format, or have the wrong length.  The same error is raised if the
-        error messages of the kernel are not UTF-8, or if their number differs from the header.
+        error messages of the kernel are not UTF-8, or if their number differs from the number in the header.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(

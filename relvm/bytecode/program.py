@@ -216,14 +216,15 @@ class Program(Displayed):
     signature
         The parameter and result types of each function by name, as JSON.
     debug
-        Information about each function for debuggers and profilers, by name, as JSON.  Execution does not need it.  The
-        entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
-        computes.  The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of
-        operations in a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of
-        elements that a call reads, or null if it can read all elements.  A sum is a list of terms.  A term
-        [coefficient, [argument, axis], ...] is the product of the coefficient and the sizes of the listed axes.  For
-        example, [[2, [0, 1]], [5]] is 2 * (size of axis 1 of argument 0) + 5. relvm/codegen/debug_info.py lists the
-        additional entries of programs built for debugging.
+        Information about each function for debuggers and profilers, by name, as JSON.  Execution does not need it.
+        The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
+        computes.
+        The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in
+        a call, or null if it is unknown.  "reads" contains, for each input, the maximum number of elements that a call
+        reads, or null if it can read all elements.
+        A sum is a list of terms.  A term [coefficient, [argument, axis], ...] is the product of the coefficient and the
+        sizes of the listed axes.  For example, [[2, [0, 1]], [5]] is 2 * (size of axis 1 of argument 0) + 5.
+        relvm/codegen/debug_info.py lists the additional entries of programs built for debugging.
     portable
         The same program without native code, for machines that cannot run the native code, or None.
     kernels

@@ -37,7 +37,7 @@ _PAGES = {"dataflow": explore.browse_dataflow, "calls": explore.browse_calls}
 
 
 def show_picture(module: Module, options: argparse.Namespace) -> None:
-    """Print the picture of a module that --picture names, as text.  With --output, write an image or an HTML page."""
+    """Print, as text, the kind of picture that --picture names.  With --output, write an image or an HTML page."""
     name, output = options.picture, options.output
     given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:

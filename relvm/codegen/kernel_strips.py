@@ -396,8 +396,9 @@ class StripPrinter:
         return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return an i64 operation on `left` and `right` as an arithmetic sequence (Affine), or None if it is not a
-        sequence.
+        """Return the result of an i64 operation as an arithmetic sequence (Affine), or None if it is not a sequence.
+
+        left, right: the operands.
 
         function: "+", "-" or "*".  For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
         """

@@ -284,7 +284,7 @@ def assemble(
 class _EntryMaker:
     """A callable that returns the entry of the function table for the name of a function.
 
-    A name that is neither a kernel nor a routine of the module is that of a packed function.
+    A name that belongs neither to a kernel nor to a routine of the module is the name of a packed function.
 
     lir: the module.
     bytecode: the code of the routines that become bytecode.

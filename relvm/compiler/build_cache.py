@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class CacheEntry:
     """The place of a build in the cache.
 
-    prefix: the beginning of the name of its file, a digest of the module's origin and of the build options.
+    prefix: a digest of the module's origin and of the build options, with which the name of the file begins.
     """
 
     prefix: str
@@ -43,7 +43,7 @@ class CacheEntry:
         return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
 
     def may_exist(self) -> bool:
-        """Return whether the cache contains a file for this entry, made by the current or by other sources of relvm.
+        """Return whether the cache contains a file for this entry, whichever sources of relvm it was built with.
 
         This test takes less time than computing the digest of the sources.
         """

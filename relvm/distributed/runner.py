@@ -153,8 +153,8 @@ def load_runnable(content: bytes, *, trust_native: bool, functions: tuple[str, .
     Raises
     ------
     RelvmUnsupportedError
-        The native code is not trusted here, or is for another processor, and the executable cannot be adapted.  Also
-        raised if the executable calls a function that is not in `functions`.
+        The native code is not trusted here, or is for another processor, and the executable cannot be adapted.  The
+        error is also raised if the executable calls a function that is not in `functions`.
     RelvmFormatError
         The bytes are damaged.
     """

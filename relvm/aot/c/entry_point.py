@@ -35,7 +35,8 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 
 class _Entry:
-    """Base class of the printers of entry points, one for each value of `AotConfig.interface` ("c" and "packed")."""
+    """Base class of the printers of entry points.  Each value of `AotConfig.interface` ("c", "packed") has a
+    printer."""
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module
@@ -162,7 +163,7 @@ class _PackedEntry(_Entry):
     def data(self, ctype: str, number: int) -> str:
         """Return a C expression of type `ctype *`, which points to the elements of a tensor.
 
-        number: the index of the argument that is the tensor.
+        number: the index of the tensor among the arguments.
         """
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 

@@ -110,7 +110,8 @@ def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
 def to_element(text: str, letter: str, dtype: DType) -> str:
     """Return a C expression that converts a scalar to an element of dtype `dtype`.
 
-    text: the C expression of the scalar. letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
+    text: the C expression of the scalar.
+    letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
     """
     body = KernelBody("", {}, {})
     return body.scalar(lir.Local(text, _DTYPES[letter]).to(dtype))

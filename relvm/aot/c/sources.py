@@ -129,7 +129,7 @@ def _add_headers(files: dict[str, str], *, is_bare: bool) -> None:
 def _header_text(name: str, *, is_bare: bool) -> str:
     """Return the text of the header `name` of csrc.
 
-    is_bare: whether the export is for the bare runtime, for which the folder codegen/bare contains some headers.
+    is_bare: whether the export is for the bare runtime.  If so, some headers come from the folder codegen/bare.
     """
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)

@@ -144,8 +144,8 @@ class CallFunction:
 
     storages: the caller's storages that become the inputs of the called function, followed by those that become its
     outputs.
-    sizes, scalars: the values of its size and scalar parameters.
-    results: the variables for its scalar results.
+    sizes, scalars: the values of the called function's size and scalar parameters.
+    results: the variables for the scalar results.
     """
 
     function: str
@@ -174,8 +174,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Continue:
-    """A statement that jumps to a section of the function.  It implements a tail call of a member of its recursive
-    group.
+    """A statement that jumps to a section of the function.  It implements a tail call of a member of the function's
+    recursive group.
 
     All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.copy_to`)
     are copied one after another.

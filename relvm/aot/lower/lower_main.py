@@ -534,7 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def append_continue(self, binding: Binding) -> bool:
-        """If the last binding calls a member of the recursive group, append a jump.  Return whether it does."""
+        """If the last binding calls a member of the recursive group, append a jump and return True."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def bind_dims(self, type_: Type, value: Value) -> None:
-        """Set the new dimension variables in `type_` to sizes in `value`.  Check its other dimensions at run time."""
+        """Set the new dimension variables in `type_` to sizes in `value`.  Check other dimensions at run time."""
         for expected, actual in self.dim_pairs(type_, value):
             self.bind_dim(expected, actual)
 

@@ -273,7 +273,7 @@ class _Printer:
         ]
 
     def assign_parameters(self, args: tuple[Operand, ...]) -> list[str]:
-        """Return C statements that assign the arguments of a tail call of the routine itself to its parameters.
+        """Return C statements that assign `args` to the parameters, for a tail call of the routine to itself.
 
         If the same register is passed several times, the first assignment moves its value, and the others add a
         reference to the value.

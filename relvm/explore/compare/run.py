@@ -137,8 +137,8 @@ def compare(
 class _Program:
     """A program whose values are compared in several execution modes.
 
-    Its module has two functions.  The function `values_function` returns the intermediate values, the tuple of
-    `values`.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
+    Its module has two functions.  The function `values_function` returns the tuple of `values`, which are the
+    intermediate values.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
     `has_single_result` is true, `function` returns its only result without a tuple.
     """
 

@@ -387,7 +387,7 @@ class Debugger(Displayed):
     def _find_stop_reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return why the run must stop here and the details (`Stop.about`), or ("", "") to continue the run.
+        """Return the reason to stop the run here, and the details (`Stop.about`), or ("", "") to continue the run.
 
         failed: the last instruction's exception, or None.  depth: the number of frames.  code: code of the last frame.
         """
@@ -453,7 +453,7 @@ class Debugger(Displayed):
         )
 
     def _register_values(self, number: int) -> list[tuple[int, str, Any]]:
-        """Return index, name and value of each register of frame `number` that has a value, uncopied."""
+        """Return index, name and value (not a copy) of each register of frame `number` that has a value."""
         code, instruction = self._code_at(number)
         if code is None:
             return []

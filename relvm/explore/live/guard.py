@@ -1,4 +1,4 @@
-"""Access control: only the page that this server sent may use it."""
+"""Access control: only the page that this server sent may use the server."""
 
 from __future__ import annotations
 

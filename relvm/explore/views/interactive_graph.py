@@ -297,8 +297,8 @@ def _items_as_json(
 
     numbers: the number of each item, by the key of the item.
     details: the source of further details of the items.
-    used: the number of items that have each name so far.  This function updates it, and uses it to make links unique:
-    the link to the second item of a name is `name~2`.
+    used: the number of items so far, by name.  This function updates the dict, and uses it to make links unique: the
+    link to the second item of a name is `name~2`.
     """
     found = []
     for item in items:
