@@ -45,7 +45,7 @@ def watched_values(function: Function) -> tuple[Watched, ...]:
 
     A tuple is omitted if its items are compared anyway, because the block extracts them or constructs the tuple.
 
-    function: at stage ANF.
+    function: a function at stage ANF.
     """
     return tuple(_watched_in_order(function, {}))
 
@@ -77,7 +77,7 @@ def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, 
 
 
 def outputs_of(function: Function) -> dict[str, Expr]:
-    """Return the outputs of an imported ONNX model by their names.  function: at stage ANF."""
+    """Return the outputs of an imported ONNX model by their names.  function: a function at stage ANF."""
     result = function.block.result
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:

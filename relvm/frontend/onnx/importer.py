@@ -90,8 +90,8 @@ def from_onnx(
     -------
     Module
         A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
-        in `inputs`.  Their names are converted to valid identifiers.  It returns the output, or a tuple if there are
-        several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
+        in `inputs`.  Their names are converted to valid identifiers.  `main` returns the output, or a tuple if there
+        are several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
         output_groups tells which outputs have nodes in common.  If a node contributes to some but not all outputs, the
         attribute contains the indices of these outputs as a tuple.
 
