@@ -153,7 +153,7 @@ def external_files(skeleton: bytes) -> list[str]:
 def file_in(folder: Path, name: str) -> Path:
     """Return the path of the external data file `name`, which must be inside `folder`, the folder of the model.
 
-    Raise ValueError if it is not, so that a model cannot read other files.
+    Raise ValueError if the file is outside the folder, so that a model cannot read other files.
     """
     outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
     is_name = bool(name) and "\0" not in name

@@ -116,8 +116,7 @@ class _Message:
         return str(self.data[self.start : self.end], "utf-8")
 
     def strings(self, *numbers: int) -> list[str]:
-        """Return the strings in the fields with the given numbers, in the order of `numbers`.  A missing string is
-        ""."""
+        """Return the strings in the fields `numbers`, in the order of `numbers`.  A missing string is ""."""
         return [parts[-1].text() if parts else "" for parts in self.fields_by_number(*numbers)]
 
     def messages(self, number: int) -> list[_Message]:

@@ -81,7 +81,7 @@ class JoinPoint:
     def value_name(self) -> str | None:
         """The name for the variable that contains the values of all `params`.
 
-        It is the name of the only parameter, or "_" if there is none.  None means that any name can be used.
+        It is the name of the only parameter, or "_" if there are no parameters.  None means that any name can be used.
         """
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 

@@ -32,7 +32,7 @@ _MAX_UNROLLED = 20_000
 
 
 class _ItemAssignment(ast.stmt):
-    """The assignment of a Python value to the target of a `for`, which is created when the loop is unrolled."""
+    """An assignment of a Python value to the target of a `for`.  It is created when the loop is unrolled."""
 
     _fields = ("target",)
     target: ast.expr
@@ -184,7 +184,8 @@ class StatementTranslator(LoopTranslator):
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of the tuple `value`, one for each of `targets`.
 
-        target: the left-hand side of the assignment, which consists of `targets`.  Errors have its position.
+        target: the left-hand side of the assignment, which consists of `targets`.  Errors have the position of
+        `target`.
         """
         match value:
             case Expr(type=TupleType(fields=fields)):

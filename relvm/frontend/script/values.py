@@ -122,7 +122,8 @@ class SourceReader:
         return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}", node)
 
     def at_node(self, node: Located, action: Callable[[], Any]) -> Any:
-        """Call `action` and return its result.  If it raises an error without a position, add that of `node`."""
+        """Call `action` and return its result.  If it raises an error without a position, add the position of
+        `node`."""
         try:
             return action()
         except RelvmError as error:
@@ -154,7 +155,8 @@ def closure_variables(python: Any) -> dict[str, Value]:
 def is_static(value: Value) -> bool:
     """Return whether operations on `value` are evaluated by Python during translation.
 
-    This is true for numbers, strings, None, dtypes and tuples of these, but not for arrays and values of the program.
+    The result is true for numbers, strings, None, dtypes and tuples of these, but not for arrays and values of the
+    program.
     """
     if isinstance(value, tuple):
         return all(map(is_static, value))

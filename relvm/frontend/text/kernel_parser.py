@@ -40,7 +40,8 @@ class KernelReader(LiteralReader):
         return self.at_token(start, lambda: finish_kernel(self.build, self.source))
 
     def at_token(self, token: Token, action: Callable[[], _Result]) -> _Result:
-        """Call `action` and return its result.  If it raises an error without a position, add that of `token`."""
+        """Call `action` and return its result.  If it raises an error without a position, add the position of
+        `token`."""
         try:
             return action()
         except RelvmError as error:

@@ -72,7 +72,7 @@ def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allo
 
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert a Reshape to a shape that is only known at run time."""
+    """Convert a Reshape whose target shape is only known at run time."""
     x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
     rank, count = len(x.shape), known_count(target, "shape")
     if not node.attribute("allowzero", 0):
@@ -149,7 +149,7 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 
 
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert an Expand to a shape that is only known at run time."""
+    """Convert an Expand whose target shape is only known at run time."""
     x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
     count = known_count(target, "shape")
     rank = max(len(x.shape), count)

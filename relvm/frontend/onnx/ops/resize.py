@@ -48,7 +48,7 @@ class _Target:
 
     axis: the index of the axis.
     size: the size of the axis in the result.
-    scale: the scale that the node specifies, or None if it specifies the size.
+    scale: the scale that the node specifies, or None if the node specifies the size instead.
     roi: the region of interest.
     may_be_unchanged: whether the size may turn out at run time to be that of the input.
     """
