@@ -25,8 +25,8 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 def decode(buffer: Any, *, portable: bool = False) -> Program:
     """Decode the bytes of an executable.  Tensors in the result are read-only views of `buffer`.
 
-    portable: whether to return only the portable program in the executable.  It is the same program without native
-    code, for machines that cannot run the native code.
+    portable: whether to return only the portable program in the executable.  The portable program is the same program
+    without native code, for machines that cannot run the native code.
 
     The C loader must verify the bytes first.  This function verifies neither checksums nor the rules for execution,
     such as valid register numbers and definite assignment.

@@ -1,4 +1,4 @@
-"""Colors of a terminal, which mark what matters in tables and messages."""
+"""Terminal colors, which mark what matters in tables and messages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Build cache: executables of earlier builds, in the cache directory.
 
 Only executables of modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached.  Without an
-origin, the key would be a hash of the whole module, which takes a considerable part of the build time.
+origin, the key would be a hash of the whole module.  Computing the hash takes a considerable part of the build time.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def lock_entry(entry: CacheEntry) -> Iterator[None]:
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:
-    """Write an executable to the file of a cache entry, which is replaced if it exists."""
+    """Write an executable to the file of a cache entry.  An existing file is replaced."""
     write(entry.path, executable.to_buffer())
 
 

@@ -135,7 +135,7 @@ class Runner:
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
     """Context manager: yield a virtual machine of this process that nothing else uses during the block.
 
-    It raises the errors of loading the executable and of creating the machine.
+    The context manager raises the errors of loading the executable and of creating the virtual machine.
 
     runner: the runner that the machine is for.
     """

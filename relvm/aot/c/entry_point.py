@@ -46,7 +46,7 @@ class _Entry:
         self.symbol = names.function(self.entry.name)
 
     def caller_pool(self, number: int) -> str:
-        """Return the C expression of pool `number`, which the caller provides."""
+        """Return the C expression of pool `number`.  The caller provides this pool."""
         raise NotImplementedError
 
     def function(self) -> list[str]:

@@ -228,8 +228,8 @@ class _Assigner:
     def block(self, block: Block, targets: Targets) -> None:
         """Assign storages to the values of a block.
 
-        targets: the storages for the result of the block.  It is computed in these storages if possible, otherwise
-        copied there.
+        targets: the storages for the result of the block.  If possible, the result is computed there, otherwise copied
+        there.
         """
         block_targets = _find_targets(block, targets)
         for binding in block.bindings:

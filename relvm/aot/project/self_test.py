@@ -31,7 +31,7 @@ class Trial:
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
     """Return the inputs and expected outputs of a self-test.
 
-    They are made from the arguments and the result of a call of the entry function.
+    Both come from a call of the entry function: its arguments and its result.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ class KernelBody:
     lines: the printed lines.
     sources: for each line, the statement that it is printed from.  The head of a loop or a branch is printed from the
     loop or branch itself.
-    parts: the C functions for the bodies of parallel loops, which must be placed before `lines`.  Each item is a line
+    parts: the C functions for the bodies of parallel loops.  They must be placed before `lines`.  Each item is a line
     of C and the statement that it is printed from, or None.
     used: a dict from each C name that the statements use, including "self", to its declaration, in order of first use.
     declared: the C names that the statements declare.

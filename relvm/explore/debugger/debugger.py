@@ -171,7 +171,7 @@ class Debugger(Displayed):
     def watch_nan(self, watched: bool = True) -> None:
         """Stop after the first instruction that computes a NaN in a tensor, a scalar, or a tuple or list of these.
 
-        This checks every computed value, which slows the run down.  Arguments and constants are not checked.
+        Every computed value is checked, which slows the run down.  Arguments and constants are not checked.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class TensorExpr:
     def power(self, exponent: float) -> TensorExpr:
         """Return the elements raised to a constant power.
 
-        For some exponents, square roots or products compute the result, because they are faster than the operator
+        For some exponents, the result is computed by square roots or products, which are faster than the operator
         `power`.
         """
         match exponent:

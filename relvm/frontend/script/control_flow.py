@@ -33,7 +33,7 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The state at the end of one path through statements.
 
-    At first, a path ends with an open call: a call of a placeholder variable, which is replaced later.
+    At first, a path ends with an open call: a call of a placeholder variable.  The call is replaced later.
 
     values: the value of each name that later code uses.
     types: the type of each value that the IR can represent, by name, in the order of the open call's arguments.
@@ -95,8 +95,9 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def end_path(self, paths: OpenPaths) -> Expr:
-        """End the current path.  Return its open call, which is a call of a placeholder variable that is replaced
-        later.
+        """End the current path, and return its open call.
+
+        An open call is a call of a placeholder variable.  It is replaced later.
 
         paths: the paths that lead to the same join point, to which this path is added.
         """
@@ -181,8 +182,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     def outer_type(self, type_: Type) -> Type:
         """Return a less precise type that is valid after the paths have met.
 
-        It does not mention dimension variables that an inner block defines, nor the known value of a scalar, which can
-        differ between paths.
+        The result does not mention dimension variables that an inner block defines, nor the known value of a scalar,
+        which can differ between paths.
         """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)

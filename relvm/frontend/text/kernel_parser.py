@@ -24,7 +24,7 @@ _CHANGES = ("+", "-", "*", "/")  # followed by =
 
 
 class KernelReader(LiteralReader):
-    """Base class of the module parser, which parses kernels.  build: the builder of the kernel being parsed."""
+    """Base class of the module parser: the part that parses kernels.  build: the builder of the kernel being parsed."""
 
     build: KernelDefBuilder
 
