@@ -426,7 +426,7 @@ def _function(name: str, dtype: DType) -> str:
 def _combine(clause: str, left: str, right: str) -> str:
     """Return the C expression that combines the values `left` and `right` in a reduction.
 
-    clause: the operator of the reduction.
+    clause: the operator of the reduction, such as "+" or "max".
     """
     if clause in ("max", "min"):
         return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"

@@ -114,7 +114,7 @@ def _split_packed(packed: TensorExpr, count: int) -> list[TensorExpr]:
     """Split a tensor that contains q, k and v, or only k and v.
 
     packed: a tensor of shape (batch, length, heads, count, size).
-    count: 3 for q, k and v, or 2 for k and v.  Each of these results has the shape (batch, heads, length, size).
+    count: 3 for q, k and v, or 2 for k and v.  Each result has the shape (batch, heads, length, size).
     """
     return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 

@@ -86,7 +86,7 @@ def _category_mapper(node: OnnxNode) -> Expr:
 def _map_names_or_integers(node: OnnxNode, x: TensorExpr, names: np.ndarray, integers: np.ndarray) -> Expr:
     """Replace each name in x by its integer or, if x contains integers, each integer by its name.
 
-    names: the names, strings.   integers: the integer of each name.
+    names: the names, as strings.   integers: the integer of each name.
     """
     if x.type.dtype == STR:
         return replace_keys(x, names, integers.astype(np.int64), node.attribute("default_int64", -1))
