@@ -71,7 +71,7 @@ def debug_section(
 
 
 def _binding_locations(function: Function) -> dict[str, list[str]]:
-    """Return a mapping from each name in `function` to the source locations at which it is bound.
+    """Return a mapping from each name in `function` to the source locations at which the name is bound.
 
     Names that are bound inside ifs and local functions are included.
     """

@@ -1,4 +1,4 @@
-"""A run on its own thread, which another thread can pause and query."""
+"""A run on its own thread.  Another thread can pause and query the run."""
 
 from __future__ import annotations
 

@@ -381,7 +381,8 @@ class StatementTranslator(LoopTranslator):
         self.assign_join_values(join_point, self.builder.emit(If(cond, then, orelse), join_point.value_name))
 
     def translate_branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
-        """Translate the branches of an if.  Return the paths that reach its end, and the blocks of both branches.
+        """Translate the branches of an if.  Return the paths that reach the end of the if, and the blocks of both
+        branches.
 
         live: the names that later code uses.
         """

@@ -30,8 +30,8 @@ def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allo
     """Replace the special sizes in `target`, the new shape that a Reshape specifies.
 
     A 0 stands for the dimension of the input at the same index, and -1 for the size that keeps the number of elements.
-    A symbolic size is taken as it is.  If it turns out at run time to be 0 or -1, and its special meaning would require
-    another size, an error is raised at run time.
+    A symbolic size is taken as it is.  If the size turns out at run time to be 0 or -1, and the special meaning of this
+    number would require another size, an error is raised.
 
     type_: the type of the input.   allow_zero: whether 0 is an ordinary size.
     """
