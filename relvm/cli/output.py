@@ -136,8 +136,8 @@ def report(text: str) -> None:
 def _writing_to(stream: TextIO) -> Iterator[None]:
     """Context manager that handles an OSError of a block that writes to a standard stream.
 
-    If the pipe is closed, raise NoReaderError.  Otherwise, raise an OSError that names standard output.  The stream is
-    redirected to the null device, because Python flushes it again at exit.
+    If the pipe is closed, raise NoReaderError.  For any other error, raise an OSError that names standard output.  The
+    stream is redirected to the null device, because Python flushes it again at exit.
     """
     try:
         yield

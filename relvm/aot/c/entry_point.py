@@ -36,7 +36,8 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 class _Entry:
     """Base class of the printers of entry points.  Each value of `AotConfig.interface` ("c", "packed") has a
-    printer."""
+    printer.
+    """
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module

@@ -69,7 +69,8 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
 def without_dead_assignments(kernel: Kernel) -> Kernel:
     """Return the kernel without assignments to variables that are never read.
 
-    C compilers warn about such assignments."""
+    C compilers warn about such assignments.
+    """
     body = kernel.body
     while True:
         read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}

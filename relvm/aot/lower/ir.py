@@ -224,9 +224,9 @@ class LoweredFunction:
         The storages, and the maximum size of each storage in bytes.  The size is 0 for storages that need no memory of
         their own: those that the caller provides, and the tensor parameters of sections.
     sections
-        The statements of the function itself, followed by those of each other member of its recursive group (functions
-        that call each other in tail position).  A call of a member is a jump to its section (`Continue`).  The tensor
-        parameters of a section are input storages, and its scalar and size parameters are variables.
+        The statements of the function itself, followed by those of every further member of its recursive group (a set
+        of functions that call each other in tail position).  A call of a member is a jump to its section (`Continue`).
+        The tensor parameters of a section are input storages, and its scalar and size parameters are variables.
     """
 
     name: str

@@ -31,7 +31,7 @@ class Trial:
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
     """Return the inputs and expected outputs of a self-test.
 
-    Both come from a call of the entry function: its arguments and its result.
+    The inputs are the arguments of a call of the entry function, and the expected outputs are the result of the call.
 
     Parameters
     ----------

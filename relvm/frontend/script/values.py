@@ -123,7 +123,8 @@ class SourceReader:
 
     def at_node(self, node: Located, action: Callable[[], Any]) -> Any:
         """Call `action` and return its result.  If it raises an error without a position, add the position of
-        `node`."""
+        `node`.
+        """
         try:
             return action()
         except RelvmError as error:

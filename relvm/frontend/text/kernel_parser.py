@@ -41,7 +41,8 @@ class KernelReader(LiteralReader):
 
     def at_token(self, token: Token, action: Callable[[], _Result]) -> _Result:
         """Call `action` and return its result.  If it raises an error without a position, add the position of
-        `token`."""
+        `token`.
+        """
         try:
             return action()
         except RelvmError as error:
