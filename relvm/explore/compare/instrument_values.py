@@ -41,7 +41,7 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """Return the values of a function to compare: those that its top block computes, in order.
+    """Return the values of a function that are compared: those that its top block computes, in order.
 
     A tuple is omitted if its items are compared anyway, because the block extracts them or constructs the tuple.
 
@@ -51,7 +51,7 @@ def watched_values(function: Function) -> tuple[Watched, ...]:
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """Return the values of an imported ONNX model to compare, with their names in the model.
+    """Return the values of an imported ONNX model that are compared, with their names in the model.
 
     The model must come from `with_all_outputs`, which makes the result of every node an output.
 
