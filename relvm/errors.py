@@ -182,7 +182,7 @@ def resources(what: str) -> Iterator[None]:
     except RecursionError:
         reason = "blocks, functions or calls of functions without result types are nested too deeply"
         raise RelvmRecursionError(
-            f"{what}: {reason}; move inner parts into functions, and declare result types"
+            f"{what}: {reason}; move inner blocks into functions of their own, and declare the functions' result types"
         ) from None
 
 

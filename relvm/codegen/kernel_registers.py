@@ -205,7 +205,7 @@ class LiveRange:
 def number_registers(
     code: list[Instruction | Label], first_scalars: Iterable[Reg]
 ) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
-    """Assign a number to each register, and an instruction index to each label.
+    """Assign a number to each register, and to each label the index of the instruction that follows it.
 
     Return two items: a dict from each register or label to its number or index, and the tuple (number of scalar
     registers, number of strip registers, number of view registers).

@@ -190,15 +190,11 @@ class StripPrinter:
         if not is_last:
             self.copy_views(buffer)
         number = p.buffers[buffer.name]
-        if (
-            isinstance(where, Affine)
-            and self.width is None
-            and where.step is p.constant(1)
-            and self.write_in_place(value, buffer, where.first)
-        ):
+        is_contiguous = isinstance(where, Affine) and self.is_contiguous(where)
+        if isinstance(where, Affine) and is_contiguous and self.write_in_place(value, buffer, where.first):
             return
         self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS}
-        if isinstance(where, Affine) and self.width is not None:
+        if isinstance(where, Affine) and self.width is not None and not is_contiguous:
             p.emit("store_rows", number, where.first, where.row_step, where.step, self.width, value, size)
         elif isinstance(where, Affine):
             p.emit("store_strided", number, where.first, where.step, value, size)
@@ -206,6 +202,10 @@ class StripPrinter:
             p.emit("store_strided", number, where, p.constant(0), value, size)
         else:
             p.emit("scatter", number, where, value, size)
+
+    def is_contiguous(self, where: Affine) -> bool:
+        """Return whether elements at the positions `where` are adjacent in memory, across rows as well."""
+        return where.step is self.p.constant(1) and (self.width is None or where.row_step is self.width)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
         """Try to change the last instruction so that it writes its result directly to `buffer`, which saves a store.
@@ -438,7 +438,7 @@ class StripPrinter:
         where = self.value(flat_position(buffer, indices), mask)
         if isinstance(where, Reg) and where.kind == "scalar":
             where = Affine(where, p.constant(0), p.constant(0))
-        if isinstance(where, Affine) and self.width is not None:
+        if isinstance(where, Affine) and self.width is not None and not self.is_contiguous(where):
             if mask is None:
                 return self.reuse_or_emit_strip(
                     "load_rows", number, where.first, where.row_step, where.step, self.width, size

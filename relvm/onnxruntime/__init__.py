@@ -211,7 +211,8 @@ REJECTED = {name: instead for instead, names in _REJECTED.items() for name in na
 
 
 class _UnsupportedName:
-    """A placeholder for a name of onnxruntime that relvm does not support.  Any use of it raises NotImplemented."""
+    """A placeholder for a name of onnxruntime that relvm does not support.  Any use of it raises the exception
+    `NotImplemented` of this package."""
 
     def __init__(self, name: str) -> None:
         self._name = name

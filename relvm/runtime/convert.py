@@ -100,11 +100,12 @@ def located(error: BaseException, where: str) -> BaseException:
 
 
 def store_other(objects: Objects, value: Any, address: int) -> bool:
-    """Store a value of a type that binding.c does not handle as the machine value at `address`.
+    """Convert a Python value to a C value (rvm_value), and store it at `address`.
 
-    Return whether the stored value owns a reference, which the caller must release.
+    The type of the Python value is one that binding.c does not convert.  Return whether the stored value owns a
+    reference, which the caller must release.
 
-    objects: the machine.
+    objects: the virtual machine, which owns the objects that are created.
     """
     words = ffi.cast("int64_t *", address)
     match value:

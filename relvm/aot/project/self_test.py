@@ -46,8 +46,9 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array does not have the dtype or shape of its parameter or result, or an integer that passes the size of a
-        dimension differs from this size in the arrays.  The message names the parameter or result.
+        An array does not have the dtype or shape of its parameter or result.  This error is also raised if an input
+        is a number that states the size of a dimension, but an array has another size in this dimension.  The message
+        names the parameter or result.
     """
     arguments, sizes = make_inputs(function, module, inputs)
     return Trial(
@@ -68,8 +69,8 @@ def make_inputs(
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array does not have the dtype or shape of its parameter, or an integer that passes the size of a dimension
-        differs from this size in the arrays.
+        An array does not have the dtype or shape of its parameter.  This error is also raised if an input is a number
+        that states the size of a dimension, but an array has another size in this dimension.
     """
     passed_sizes: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):

@@ -239,8 +239,8 @@ class _PanelMatmul:
         after_first: Scalar | None,
         before_last: Scalar | None,
     ) -> None:
-        """Generate the product of the left matrix and rows [first, first + span) of the panel, a group of adjacent
-        columns.
+        """Generate the product of the left matrix and some rows of a panel of the right matrix: rows [first, first +
+        span).
 
         Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks of rows, each one adds
         its product to partial sums in memory.

@@ -15,9 +15,8 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 def pack_columns(b: np.ndarray) -> np.ndarray:
     """Pack the matrix `b` of shape (depth, columns) into panels, groups of `panel_width` adjacent columns.
 
-    Each panel is stored row by row.  The last panel can be narrower than the others.  A product rounds the number of
-    columns of a tile up to a multiple of STEP, and so reads past the end of the last row.  Zeros are therefore appended
-    to the last panel.
+    Each panel is stored row by row.  The last panel can be narrower than the others.  Zeros are appended to it, because
+    a kernel reads a multiple of STEP columns of each row, and so reads past the end of the last row.
     """
     depth, columns = b.shape
     width = panel_width(columns)

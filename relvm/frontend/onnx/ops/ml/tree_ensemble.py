@@ -289,9 +289,10 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _enum_name(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the element of `names` whose index is the value of the integer attribute `name`.
+    """Return the element of `names` whose index is the value of an integer attribute.
 
-    default: the value of the attribute if it is absent.
+    name: the name of the attribute.
+    default: the index if the attribute is absent.
     """
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
