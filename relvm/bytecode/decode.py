@@ -206,7 +206,7 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
     """Return the operands of an instruction, with a jump target converted to the index of the target instruction.
 
-    name: the opcode.
+    name: the name of the opcode.
     operands: the encoded operands, with a jump target as a distance in words.
     start: the position of the instruction in the function, in words.
     indices: a dict from the position of each instruction to its index.

@@ -114,7 +114,7 @@ def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
     """Return a `prim` instruction, which computes with scalars.
 
     destination: the register for the result.
-    row: the index of the operation in csrc/tables/scalar_operators.def.
+    row: the operation, as the index of a row in csrc/tables/scalar_operators.def.
     arguments: the operands of the operation.
     """
     return Instruction("prim", (destination, row, arguments))

@@ -210,7 +210,8 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _number_as_array(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
-    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option in messages.
+    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option, for
+    messages.
 
     Raises
     ------

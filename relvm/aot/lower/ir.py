@@ -82,7 +82,7 @@ class Compute:
 
     It fails with ARITHMETIC_ERROR if the result is undefined.
 
-    row: the name of the operator in csrc/tables/scalar_operators.def.
+    row: the operator, as the name of a row in csrc/tables/scalar_operators.def.
     """
 
     target: ScalarVar

@@ -389,8 +389,7 @@ class _ForestBuilder:
         self.weights.append(np.full(self.targets, np.nan))
 
     def chain_member_tests(self, at: int, values: list[float]) -> None:
-        """Replace the node with index `at` by a chain of nodes, which tests whether the node's feature is any of
-        `values`.
+        """Replace node number `at` by a chain of nodes that tests whether the feature of node `at` is in `values`.
 
         Each node of the chain tests for one value.
         """
