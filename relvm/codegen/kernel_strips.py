@@ -208,9 +208,9 @@ class StripPrinter:
         return where.step is self.p.constant(1) and (self.width is None or where.row_step is self.width)
 
     def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """Try to replace a store by a change of the last instruction, which then writes its result to `buffer` itself.
+        """Try to change the last instruction so that it writes its result directly to `buffer`, which saves a store.
 
-        Return whether this was possible.  It is not if the last instruction does not compute `value`.
+        Return whether the instruction was changed.  It is unchanged, for example, if it does not compute `value`.
 
         value: the register that would be stored.   first: the register with the position in the buffer.
         """
@@ -283,8 +283,8 @@ class StripPrinter:
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
         """Return the register that contains `value`.
 
-        This is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a sequence
-        like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
+        The result is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a
+        sequence like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
         """
         if isinstance(value, Affine) and self.width is not None:
             return self.reuse_or_emit_strip("iota_rows", value.first, value.row_step, value.step, self.width)
@@ -396,8 +396,9 @@ class StripPrinter:
         return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return an i64 operation on `left` and `right` as an arithmetic sequence (Affine), or None if it is not a
-        sequence.
+        """Return the result of an i64 operation as an arithmetic sequence (Affine), or None if it is not a sequence.
+
+        left, right: the operands.
 
         function: "+", "-" or "*".  For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
         """
