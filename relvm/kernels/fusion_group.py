@@ -134,14 +134,15 @@ class Group:
     @cached_property
     def kernel_key(self) -> Hashable:
         """A key of the kernel.  Groups with equal keys have the same kernel."""
-        number = {dim: i for i, dim in enumerate(self.sizes)}
+        variables = map(as_var, self.sizes.values())
+        order: dict[Atom, int] = {var: i for i, var in enumerate(variables) if var is not None}
         position: dict[Expr, int] = {arg: i for i, arg in enumerate(self.args)}
         rows = []
         for var, call in self.members.items():
             operands = tuple(_operand_key(arg, position, self) for arg in call.args)
-            rows.append((call.op.name, repr(call.attributes), operands, _type_key(var.type, self, number)))
+            rows.append((call.op.name, repr(call.attributes), operands, _type_key(var.type, self, order)))
             position[var] = len(position)
-        types = tuple(_type_key(arg.type, self, number) for arg in self.args)
+        types = tuple(_type_key(arg.type, self, order) for arg in self.args)
         return types, tuple(rows), tuple(position[var] for var in self.results)
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
@@ -357,17 +358,14 @@ def _operand_key(arg: Expr, position: Mapping[Expr, int], group: Group) -> Hasha
     return "shape" if isinstance(arg, Shape) else type(arg).__name__
 
 
-def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashable:
+def _type_key(type_: Type, group: Group, order: Mapping[Atom, int]) -> Hashable:
     """Return a key of `type_` in which numbers replace the names of the kernel's variables.
 
     Corresponding values of two groups with the same kernel therefore have equal keys.
 
     type_: the type of a value of the group.
-    number: a dict.  Its keys are the symbolic dimensions of the tensors that the kernel reads and writes.  The value
-    for a dimension is the number that replaces the dimension's variable in the key.
+    order: the number that replaces each of the kernel's variables in the key.
     """
-    own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
-    order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}
     found = []
     for tensor in tensors(type_):
         dims: list[Hashable] = []
