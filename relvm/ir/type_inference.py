@@ -324,7 +324,7 @@ class _Inference:
         self.known = outer_known
         effect = impure_call(body)
         if effect and function.claims_pure:
-            raise self.error(f"declared as pure with ->, but {_describe(effect)} may have effects; declare it with =>")
+            raise self.error(f"declared as pure with ->, but {_describe(effect)} may have effects; use => instead")
         pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
         self.origin = outer

@@ -148,7 +148,9 @@ def _query_heads_per_key_head(q: TensorExpr, k: TensorExpr) -> int:
     if many == few:
         return 1
     if not isinstance(many, int) or not isinstance(few, int) or few < 1 or many % few:
-        raise RelvmShapeError(f"{many} query heads must be a multiple of {few} key/value heads")
+        raise RelvmShapeError(
+            f"the number of query heads, {many}, must be a multiple of the number of key/value heads, {few}"
+        )
     return many // few
 
 
