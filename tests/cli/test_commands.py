@@ -129,7 +129,10 @@ def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> N
         (("model.relvm", "--function", "main"), "--function requires --picture or --graph"),
         (("model.relvm", "--graph", "out.html", "--function", "man"), "no function man"),
         (("m.rvm", "--graph", "out.html"), "--graph requires a model, but m.rvm is an executable, already built"),
-        (("model.relvm", "--picture", "calls", "--function", "main"), "--function does not apply to --picture calls"),
+        (
+            ("model.relvm", "--picture", "calls", "--function", "main"),
+            "--function cannot be combined with --picture calls",
+        ),
         (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
         (
             ("model.relvm", "--picture", "dataflow", "-o", "out.txt"),

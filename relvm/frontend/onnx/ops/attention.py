@@ -41,7 +41,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
         or not 0 < rotated_size <= size
     ):
         raise RelvmUnsupportedError(
-            f"rotary_embedding_dim is {rotated_size}, expected an even number of at most the head size {size}"
+            f"rotary_embedding_dim is {rotated_size}, expected an even number that does not exceed the head size {size}"
         )
     cos, sin = (_angles(node, i) for i in (1, 2))
     result = rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("interleaved", 0)))
