@@ -45,7 +45,7 @@ class RelvmShapeError(RelvmTypeError, ValueError):
     Attributes
     ----------
     unproven
-        The two dimensions that an operator requires to be equal, if this can be neither proven nor disproved.
+        The two dimensions that an operator requires to be equal, if this equality can be neither proven nor disproved.
         Otherwise None.
     """
 
@@ -73,7 +73,7 @@ class RelvmMemoryError(RelvmError, MemoryError):
 
 
 class RelvmRecursionError(RelvmError, RecursionError):
-    """The machine's value stack or call depth is exhausted, or a program is nested too deeply to be built."""
+    """The virtual machine's value stack or call depth is exhausted, or a program is nested too deeply to be built."""
 
 
 class RelvmNameError(RelvmError, LookupError):
@@ -92,7 +92,7 @@ class RelvmUnsupportedError(RelvmError, NotImplementedError):
 
 
 class RelvmBusyError(RelvmError, RuntimeError):
-    """A machine is used by two threads at once, or a name is already taken."""
+    """A virtual machine is used by two threads at once, or a name is already taken."""
 
 
 class RelvmInterrupted(RelvmError):
@@ -182,7 +182,7 @@ def resources(what: str) -> Iterator[None]:
     except RecursionError:
         reason = "blocks, functions or calls of functions without result types are nested too deeply"
         raise RelvmRecursionError(
-            f"{what}: {reason}; move inner parts into functions, and declare result types"
+            f"{what}: {reason}; move inner blocks into functions of their own, and declare the functions' result types"
         ) from None
 
 

@@ -98,7 +98,7 @@ class RelvmMagics(Magics):
     @needs_local_scope
     @line_magic("relvm_profile")
     def profile(self, line: str, local_ns: dict[str, Any] | None = None) -> Profile:
-        """Profile one call of a function of a machine, or of a model.  Return the profile.
+        """Profile one call of a model, or of a function of a machine.  Return the profile.
 
         %relvm_profile [--kernels] machine["main"](x, y)
 

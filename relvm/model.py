@@ -84,7 +84,7 @@ class Model(Displayed):
         The name of the function that runs when the model is called.
     source
         The model from which the executable was built, such as the path of a file.  The method `explore` compiles it
-        again.  None if the model is not known.
+        again.  It is None if the model is not known.
     dims, weights
         The arguments `dims` and `weights` with which `source` was loaded: the sizes of symbolic dimensions, and the
         weights.
@@ -441,8 +441,8 @@ def load_model(
     RelvmTypeError
         `model` is neither a path, nor bytes, nor an onnx.ModelProto.
     RelvmArgumentError
-        `dims`, `weights`, `exec_mode` or `target` is invalid.  Or one of them is given for an executable, which is
-        already compiled.
+        `dims`, `weights`, `exec_mode` or `target` is invalid, or is given for an executable, which is already
+        compiled.
     RelvmError
         The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
 

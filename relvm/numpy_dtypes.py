@@ -17,7 +17,10 @@ _NUMBERS = {row.numpy: row.index for row in DTYPES}
 
 @cache
 def numpy_dtype(number: int) -> np.dtype:
-    """Return the dtype for row `number` of csrc/tables/dtypes.def: one of NumPy or, if NumPy lacks it, of ml_dtypes."""
+    """Return the NumPy dtype for row `number` of csrc/tables/dtypes.def.
+
+    The package ml_dtypes provides the dtypes that NumPy itself does not have, such as bfloat16.
+    """
     name = DTYPES[number].numpy
     try:
         return np.dtype(name)

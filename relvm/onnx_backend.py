@@ -104,7 +104,7 @@ class RelvmBackend(Backend):
         Parameters
         ----------
         model
-            The model: an onnx.ModelProto, the bytes of an .onnx file, or its path.
+            The model: an onnx.ModelProto, the bytes of an .onnx file, or the path of an .onnx file.
         device
             The device, which must be "CPU".
         kwargs

@@ -73,7 +73,8 @@ def c_string(text: str) -> str:
 def makefile_word(text: str) -> str:
     """Escape a word for a target, prerequisite or recipe of a Makefile.
 
-    Each character that has a special meaning in Make or the shell is replaced by _, because their quoting rules differ.
+    Each character that has a special meaning in Make or the shell is replaced by _.  Quoting the character would not be
+    enough, because the quoting rules of Make and the shell differ.
     """
     return re.sub("[^A-Za-z0-9_./+-]", "_", text)
 

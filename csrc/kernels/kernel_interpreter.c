@@ -350,8 +350,12 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
     if (!from) return fail_bounds(state, place, "buffer");
     char *to = state->at[step->a];
     const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
-    if (R(e) == 1)
+    if (R(e) == 1 && R(d) == width) /* the rows are adjacent */
+      memmove(to, from, (size_t)(n * size));
+    else if (R(e) == 1)
       for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
+    else if (R(e) == 0)
+      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->splat(width, to + i * width * size, from + i * pitch);
     else
       for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
     SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
@@ -364,7 +368,9 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
     const int is_strip = step->f >= scalars;
     const char *from = state->at[step->f];
     const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
-    if (R(d) == 1 && is_strip)
+    if (R(d) == 1 && R(c) == width && is_strip) /* the rows are adjacent */
+      memmove(to, from, (size_t)(n * size));
+    else if (R(d) == 1 && is_strip)
       for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
     else
       for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);

@@ -30,7 +30,7 @@ class CallKind(Enum):
     UNPACKED: a C function that takes pointers and sizes.
     CPACKED: a C function that takes an array of values.  It is called directly.
     PACKED: a C function that takes an array of values.  It is called by name: if the host has registered a function of
-    this name, this function replaces the kernel of the export.
+    this name, the registered function replaces the kernel of the export.
     """
 
     UNPACKED = "call_unpacked"
@@ -74,10 +74,10 @@ class AotConfig:
     constants_limit_bytes
         Maximum size of all constants, or None for no limit.
     favour
-        What kernels are optimized for.  "memory", the default for the bare runtime: kernels need less scratch memory,
-        because they copy smaller parts of a matrix at a time.  On processors with vector instructions, such kernels
-        take up to two thirds more time than those for "speed".  "speed", the default for the hosted runtime: kernels
-        are the same as in the VM.
+        The goal for which kernels are optimized.  "memory", the default for the bare runtime: kernels need less scratch
+        memory, because they copy smaller parts of a matrix at a time.  On processors with vector instructions, such
+        kernels take up to two thirds more time than those for "speed".  "speed", the default for the hosted runtime:
+        kernels are the same as in the VM.
     workspace
         "static", the default for the bare runtime: the pools are arrays of the export.  "caller", the only choice for
         the hosted runtime: the caller provides the pools.

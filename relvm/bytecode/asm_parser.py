@@ -131,7 +131,7 @@ class _Line:
 
 @dataclass
 class _Statement:
-    """A statement of the text, which is a line and the lines below it that belong to it.
+    """A statement of the text: a line, and the lines below that belong to it.
 
     block: the lines below that begin with `|`, without the `|`.
     instructions: if the statement begins a function, the lines of its instructions.

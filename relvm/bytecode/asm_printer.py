@@ -17,7 +17,7 @@ f: the name of a function;
 p: the name of a scalar operator;
 j: `-> 7` for a jump target;
 A: a list of arguments in parentheses.
-An argument is a register (r0), a constant (c0), a function (f0), an integer, true, false, nil, or the machine (ctx).
+An argument is a register (r0), a constant (c0), a function (f0), an integer, true, false, nil, or the VM (ctx).
 """
 
 from __future__ import annotations

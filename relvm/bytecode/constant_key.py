@@ -12,9 +12,9 @@ from relvm.numpy_dtypes import plain_array, plain_bytes
 
 
 def constant_key(value: Constant) -> tuple:
-    """Return a key of a constant, which is equal for constants with the same type and bits.
+    """Return a key of a constant.
 
-    Such constants can share a row of the constant table.
+    Constants with the same type and bits have equal keys, and can share a row of the constant table.
 
     Raises
     ------

@@ -25,8 +25,8 @@ _MANDATORY = ("strings", "functions", "constants", "code", "data")
 def decode(buffer: Any, *, portable: bool = False) -> Program:
     """Decode the bytes of an executable.  Tensors in the result are read-only views of `buffer`.
 
-    portable: whether to return only the portable program in the executable.  It is the same program without native
-    code, for machines that cannot run the native code.
+    portable: whether to return only the portable program in the executable.  The portable program is the same program
+    without native code, for machines that cannot run the native code.
 
     The C loader must verify the bytes first.  This function verifies neither checksums nor the rules for execution,
     such as valid register numbers and definite assignment.
@@ -89,7 +89,8 @@ def decode_signature(buffer: Any, *, portable: bool = False) -> dict[str, Any]:
 def _translate_errors() -> Iterator[None]:
     """A context manager for code that decodes bytes.
 
-    If malformed bytes cause an error such as IndexError in its block, it raises RelvmFormatError instead.
+    If malformed bytes cause an error such as IndexError in the `with` block, the context manager raises
+    RelvmFormatError instead.
     """
     try:
         yield
@@ -203,10 +204,10 @@ def _instructions(words: tuple[int, ...]) -> tuple[Instruction, ...]:
 
 
 def _resolve_jump(name: str, operands: list, start: int, indices: dict[int, int]) -> tuple:
-    """Return the operands of an instruction, in which a jump target is the index of an instruction.
+    """Return the operands of an instruction, with a jump target converted to the index of the target instruction.
 
-    name: the opcode.
-    operands: the encoded operands, in which a jump target is a distance in words.
+    name: the name of the opcode.
+    operands: the encoded operands, with a jump target as a distance in words.
     start: the position of the instruction in the function, in words.
     indices: a dict from the position of each instruction to its index.
     """

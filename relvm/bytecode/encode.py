@@ -88,7 +88,7 @@ class _Tensors:
         self.by_content: dict[tuple[int, int], list[tuple[int, np.ndarray]]] | None = None
 
     def share_equal(self) -> None:
-        """Make later calls of `store` store a tensor only if no equal tensor is stored yet.
+        """Let later calls of `store` reuse the bytes of an equal tensor that is already stored.
 
         The comparison takes time in proportion to the size of the tensors.
         """

@@ -46,8 +46,8 @@ def instruction_texts(program: KernelProgram, name: str = "kernel") -> tuple[str
 def _translate_errors(name: str) -> Iterator[None]:
     """A context manager for code that prints the kernel program `name`.
 
-    If the program refers to a table entry that does not exist, the code in its block raises IndexError.  The context
-    manager raises RelvmFormatError instead.
+    If the program refers to a table entry that does not exist, the code in the `with` block raises IndexError.  The
+    context manager raises RelvmFormatError instead.
     """
     try:
         yield

@@ -29,8 +29,8 @@ class KernelProgram:
         The constants, as 64 bits each.  They are the initial values of the scalar registers that follow the registers
         of the size variables.
     registers
-        The numbers of scalar registers, of strip registers (several elements each), and of view registers (references
-        to several elements in a buffer).
+        How many scalar registers, strip registers (several elements each) and view registers (references to several
+        elements in a buffer) the kernel has.
     arrays
         The offset and the size, in bytes, of each array in the scratch memory.
     code
@@ -80,8 +80,8 @@ def decode_kernel(content: bytes | memoryview) -> KernelProgram:
     Raises
     ------
     RelvmFormatError
-        The bytes are not in this version of the format, or have the wrong length.  Or the kernel's error messages are
-        not UTF-8, or not as many as the header states.
+        The bytes are not in this version of the format, or have the wrong length.  The same error is raised if the
+        error messages of the kernel are not UTF-8, or if their number differs from the number in the header.
     """
     if len(content) < _HEADER.size or len(content) % 8 or _HEADER.unpack_from(content)[0] != VERSION:
         raise RelvmFormatError(

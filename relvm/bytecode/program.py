@@ -23,7 +23,7 @@ _LETTERS = {row.name: row.operands for row in OPCODES}
 class Shape(tuple):
     """A shape value: a tuple of int that the virtual machine treats as a value of kind SHAPE, not TUPLE.
 
-    Construct a Shape from an iterable, like a tuple: `Shape((2, 3))`.
+    Like the constructor of `tuple`, the constructor takes one iterable: `Shape((2, 3))`.
     """
 
     __slots__ = ()
@@ -114,8 +114,8 @@ def prim(destination: int, row: int, *arguments: Argument) -> Instruction:
     """Return a `prim` instruction, which computes with scalars.
 
     destination: the register for the result.
-    row: the index of the operation in csrc/tables/scalar_operators.def.
-    arguments: its operands.
+    row: the operation, as the index of a row in csrc/tables/scalar_operators.def.
+    arguments: the operands of the operation.
     """
     return Instruction("prim", (destination, row, arguments))
 
@@ -216,7 +216,7 @@ class Program(Displayed):
     signature
         The parameter and result types of each function by name, as JSON.
     debug
-        Information about each function for debuggers and profilers, by name, as JSON.  Programs run without it.
+        Information about each function for debuggers and profilers, by name, as JSON.  Execution does not need it.
         The entry of a bytecode function is {"instructions": [text, ...]}: the name of the value that each instruction
         computes.
         The entry of a kernel is {"operations": sum, "reads": [sum, ...]}.  "operations" is the number of operations in

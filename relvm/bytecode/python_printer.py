@@ -52,8 +52,8 @@ def as_python(program: Program) -> str:
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code, kernels or a portable program.  Or a function has a property that the Python
-        program could not set: a symbol of its own, or registers although it is a packed function.
+        The program contains native code, kernels or a portable program, or a function that the Python program could not
+        create: one with a symbol of its own, or a packed function with registers.
     """
     compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
     if compiled or program.native:

@@ -15,7 +15,7 @@ from relvm.errors import RelvmArgumentError, near_matches
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that escapes the user's text in error messages, so that it is safe to print."""
+    """An argument parser that escapes the user's text in error messages, so that the messages are safe to print."""
 
     def error(self, message: str) -> NoReturn:
         near = _near_match_suggestion(message, self)

@@ -98,7 +98,7 @@ def bench(options: argparse.Namespace) -> int:
 
 
 def _measure_runs(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Run each function repeatedly, for about `seconds` seconds, and return the time of each of its runs in seconds.
+    """Run each function repeatedly, for about `seconds` seconds.  Return the run times of each function in seconds.
 
     The functions take turns several times, so that a slow phase of the machine affects all of them.
     """

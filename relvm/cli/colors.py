@@ -1,4 +1,4 @@
-"""Colors of a terminal, which mark what matters in tables and messages."""
+"""Terminal colors, which mark what matters in tables and messages."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _CODES: dict[Style, str] = {"good": "32", "bad": "1;31", "hot": "1;33"}  # green
 def has_color(stream: TextIO) -> bool:
     """Return whether to print colors on a stream.
 
-    Only a terminal has colors, unless TERM is "dumb".  A non-empty NO_COLOR disables them, and otherwise a non-empty
-    FORCE_COLOR enables them.  Source: no-color.org and force-color.org.
+    By default, a terminal has colors unless TERM is "dumb", and other streams have no colors.  A non-empty NO_COLOR
+    disables colors on all streams.  Otherwise, a non-empty FORCE_COLOR enables them on all streams.
+    Source: no-color.org and force-color.org.
     """
     if os.environ.get("NO_COLOR"):
         return False

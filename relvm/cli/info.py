@@ -121,7 +121,7 @@ def _types_by_name(values: tuple[OnnxValue, ...]) -> dict[str, str]:
 
 
 def _import_problems(import_model: Any) -> list[str]:
-    """Return the reasons why a model cannot be imported, if any.  import_model: a function that imports it."""
+    """Return the reasons why a model cannot be imported, if any.  import_model: a function that imports the model."""
     try:
         import_model()
     except RelvmUnsupportedError as error:

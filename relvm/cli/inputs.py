@@ -61,7 +61,7 @@ def input_values(
 
     A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
     The other symbolic sizes are chosen, and a note on standard error lists them.  If `run` is given, common sizes are
-    tried until `run` raises no shape or index error.  Otherwise, each of these sizes is 1.
+    tried until `run` raises no shape or index error.  Otherwise, each chosen size is 1.
 
     Parameters
     ----------
@@ -75,8 +75,9 @@ def input_values(
     Raises
     ------
     RelvmArgumentError
-        An input is missing, unknown, given twice, or cannot be generated at random.  With --random, also raised if no
-        input has a size that --dim names (unless the model is an .onnx file), or if none of the tried sizes works.
+        An input is missing, unknown, given twice, or cannot be generated at random.  With --random, the error is also
+        raised if --dim names a size that no input has (unless the model is an .onnx file), or if none of the tried
+        sizes works.
     RelvmFormatError
         A file is not a .npy file.
     """
@@ -139,8 +140,8 @@ class _RandomInputs:
         """Yield candidates for the sizes that neither the inputs nor --dim determine, as dicts from names to sizes.
 
         The first candidate is 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch
-        sizes and 32 for the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If there
-        are none, the first size is taken for a batch size.
+        sizes and 32 for the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no
+        size has such a name, the first size counts as a batch size.
         """
         yield dict.fromkeys(self.free, 1)
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
@@ -209,7 +210,8 @@ def _number(text: str) -> bool | int | float | None:
 
 
 def _number_as_array(setting: str, number: bool | int | float, type_text: str) -> np.ndarray:
-    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option in messages.
+    """Convert a number to an array of rank 0, with the dtype that `type_text` names.  setting: the option, for
+    messages.
 
     Raises
     ------

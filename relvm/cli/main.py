@@ -586,7 +586,7 @@ def _add_verify(commands) -> None:
 
 
 def _imported_at_call(function: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports and runs a function of the package relvm.cli when it is called.
+    """Return a function that, when it is called, imports and runs a function of the package relvm.cli.
 
     function: the module and the name of the function, such as "bench.bench".  Only the modules that the chosen command
     needs are imported.

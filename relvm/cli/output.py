@@ -134,10 +134,10 @@ def report(text: str) -> None:
 
 @contextmanager
 def _writing_to(stream: TextIO) -> Iterator[None]:
-    """Context manager for a block that writes to a standard stream: handle an OSError.
+    """Context manager that handles an OSError of a block that writes to a standard stream.
 
-    A closed pipe raises NoReaderError, and any other error an OSError that names standard output.  The stream is
-    redirected to the null device, because Python flushes it again at exit.
+    If the pipe is closed, raise NoReaderError.  For any other error, raise an OSError that names standard output.  The
+    stream is redirected to the null device, because Python flushes it again at exit.
     """
     try:
         yield

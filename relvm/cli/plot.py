@@ -37,7 +37,10 @@ _PAGES = {"dataflow": explore.browse_dataflow, "calls": explore.browse_calls}
 
 
 def show_picture(module: Module, options: argparse.Namespace) -> None:
-    """Print the picture of a module that --picture names, as text.  With --output, write an image or an HTML page."""
+    """Print a picture of a module as text.  With --output, write an image or an HTML page.
+
+    The option --picture names the kind of picture.
+    """
     name, output = options.picture, options.output
     given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:

@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: Profile | None) -> dict[str, Any]:
-    """Return the outputs without their elements, the times of the runs, and the profile as a JSON value."""
+    """Return a JSON value with the outputs (without their elements), the times of the runs, and the profile."""
     found: dict[str, Any] = {
         "outputs": [{"name": name, "dtype": str(value.dtype), "shape": value.shape} for name, value in outputs.items()],
         "seconds": seconds,

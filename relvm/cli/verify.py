@@ -11,7 +11,7 @@ from relvm.vm import Executable
 
 
 def verify_file(options: argparse.Namespace) -> int:
-    """Check an executable as loading does, including the elements of its tensors.
+    """Check an executable as the loader does, including the elements of its tensors.
 
     Print what the executable contains, and which functions of the host it calls.
     """

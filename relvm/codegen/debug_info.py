@@ -19,7 +19,7 @@ code
     a debugger as one of these instructions.
 values
     For a function of the source module, a mapping from the name of each value to the source locations at which values
-    of this name are bound.  This includes functions that were inlined everywhere, and so are not in the program.
+    of this name are bound.  Functions that were inlined everywhere, and so are not in the program, are included.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def debug_section(
 
 
 def _binding_locations(function: Function) -> dict[str, list[str]]:
-    """Return a mapping from each name in `function` to the source locations at which it is bound.
+    """Return a mapping from each name in `function` to the source locations at which the name is bound.
 
     Names that are bound inside ifs and local functions are included.
     """

@@ -1,8 +1,8 @@
 """Kernel bytecode: converts the loop nest of a kernel to a program for csrc/kernels/kernel_interpreter.c.
 
-Scalar instructions compute loops, positions and sizes.  A SIMD loop runs over strips: each instruction in it processes
-up to STRIP elements.  A load of contiguous elements does not copy them.  It creates a view: a strip whose elements
-remain in the buffer.  Loop-invariant scalar expressions are moved out of loops.
+Scalar instructions control loops, and compute positions and sizes.  A SIMD loop runs over strips: each instruction in
+it processes up to STRIP elements.  A load of contiguous elements does not copy them.  It creates a view: a strip whose
+elements remain in the buffer.  Loop-invariant scalar expressions are moved out of loops.
 Source: Boncz, Zukowski and Nes, MonetDB/X100: Hyper-Pipelining Query Execution, 2005.
 """
 
@@ -176,8 +176,8 @@ class _Printer:
     def reuse_or_emit(self, op: str, *operands: Reg | int) -> Reg:
         """Return the register with the result of an instruction without side effects.
 
-        Emit the instruction in the outermost block in which all operands are defined, which moves it out of loops.  If
-        that block already contains an equal instruction, reuse its result instead.
+        Emit the instruction in the outermost block in which all operands are defined, so that loop-invariant
+        instructions move out of loops.  If that block already contains an equal instruction, reuse its result instead.
         """
         depth = 0
         for operand in operands:

@@ -87,7 +87,7 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Affine:
-    """A strip of the i64 numbers `first`, `first + step`, `first + 2 * step` and so on, which is not stored.
+    """A strip that is not stored: the i64 numbers `first`, `first + step`, `first + 2 * step` and so on.
 
     row_step: if the strip consists of several rows, the difference between the first numbers of consecutive rows.
     """
@@ -153,7 +153,7 @@ def function_number(name: str) -> int:
 
 
 def min_or_max(scalar: Scalar) -> str | None:
-    """Return "larger" or "smaller" if `scalar` is the maximum or minimum of two numbers, otherwise None."""
+    """Return "larger" if `scalar` is the maximum of two numbers, "smaller" if it is the minimum, otherwise None."""
     match scalar:
         case Select(Binary("<" | ">" as function, left, right), then, orelse) if then is left and orelse is right:
             return "larger" if function == ">" else "smaller"
@@ -163,7 +163,7 @@ def min_or_max(scalar: Scalar) -> str | None:
 def combination(value: Scalar, total: Local) -> tuple[str, Scalar]:
     """Return the function and the element by which a reduction updates the variable `total`.
 
-    value: the new value of `total`, such as total + x.  The result for it is ("add", x).
+    value: the new value of `total`.  For example, the result for total + x is ("add", x).
     """
     match value:
         case Binary("+" | "*" as function, left, right) if is_local(left, total):
@@ -205,7 +205,7 @@ class LiveRange:
 def number_registers(
     code: list[Instruction | Label], first_scalars: Iterable[Reg]
 ) -> tuple[dict[Reg | Label | int, int], tuple[int, int, int]]:
-    """Assign numbers to registers and instruction indices to labels.
+    """Assign a number to each register, and to each label the index of the instruction that follows it.
 
     Return two items: a dict from each register or label to its number or index, and the tuple (number of scalar
     registers, number of strip registers, number of view registers).

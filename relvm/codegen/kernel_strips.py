@@ -190,15 +190,11 @@ class StripPrinter:
         if not is_last:
             self.copy_views(buffer)
         number = p.buffers[buffer.name]
-        if (
-            isinstance(where, Affine)
-            and self.width is None
-            and where.step is p.constant(1)
-            and self.write_in_place(value, buffer, where.first)
-        ):
+        is_contiguous = isinstance(where, Affine) and self.is_contiguous(where)
+        if isinstance(where, Affine) and is_contiguous and self.write_in_place(value, buffer, where.first):
             return
         self.known = {key: reg for key, reg in self.known.items() if key[0] not in LOADS}
-        if isinstance(where, Affine) and self.width is not None:
+        if isinstance(where, Affine) and self.width is not None and not is_contiguous:
             p.emit("store_rows", number, where.first, where.row_step, where.step, self.width, value, size)
         elif isinstance(where, Affine):
             p.emit("store_strided", number, where.first, where.step, value, size)
@@ -207,10 +203,14 @@ class StripPrinter:
         else:
             p.emit("scatter", number, where, value, size)
 
-    def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
-        """Try to replace a store by a change of the last instruction, which then writes its result to `buffer` itself.
+    def is_contiguous(self, where: Affine) -> bool:
+        """Return whether elements at the positions `where` are adjacent in memory, across rows as well."""
+        return where.step is self.p.constant(1) and (self.width is None or where.row_step is self.width)
 
-        Return whether this was possible.  It is not if the last instruction does not compute `value`.
+    def write_in_place(self, value: Reg, buffer: Buffer, first: Reg) -> bool:
+        """Try to change the last instruction so that it writes its result directly to `buffer`, which saves a store.
+
+        Return whether the instruction was changed.  It is unchanged, for example, if it does not compute `value`.
 
         value: the register that would be stored.   first: the register with the position in the buffer.
         """
@@ -283,8 +283,8 @@ class StripPrinter:
     def strip_of(self, value: StripValue, dtype: DType) -> Reg:
         """Return the register that contains `value`.
 
-        This is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a sequence
-        like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
+        The result is a strip or view register, or a scalar register if all elements are equal.  For an Affine (a
+        sequence like 0, 2, 4 that is not stored), emit an instruction that stores the sequence in a strip register.
         """
         if isinstance(value, Affine) and self.width is not None:
             return self.reuse_or_emit_strip("iota_rows", value.first, value.row_step, value.step, self.width)
@@ -396,8 +396,9 @@ class StripPrinter:
         return self.apply(f"{NAMES[function]}_{dtype}", first, second)
 
     def affine(self, function: str, left: StripValue, right: StripValue) -> StripValue | None:
-        """Return an i64 operation on `left` and `right` as an arithmetic sequence (Affine), or None if it is not a
-        sequence.
+        """Return the result of an i64 operation as an arithmetic sequence (Affine), or None if it is not a sequence.
+
+        left, right: the operands.
 
         function: "+", "-" or "*".  For example, the sequence 0, 1, 2, ... multiplied by 3 is the sequence 0, 3, 6, ...
         """
@@ -437,7 +438,7 @@ class StripPrinter:
         where = self.value(flat_position(buffer, indices), mask)
         if isinstance(where, Reg) and where.kind == "scalar":
             where = Affine(where, p.constant(0), p.constant(0))
-        if isinstance(where, Affine) and self.width is not None:
+        if isinstance(where, Affine) and self.width is not None and not self.is_contiguous(where):
             if mask is None:
                 return self.reuse_or_emit_strip(
                     "load_rows", number, where.first, where.row_step, where.step, self.width, size

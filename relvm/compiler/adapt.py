@@ -21,8 +21,8 @@ def adapt(executable: Executable) -> Executable:
     run `executable`, and which of the two is returned:
 
     1. The executable with its C source compiled for this processor.  The constants, the bytecode and the function table
-    are unchanged.  The results are bit for bit the same as those of a build on this machine.  This requires a C
-    compiler, the same version of relvm's headers, and a trusted executable:
+    are unchanged.  The results are bit for bit the same as those of a build on this machine.  Making this executable
+    requires a C compiler, the same version of relvm's headers, and a trusted executable:
     `load(path, trust_native=True, elsewhere=True)`.
     2. The portable program in the executable, which is function bytecode and kernel bytecode.  It is slower, and
     requires no trust.  An executable contains a portable program if it was built with `portable=True`.

@@ -71,8 +71,7 @@ def build(
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
         "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C compiler, a
-        background thread compiles them.  Afterwards the machine uses the native code (see
-        `VirtualMachine.wait_compiled`).
+        background thread compiles them.  Afterwards the VM uses the native code (see `VirtualMachine.wait_compiled`).
         A mapping from function names to modes sets the mode of each function, "bytecode" or "compiled".  The entry "*"
         is the mode of all other functions, by default "bytecode".  A private function that the mapping does not name
         has the mode of the first public function, in module order, that uses it.
@@ -80,7 +79,7 @@ def build(
         "c": the system's C compiler compiles kernels for this processor.
         "bytecode": kernels are kernel bytecode.  Every processor can run it, and it requires neither a compiler nor
         trust in native code.
-        "numpy": kernels are the NumPy implementations of the operators, which are slower.
+        "numpy": kernels are the NumPy implementations of the operators.  These kernels are slower.
         "x86-64-v3" or another level, or "c" with options such as "c -march=icelake-server -mno-avx512vnni": kernels are
         compiled for other processors (see relvm.compiler.target).  If this processor lacks instructions that the
         executable requires, the executable can be saved, but not run here.
@@ -89,7 +88,7 @@ def build(
         profiles of operators.
     debug
         Whether the executable is for `relvm.explore.Debugger`.  It then maps each instruction to its source location.
-        Native functions can stop at the same places as bytecode, which makes them slower.  Kernels are not affected.
+        Native functions are slower, because they can stop at the same places as bytecode.  Kernels are not affected.
     portable
         Whether an executable with native code also contains the program for target "bytecode".  `relvm.vm.adapt` uses
         that program if neither the native code nor a C compiler can be used.  Nothing is added to an executable without
@@ -201,7 +200,7 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:
-    """Return the portable program of a module, which is compiled for target "bytecode"."""
+    """Return the portable program of a module: the program for target "bytecode"."""
     lir = lower(run_passes(module, build_pipeline("bytecode", fused=fused), verified=verified))
     return assemble(lir, frozenset(), target=Target("bytecode"), debug_source=module if debug else None)
 
@@ -285,7 +284,7 @@ def assemble(
 class _EntryMaker:
     """A callable that returns the entry of the function table for the name of a function.
 
-    A name that is neither a kernel nor a routine of the module is that of a packed function.
+    A name that belongs neither to a kernel nor to a routine of the module is the name of a packed function.
 
     lir: the module.
     bytecode: the code of the routines that become bytecode.

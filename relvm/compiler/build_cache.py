@@ -1,7 +1,7 @@
 """Build cache: executables of earlier builds, in the cache directory.
 
 Only executables of modules with a known origin (relvm/ir/fingerprint.py), such as model files, are cached.  Without an
-origin, the key would be a hash of the whole module, which takes a considerable part of the build time.
+origin, the key would be a hash of the whole module.  Computing the hash takes a considerable part of the build time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class CacheEntry:
     """The place of a build in the cache.
 
-    prefix: the beginning of the name of its file, a digest of the module's origin and of the build options.
+    prefix: a digest of the module's origin and of the build options, with which the name of the file begins.
     """
 
     prefix: str
@@ -43,9 +43,9 @@ class CacheEntry:
         return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
 
     def may_exist(self) -> bool:
-        """Return whether the cache contains a file for this entry, from these or from other sources of relvm.
+        """Return whether the cache contains a file for this entry, whichever sources of relvm it was built with.
 
-        This takes less time than computing the digest of the sources.
+        This test takes less time than computing the digest of the sources.
         """
         folder = cache_file_path("builds", self.prefix).parent
         with contextlib.suppress(OSError):
@@ -106,8 +106,8 @@ def _entry(*settings: object) -> CacheEntry:
 def has_bytecode(executable: Executable) -> bool:
     """Return whether some functions of an executable are bytecode.
 
-    With exec_mode="auto", a cache file first contains an executable with bytecode, which an executable with native code
-    replaces later.
+    A build with exec_mode="auto" first writes an executable with bytecode to the cache file, and later replaces it by
+    an executable with native code.
     """
     return "bytecode" in map(executable.function_kind, range(executable.function_count))
 
@@ -141,7 +141,7 @@ def lock_entry(entry: CacheEntry) -> Iterator[None]:
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:
-    """Write an executable to the file of a cache entry, which is replaced if it exists."""
+    """Write an executable to the file of a cache entry.  An existing file is replaced."""
     write(entry.path, executable.to_buffer())
 
 

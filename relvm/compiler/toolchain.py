@@ -191,8 +191,8 @@ _Unit = tuple[str, tuple[str, ...]]  # (source text, compiler flags)
 def _library(compiler: Compiler, cpu: str, units: list[_Unit], publish: Callable[[int, bytes], None]) -> bytes:
     """Return the shared library of translation units, from the cache if possible, otherwise compiled and linked.
 
-    cpu: the processor features that the flags select.  It is part of the cache key, because a flag can have different
-    meanings on different machines.
+    cpu: the processor features that the flags select.  This text is part of the cache key, because a flag can have
+    different meanings on different machines.
     publish: a function that is called with the index and the object file of each unit.  It is not called if the library
     is in the cache.
     """

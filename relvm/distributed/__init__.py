@@ -1,5 +1,5 @@
-"""Run a function on many batches, on a Dask cluster.  This requires the extra `dask`, except for `Runner` and
-`Batch`."""
+"""Run a function on many batches, on a Dask cluster.  Everything except `Runner` and `Batch` requires the extra
+`dask`."""
 
 from relvm.distributed.batch import Batch
 from relvm.distributed.map_batches import MappedFile, map_batches, map_files

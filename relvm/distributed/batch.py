@@ -105,8 +105,8 @@ def make_batches(batches: Any) -> Batches:
     RelvmArgumentError
         `batches` is a folder without .npy and .npz files, or a pattern that matches no such file.
     RelvmShapeError
-        A Dask array has no axis, or is also divided into blocks along an axis other than the first.  Or the blocks of
-        several Dask arrays have different sizes along the first axis.
+        A Dask array has no axis; a Dask array is divided into blocks along an axis other than the first; or the blocks
+        of several Dask arrays have different sizes along the first axis.
     """
     match batches:
         case str() | os.PathLike():

@@ -30,7 +30,7 @@ class FunctionSignature:
 
     @classmethod
     def of(cls, executable: Executable, function: str) -> FunctionSignature:
-        """Return the signature of `function` in `executable`.  Raise RelvmFormatError if it is malformed."""
+        """Return the signature of `function` in `executable`.  Raise RelvmFormatError if the signature is malformed."""
         found = signature_entry(executable.signature, function) or {"params": (), "attributes": {}}
         attributes = found["attributes"]
         types = {each["name"]: each["type"] for each in found["params"]}

@@ -55,7 +55,7 @@ def map_batches(
         The name of a function of the executable.
     ahead
         The maximum number of batches that have been taken from `batches` while their results have not been yielded.
-        This limits the memory.  The default is two for each thread of the workers.
+        This limits the memory use.  The default is two for each thread of the workers.
     retries
         How often a batch runs again after an error that is not an error of relvm.  The setting
         distributed.scheduler.allowed-failures of the scheduler limits how many workers may die while running a batch.

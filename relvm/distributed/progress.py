@@ -11,8 +11,8 @@ from relvm.errors import RelvmUnsupportedError
 def progress_bar(count: int | None, *, shown: bool) -> AbstractContextManager[Callable[[], None]]:
     """Return a context manager that shows a progress bar if standard error is a terminal.
 
-    It yields a function, which the caller must call once for each finished batch.  Raise RelvmUnsupportedError if rich
-    is not installed.
+    The context manager yields a function, which the caller must call once for each finished batch.  Raise
+    RelvmUnsupportedError if rich is not installed.
 
     count: the number of batches, or None if unknown.
     shown: False to show no bar even on a terminal.

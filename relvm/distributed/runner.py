@@ -135,7 +135,7 @@ class Runner:
 def machine_of(runner: Runner) -> Iterator[VirtualMachine]:
     """Context manager: yield a virtual machine of this process that nothing else uses during the block.
 
-    It raises the errors of loading the executable and of creating the machine.
+    The context manager raises the errors of loading the executable and of creating the virtual machine.
 
     runner: the runner that the machine is for.
     """
@@ -153,8 +153,8 @@ def load_runnable(content: bytes, *, trust_native: bool, functions: tuple[str, .
     Raises
     ------
     RelvmUnsupportedError
-        The native code is not trusted here, or is for another processor, and the executable cannot be adapted.  Also
-        raised if the executable calls a function that is not in `functions`.
+        The native code is not trusted here, or is for another processor, and the executable cannot be adapted.  The
+        error is also raised if the executable calls a function that is not in `functions`.
     RelvmFormatError
         The bytes are damaged.
     """

@@ -28,10 +28,10 @@ class Failure:
 
 
 def share_runner(runner: Runner) -> Runner:
-    """Return `runner`.  This is a task on which the tasks of all batches depend.
+    """Return `runner`.
 
-    Because of this dependency, Dask copies the runner from worker to worker.  If no worker has the runner any more, the
-    scheduler repeats this task.
+    Dask runs this function as a task on which the tasks of all batches depend.  Because of this dependency, Dask copies
+    the runner from worker to worker.  If no worker has the runner any more, the scheduler repeats this task.
     """
     return runner
 

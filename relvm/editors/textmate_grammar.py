@@ -48,7 +48,7 @@ def _convert_rule(regex: Any, action: Any) -> dict[str, Any]:
 
     regex: the regular expression of the rule.
     action: the token type of the whole match.  Only the rule for definitions, such as `def main`, has a callback
-    instead.  Its groups have the token types in DEFINITION.
+    instead.  The groups of its regular expression have the token types in DEFINITION.
     """
     match = regex.get() if isinstance(regex, words) else regex
     if action in SCOPES:

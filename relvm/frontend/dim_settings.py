@@ -10,7 +10,8 @@ from relvm.errors import RelvmArgumentError
 def parse_dims(settings: Iterable[str]) -> dict[str, int | tuple[int, int] | None]:
     """Parse the values of options --dim: `NAME=SIZE`, `NAME=LOW..HIGH` or `NAME=?`.
 
-    Return a dict from each name to its size, a pair (low, high), or None for `?`.  `from_onnx` accepts it as `dims`.
+    Return a dict from each name to its size, a pair (low, high), or None for `?`.  `from_onnx` accepts this dict as
+    `dims`.
     """
     sizes: dict[str, int | tuple[int, int] | None] = {}
     for setting in settings:

@@ -1,7 +1,7 @@
 """Origins of modules that are imported from files.
 
 The origin of a module is a cache key that identifies the file and the import options (relvm/ir/fingerprint.py).
-Computing it does not read the graph, and normally does not import the onnx package.
+Computing the origin does not read the graph, and normally does not import the onnx package.
 """
 
 from __future__ import annotations

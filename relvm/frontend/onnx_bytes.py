@@ -1,4 +1,4 @@
-"""The bytes of ONNX models: models without their weights, and the digest of a model, without the onnx package.
+"""The bytes of ONNX models: reading, removal of the weights, and a digest.  The onnx package is not needed.
 
 Field numbers are those of onnx/onnx.proto.
 """
@@ -39,8 +39,8 @@ class OnnxSource:
         The folder of the external data files: that of the model, or None if the model was given as bytes.
     digest
         A digest of the model and of its external data files, as a key of the build cache.  It is "" if these files
-        cannot be read, are outside of `folder`, or `folder` is None.  A model without external data has a digest in any
-        case.
+        cannot be read or are outside of `folder`, or if `folder` is None.  A model without external data always has a
+        digest.
     files
         The bytes of each external data file, by path.  Empty if `digest` is "".
     """
@@ -151,9 +151,9 @@ def external_files(skeleton: bytes) -> list[str]:
 
 
 def file_in(folder: Path, name: str) -> Path:
-    """Return the path of the file with external data `name`, which must be inside `folder`, the folder of the model.
+    """Return the path of the external data file `name`, which must be inside `folder`, the folder of the model.
 
-    Raise ValueError if it is not, so that a model cannot read other files.
+    Raise ValueError if the file is outside the folder, so that a model cannot read other files.
     """
     outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
     is_name = bool(name) and "\0" not in name

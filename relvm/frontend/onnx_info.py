@@ -116,7 +116,7 @@ class _Message:
         return str(self.data[self.start : self.end], "utf-8")
 
     def strings(self, *numbers: int) -> list[str]:
-        """Return the strings in the fields with the given field numbers, in this order.  A missing string is ""."""
+        """Return the strings in the fields `numbers`, in the order of `numbers`.  A missing string is ""."""
         return [parts[-1].text() if parts else "" for parts in self.fields_by_number(*numbers)]
 
     def messages(self, number: int) -> list[_Message]:
@@ -181,7 +181,7 @@ def _value(info: _Message) -> OnnxValue:
 
 
 def _type(proto: _Message, depth: int) -> tuple[str, tuple[int | str | None, ...] | None]:
-    """Convert a TypeProto to the string for the type that ONNX Runtime uses, and the shape.
+    """Return the type of a TypeProto as a string, spelled as in ONNX Runtime, and the shape.
 
     The shape is None if the TypeProto has none.
 

@@ -137,7 +137,8 @@ def as_mapping(weights: Weights | str | os.PathLike[str] | None) -> Weights:
     Raises
     ------
     RelvmTypeError
-        `weights` is not a path, a mapping or None, a key is not a str, or a value is not an array.
+        `weights` is neither a path nor a mapping nor None, or the mapping has a key that is not a str or a value that
+        is not an array.
     OSError
         The file cannot be read.
     RelvmFormatError

@@ -101,7 +101,7 @@ class Builder:
     attributes: the attributes of the module.
     place: the source location that is recorded as the origin of the expressions added next (Var.origins).  If it is
     None, the origin is the Python line that adds the expression, and error messages begin with that line.  If it is
-    set, error messages do not contain it, so the caller must add it to them.
+    set, error messages do not contain it, so the caller must add the location to the messages.
     """
 
     def __init__(self, attributes: Attributes = ()) -> None:
@@ -128,8 +128,8 @@ class Builder:
         It yields the variables of the parameters.  The expressions emitted in the `with` block, up to `ret`, are the
         body of the function.
 
-        The `with` block of a function may be inside that of another function.  Each of them becomes a function of the
-        module.  If a function is called before its own `with` block has ended, as in a recursive call, its result type
+        The `with` block of a function may be inside that of another function.  Both become functions of the module.
+        If a function is called before its own `with` block has ended, as in a recursive call, its result type
         must be known in advance: pass `result_type`, or call `declare` first.
 
         Parameters
@@ -253,7 +253,8 @@ class Builder:
     def packed(
         self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
     ) -> Var:
-        """Bind a call of a packed function (a registered function of the host) with `args` to a new variable.
+        """Bind the result of the call `function(*args)` to a new variable.  `function` is a packed function: a
+        registered function of the host.
 
         function: the name under which the packed function is registered.
         result: the type of the result, which is checked at run time.  A dimension variable that is not defined before
@@ -292,8 +293,8 @@ class Builder:
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
         """Bind `value` to a new variable of type `type_`, which is checked at run time.
 
-        If a dimension of `type_` is a dimension variable that has not occurred before, such as `n`, its value becomes
-        the actual size.  `name` is the name of the new variable.
+        A dimension variable that first occurs in `type_`, such as `n`, gets the actual size as its value.  `name` is
+        the name of the new variable.
         """
         frame = self._frame()
         typed = self._typed(Block((MatchCast(Var("v", type=type_), value),), value), name)
@@ -452,7 +453,7 @@ class Builder:
         return frozenset(self._frame().dims)
 
     def names(self) -> Counter[str]:
-        """Return a copy of the counts of used variable names in the current function.
+        """Return a copy of the use counts of the variable names in the current function.
 
         `restore_names` can restore these counts.
         """
@@ -461,7 +462,7 @@ class Builder:
     def restore_names(self, saved: Counter[str]) -> None:
         """Set the use counts of names to `saved`, an earlier result of the method `names`.
 
-        Call this after discarding the expressions that were emitted since then.
+        Call this after discarding the expressions that were emitted since that call of `names`.
         """
         counts = self._frame().names
         counts.clear()

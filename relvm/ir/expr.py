@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Hashable
 from dataclasses import field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,7 +137,7 @@ class Var(Expr):
     """A variable, compared by identity.  Each variable is bound only once, as a parameter or in a binding.
 
     name: the name in printed text, which need not be unique.
-    origins: source locations.  The first is that of the variable itself.  The others belong to computations that passes
+    origins: source locations.  The first is that of the variable itself.  The others belong to computations that a pass
     merged with it.
     """
 
@@ -168,7 +169,7 @@ class FunctionRef(Expr):
 
 @node
 class PackedRef(Expr):
-    """A reference to a packed function (a registered function of the host), by name, used as a value."""
+    """A reference by name to a packed function (a registered function of the host).  It can be used as a value."""
 
     name: str
     type: Type = _type_field(OBJECT)
@@ -204,12 +205,15 @@ class Prim(Expr):
     def __post_init__(self) -> None:
         if self.dtype == I64 and not -(1 << 63) <= self.value < 1 << 63:
             raise RelvmArithmeticError(f"the scalar {self.value} is out of the range of i64")
-        object.__setattr__(self, "type", PrimType(self.dtype))
+        object.__setattr__(self, "type", _prim_type(self.dtype))
+
+
+_prim_type = cache(PrimType)  # types are immutable, and a build creates thousands of scalars
 
 
 @node
 class DimValue(Expr):
-    """The value of a dimension, which is constant or symbolic, as an i64 scalar."""
+    """The value of a constant or symbolic dimension, as an i64 scalar."""
 
     dim: AnyDim
     type: Type = _type_field()
@@ -366,7 +370,7 @@ class PackedCall(Expr):
 
 @node
 class KernelCall(Expr):
-    """A call of a kernel of the module with `args`, which returns new tensors (stage LOWERED).
+    """A call, with `args`, of a kernel of the module (stage LOWERED).  The call returns new tensors.
 
     type: the type of the result, a tensor or a tuple of tensors.
     origins: the source locations of everything that the kernel computes.
@@ -485,8 +489,8 @@ class Function(Expr):
 
     @property
     def input_names(self) -> tuple[str, ...]:
-        """The name of each parameter in messages: the name of the model's input if it has one, otherwise the
-        parameter's own name."""
+        """The name of each parameter in messages: the name of the model input that it stands for, if there is one,
+        otherwise the parameter's own name."""
         names = dict(self.attributes).get("input_names", ())
         return names if len(names) == len(self.params) else tuple(param.name for param in self.params)
 

@@ -248,8 +248,8 @@ def subexpressions(scalar: Scalar) -> Iterator[Scalar]:
 
 
 def default_dtype(value: Number) -> DType:
-    """Return the dtype of a number if no other operand determines it: bool for a bool, i64 for an int, f32 for a
-    float."""
+    """Return the dtype that a number has if no other operand determines its dtype: bool for a bool, i64 for an int,
+    f32 for a float."""
     return BOOL if isinstance(value, bool) else I64 if isinstance(value, int) else F32
 
 
@@ -306,10 +306,10 @@ def _expect_arithmetic(name: str, dtype: DType) -> None:
 def binary_operation(function: str, left: Operand, right: Operand) -> Operand:
     """Return the expression that applies a binary function to the operands `left` and `right`.
 
-    If both operands are Python numbers, compute the result now and return it as a Python value, except for "and" and
-    "or".
+    If both operands are Python numbers and `function` is neither "and" nor "or", compute the result now and return it
+    as a Python value.
 
-    function: the name of an arithmetic function or a comparison, such as "div" or "eq", or "and" or "or".
+    function: "and", "or", or the name of an arithmetic function or comparison, such as "div" or "eq".
 
     Raises
     ------

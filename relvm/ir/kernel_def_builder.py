@@ -72,7 +72,10 @@ class KernelDefBuilder:
     # ---- names ----
 
     def find(self, name: str) -> kd.Variable | kd.KernelBuffer | kd.Size | None:
-        """Find the variable, parameter or dimension called `name`, in this order.  Return None if there is none."""
+        """Return the variable called `name`, otherwise the parameter, otherwise the dimension of that name.
+
+        Return None if there is none.
+        """
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]

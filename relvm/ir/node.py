@@ -1,8 +1,8 @@
 """Base class of the IR nodes, and generic operations that visit the fields of a node.
 
-`@node` makes a class a frozen dataclass that is compared by identity.  `@value_node` makes a class, such as a type, a
-frozen dataclass that is compared by its fields.  The recursion depth of the functions below depends on the nesting
-depth of a program, not on its length.
+`@node` makes a class a frozen dataclass that is compared by identity.  `@value_node` makes a class a frozen dataclass
+that is compared by its fields.  Types, for example, are compared by their fields.  The recursion depth of the functions
+below depends on the nesting depth of a program, not on its length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _printers: list[Callable[[Any, bool], str]] = []
 def register_printer(printer: Callable[[Any, bool], str]) -> None:
     """Set the function that prints nodes and kernels.
 
-    printer: a function of two arguments that returns text: the node or kernel, and whether to elide long constants.
+    printer: a function that returns text.  Its arguments are the node or kernel, and whether to elide long constants.
 
     The function is registered here because this module cannot import the printer, which itself imports this module.
     """

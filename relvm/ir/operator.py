@@ -8,8 +8,9 @@ Positional parameters are the types of the arguments.  A `*xs` parameter receive
 Keyword-only parameters are the attributes.  An attribute without a default is required.
 The docstring is the operator's documentation.
 `numpy` is the reference implementation: a function of NumPy arrays and the attributes, in which shapes are tuples of
-int.  `moves` declares that elements of the result are unchanged or converted elements of the arguments.  All other
-operators compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle narrower floats.
+int.  `moves` declares that each element of the result is an element of an argument, unchanged or converted to another
+dtype.  All other operators compute in f32 if an argument is a float narrower than f32.  Their `numpy` need not handle
+narrower floats.
 `strings` declares that arguments can be tensors of strings.  Operators with `moves` always accept strings.
 `traits` are the algebraic properties that the rules of `canonicalize` use.
 `lower` describes the operator's kernel (relvm/kernels/lowering_rules.py).
@@ -92,8 +93,9 @@ class SizeClaim:
 
 
 def shape_claims(dims: Sequence[AnyDim]) -> list[SizeClaim]:
-    """Return the size claims that no dimension in `dims`, the dimensions of a shape value, is negative.  Omit proven
-    claims.
+    """Return the size claims that every dimension in `dims` is at least 0.  Omit proven claims.
+
+    dims: the dimensions of a shape value.
 
     Raises
     ------
@@ -120,9 +122,9 @@ _claims: contextvars.ContextVar[_Claims | None] = contextvars.ContextVar("claims
 
 
 def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that the sizes `left` and `right` must be equal.
+    """State that the sizes `left` and `right` must be equal.  Type rules call this function.
 
-    If this cannot be decided at compile time, the sizes are compared at run time.
+    If the equality cannot be decided at compile time, the sizes are compared at run time.
 
     message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
     `right`.
@@ -136,9 +138,9 @@ def claim_equal(left: AnyDim, right: AnyDim, message: str) -> None:
 
 
 def claim_at_most(left: AnyDim, right: AnyDim, message: str) -> None:
-    """State in a type rule that the dimension `left` must be at most the dimension `right`.
+    """State that the dimension `left` must be at most the dimension `right`.  Type rules call this function.
 
-    If this cannot be decided at compile time, the program checks it at run time.
+    If the relation cannot be decided at compile time, the program checks it at run time.
 
     message: the error message, in which the first `{}` stands for the value of `left`, and the second for that of
     `right`.
@@ -158,7 +160,7 @@ def _claim(claim: SizeClaim) -> None:
 
 
 def assume_nonnegative(dim: AnyDim) -> AnyDim:
-    """Declare in a type rule that `dim` is at least 0 if all claims made so far hold.  Return `dim`.
+    """Declare that `dim` is at least 0 if all claims made so far hold.  Return `dim`.  Type rules call this function.
 
     `Operator.claims` then does not claim that `dim` is at least 0.  Nothing verifies the declaration.
     """
@@ -397,8 +399,8 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number.  Or an argument is a number, but no argument is a tensor of
-        known dtype, or the dtype cannot represent the number.
+        An argument is neither an expression nor a number.  The error is also raised for a number if no argument is a
+        tensor of known dtype, or if this dtype cannot represent the number.
     """
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)

@@ -1,5 +1,6 @@
-"""Printer of the text form of modules.  relvm/frontend/text/parser.py parses it, and docs/language.md contains the
-grammar.
+"""Printer of the text form of modules.
+
+relvm/frontend/text/parser.py parses the text form, and docs/language.md contains its grammar.
 
 The printer makes names unique in each function of the module, and different from keywords and operators.  Parsing the
 text therefore results in the same program.  The printer does not recurse along the bindings of a block.
@@ -224,8 +225,10 @@ class _Printer:
         return "_" if var in self.unused else self.name_of(var)
 
     def dim(self, dim: AnyDim) -> AnyDim:
-        """Replace the variables in `dim` by variables with their printed names, so that its terms are sorted by these
-        names."""
+        """Return `dim` with each variable renamed to its printed name.
+
+        The terms of the result are sorted by the printed names.
+        """
         return evaluate_with(dim, self.dim_var)
 
     def dim_var(self, var: DimVar) -> AnyDim:

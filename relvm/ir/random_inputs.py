@@ -19,8 +19,8 @@ def random_array(type_: Type, sizes: Mapping[str, int], rng: np.random.Generator
     type_
         A tensor type.
     sizes
-        The sizes of its dimension variables by name.  A variable without an entry, and an axis of unknown size, have
-        size 1.
+        The sizes of the type's dimension variables by name.  A variable without an entry, and an axis of unknown size,
+        have size 1.
 
     Raises
     ------

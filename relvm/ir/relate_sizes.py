@@ -12,7 +12,7 @@ from relvm.ir.types import VOID, ShapeType, TensorType, Type, substitute_dims
 
 
 def with_dims(type_: Type) -> Type:
-    """Return `type_` with a new variable for each dimension if only its rank is known.
+    """If `type_` states only its rank, return it with a new variable for each dimension.
 
     For example, `f32[_, _]` becomes `f32[d0, d1]`.  Return any other type unchanged.
     """
@@ -67,8 +67,8 @@ def infer_with_replacements(
     """Infer the type of a call.  Make dimensions equal, where the operator requires this, by replacing variables.
 
     If the type rule requires two dimensions to be equal, but cannot decide whether they are, a dimension variable in
-    the argument types is replaced so that they are equal.  This is repeated until the type rule accepts the types.
-    Return the argument types after the replacements, and the result type.
+    the argument types is replaced so that the two dimensions become equal.  This is repeated until the type rule
+    accepts the types.  Return the argument types after the replacements, and the result type.
 
     Parameters
     ----------

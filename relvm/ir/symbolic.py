@@ -211,7 +211,7 @@ def difference(left: AnyDim, right: AnyDim) -> int | None:
 def is_never_negative(dim: AnyDim) -> bool:
     """Return whether a simple rule proves that `dim` is never negative.
 
-    If the result is False, `dim` may still never be negative.
+    The result False means that no rule proves this, not that `dim` can be negative.
     """
     if isinstance(dim, int):
         return dim >= 0

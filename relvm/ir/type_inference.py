@@ -4,8 +4,8 @@ Inference gives every expression a type, and every variable the type of its valu
 type, is more specific than the inferred type, inference inserts a `match_cast`, which checks the annotation at run
 time.  An annotation that no value can satisfy is an error.
 
-Inference also determines purity.  A function that makes an impure call is impure.  This is an error if the program
-declares the function pure.
+Inference also determines purity.  A function that makes an impure call is impure.  It is an error if the program
+declares such a function pure.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _referenced(function: Function) -> list[str]:
 
 
 def _find_callers(functions: Iterable[Function]) -> dict[str, list[str]]:
-    """Map the name of each function to the functions that call it by name, outside of their local functions."""
+    """Map the name of each function to the functions that call it by name.  Calls in local functions do not count."""
     callers: dict[str, list[str]] = {}
     for function in functions:
         for item in _outer_nodes(function.body):
@@ -517,8 +517,8 @@ class _Inference:
         """Return the result type of a call.
 
         The types of the arguments determine the values of the callee's dimension variables.  If they leave a variable
-        undetermined, shapes that contain it become unknown in the result type.  The variable must not remain there: in
-        a recursive call, the caller has the same variable, possibly with another value.
+        undetermined, shapes that contain it become unknown in the result type.  The variable must not remain in the
+        result type: in a recursive call, the caller has the same variable, possibly with another value.
         """
         callee = getattr(call.callee, "name", "the function")
         if len(params) != len(call.args):

@@ -156,7 +156,7 @@ def group_functions(bindings: Iterable[AnyBinding]) -> Iterator[tuple[AnyBinding
 def fresh_copy(
     expr: AnyNode, values: Mapping[Var, Expr], dims: Mapping[DimVar, AnyDim], origins: tuple[str, ...] = ()
 ) -> AnyNode:
-    """Return a copy of a typed `expr`, in which new variables replace those that it binds.
+    """Return a copy of a typed `expr`, with new variables in place of the variables that `expr` binds.
 
     The copy and the original can therefore be in the same function.  The variables in `values` and the dimension
     variables in `dims` are replaced by their values.

@@ -1,6 +1,6 @@
 """Epilogues: operators that are fused into a contraction, which is a matrix product or a convolution.
 
-They are applied to each element of its result before the element is stored.
+The operators are applied to each element of the contraction's result before the element is stored.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Epilogue:
     outputs: tuple[tuple[BufferLoad, FusedExpr], ...]
 
     def store(self, k: KernelBuilder, counters: tuple[Scalar, ...], value: Scalar) -> None:
-        """Generate code that computes one element of each output from an element of the contraction, and stores them.
+        """Generate code that computes one element of each output from an element of the contraction, and stores the
+        computed elements.
 
         value: the element of the contraction.
         counters: the indices of this element, one for each loop of the contraction (Contraction.axes).
@@ -81,9 +82,9 @@ def make_epilogue(
     Raises
     ------
     NotFusable
-        The epilogue is not elementwise: some element of the contraction is used several times or not at all.  Or the
-        contraction iterates several axes as one loop, but in a buffer that the epilogue reads or writes, these axes are
-        not contiguous.
+        The epilogue is not elementwise: some element of the contraction is used several times or not at all.  The error
+        is also raised if the contraction iterates several axes as one loop, but these axes are not contiguous in a
+        buffer that the epilogue reads or writes.
     """
     own: list[LoopAxis] = []
     for index_expr, dim in zip(element.at, shape, strict=True):

@@ -94,8 +94,8 @@ class ApplyExpr(FusedExpr):
     """The result of `function(args...)`, for an elementwise operator.
 
     of: the IR variables for which this node is responsible.  The first is the result of the operator.  The others are
-    arguments of the operator that only rearrange another tensor, such as a transposed tensor.  In their place, `args`
-    read the other tensor.
+    arguments of the operator that are mere rearrangements of another tensor, such as its transpose.  Instead of such an
+    argument, `args` read the tensor that it rearranges.
     key: the IR value and the indices of the element.  Trees with equal keys compute the same element and can share the
     result.
     is_costly: whether `function` costs much more than a few additions.
@@ -118,8 +118,9 @@ class ReduceExpr(FusedExpr):
 
     `total` is the reduction of `arg` over the loops `over`, and `count` is the number of reduced elements.
 
-    of: the IR variables for which this node is responsible.  The first is the result of the reduction.  The others only
-    rearrange another tensor, such as a transposed tensor.  In their place, `arg` reads the other tensor.
+    of: the IR variables for which this node is responsible.  The first is the result of the reduction.  The others are
+    mere rearrangements of another tensor, such as its transpose.  Instead of such a variable, `arg` reads the tensor
+    that it rearranges.
     """
 
     of: tuple[Var, ...]
@@ -192,7 +193,7 @@ class FusedExprBuilder:
     Parameters
     ----------
     members
-        A mapping from each variable that the group computes to the operator call that computes it.
+        A mapping of each variable of the group to the operator call that computes the variable.
     type_of
         A function that returns the type of an IR value.  The dimensions of the type are integers, or expressions of the
         kernel's variables.
@@ -331,7 +332,7 @@ def is_costly(point: Callable[..., Scalar], dtypes: tuple[DType, ...], attribute
 
 
 def _broadcast(at: IndexExprs, shape: tuple[AnyDim, ...]) -> IndexExprs:
-    """Return the indices of the element of an argument that NumPy broadcasting reads for one element of the result.
+    """Return the indices of the argument's element that NumPy broadcasting reads for one element of the result.
 
     at: the indices of the result's element.
     shape: the shape of the argument.

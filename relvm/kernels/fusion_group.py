@@ -31,7 +31,7 @@ from relvm.quoting import c_identifier
 class Group:
     """A fusion group: operators that one kernel computes.
 
-    members: a dict from each variable that the group computes to the operator call that computes it, in program order.
+    members: a dict that maps each variable of the group to the operator call that computes it, in program order.
     results: the variables that are used outside the group.
     name: the kernel's name without the dtype suffix.  If it is empty, the names of the operators are used.
 
@@ -82,8 +82,10 @@ class Group:
 
     @cached_property
     def sizes(self) -> dict[AnyDim, AnyDim]:
-        """A dict from each symbolic dimension of the tensors that the kernel reads or writes to a variable of the
-        kernel."""
+        """The kernel's variable for each symbolic dimension of the tensors that the kernel reads or writes, as a dict.
+
+        The keys of the dict are these dimensions.
+        """
         found: dict[AnyDim, AnyDim] = {}
         for type_ in (
             *(arg.tensor_type for arg in self.args),
@@ -361,8 +363,8 @@ def _type_key(type_: Type, group: Group, number: Mapping[AnyDim, int]) -> Hashab
     Corresponding values of two groups with the same kernel therefore have equal keys.
 
     type_: the type of a value of the group.
-    number: a dict from each symbolic dimension of the tensors that the kernel reads and writes to the number that
-    replaces its variable in the key.
+    number: a dict.  Its keys are the symbolic dimensions of the tensors that the kernel reads and writes.  The value
+    for a dimension is the number that replaces the dimension's variable in the key.
     """
     own = {as_var(group.sizes[dim]): i for dim, i in number.items()}
     order: dict[Atom, int] = {var: i for var, i in own.items() if var is not None}

@@ -19,7 +19,7 @@ from relvm.kernels.lowering_rules import Contraction, CustomKernel, DataMovement
 
 
 def group_work(group: Group) -> Work:
-    """Return the operation count and the elements read of one call of the group's kernel."""
+    """Return the work of one call of the group's kernel: the number of operations, and of elements read."""
     counts = [_operations(group, call) for call in group.members.values()]
     known = [count for count in counts if count is not None]
     total = sum(known, 0) if len(known) == len(counts) else None

@@ -21,8 +21,8 @@ def reductions_of(loop: kd.For) -> dict[kd.Variable, str]:
     Raises
     ------
     RelvmTypeError
-        The loop changes a variable that is defined outside of it by something other than one kind of reduction.  Or the
-        loop reads such a variable for another purpose than the reduction.
+        The loop changes a variable that is defined outside of it by something other than one kind of reduction.  The
+        error is also raised if the loop reads such a variable for another purpose than the reduction.
     """
     inner_variables = _find_definitions(loop)
     found: dict[kd.Variable, str] = {}
@@ -152,7 +152,7 @@ def _split_index(index: AnyDim, counter: DimVar, bounds: IndexBounds) -> _Index:
 
 
 def _invariant_atoms(bounds: IndexBounds, inner_variables: set[kd.Variable], counter: DimVar) -> set[DimVar]:
-    """Return the variables in polynomials that do not change their values in a loop.
+    """Return the variables of polynomials whose values do not change in a loop.
 
     These are the variables in the polynomials of values that are defined before the loop.
 

@@ -152,7 +152,7 @@ class IndexBounds:
 
     @contextmanager
     def loop(self, loop: kd.For) -> Iterator[DimVar]:
-        """A context manager in whose block the bounds of the counter of `loop` are known facts.
+        """A context manager.  In its block, the bounds of the counter of `loop` are known facts.
 
         It yields the variable that represents the counter in polynomials.
         """
@@ -178,9 +178,9 @@ class IndexBounds:
 
     @contextmanager
     def condition(self, cond: kd.Scalar, *, holds: bool) -> Iterator[None]:
-        """A context manager in whose block it is a known fact that the condition `cond` holds.
+        """A context manager.  In its block, it is a known fact that the condition `cond` holds.
 
-        holds: if False, the fact is that the condition does not hold.
+        holds: if False, the known fact is that the condition does not hold.
         """
         outer = len(self.facts)
         with contextlib.suppress(RelvmUnsupportedError):  # a polynomial is too large

@@ -58,11 +58,11 @@ class KernelBuilder:
         """A context manager that opens a loop over [start, stop), and yields the loop counter.
 
         name: the name of the counter.
-        simd: whether it is a SIMD loop (see Loop).
+        simd: whether the loop is a SIMD loop (see Loop).
         reduce: a pair (operator, local) for each reduction of the loop.
 
-        No loop is generated for a single iteration, unless it is a SIMD loop or a reduction.  The counter is then a
-        literal.
+        If the loop has exactly one iteration and no reduction, and is not a SIMD loop, only its body is generated.  The
+        counter is then a literal.
         """
         start, stop = as_scalar(start, I64), as_scalar(stop, I64)
         first, end = constant_value(start), constant_value(stop)
@@ -120,7 +120,7 @@ class KernelBuilder:
     def allocate(self, name: str, dtype: DType, shape: tuple[int, ...], of: tuple[Hashable, ...] = ()) -> Buffer:
         """Return a new array on the C stack.
 
-        of: the IR values whose elements it contains, to record their source locations.
+        of: the IR values whose elements the array contains, to record their source locations.
         """
         buffer = Buffer(self.local(name, dtype).name, dtype, shape)
         if of:
@@ -129,7 +129,9 @@ class KernelBuilder:
         return buffer
 
     def let(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Scalar:
-        """Return a variable with the value `value`, which is never assigned, or `value` itself if it is an i64 literal.
+        """Return a new variable that has the value `value` and is never assigned.
+
+        If `value` is an i64 literal, return the literal itself instead of a variable.
 
         of: the IR values that the variable computes, to record their source locations.
         """
@@ -138,7 +140,7 @@ class KernelBuilder:
     def variable(self, name: str, value: Scalar, of: tuple[Hashable, ...] = ()) -> Local:
         """Return a new variable that is initialized with `value`, and can be assigned.
 
-        of: the IR values that it computes, to record their source locations.
+        of: the IR values that the variable computes, to record their source locations.
         """
         local = self.local(name, value.dtype)
         if of:

@@ -230,7 +230,8 @@ class Convert(Scalar):
 class Intrinsic(Scalar):
     """A call of a C function of <math.h>, in the precision of the argument.
 
-    fma (f32 only) rounds once with an FMA instruction, otherwise twice (csrc/codegen/reproducible.h).
+    The function `fma` is for f32 only.  It rounds once where C code is compiled to an FMA instruction, and twice
+    elsewhere (csrc/codegen/reproducible.h).
 
     name: the name of the function for double, such as exp, tanh or fmax.
     """

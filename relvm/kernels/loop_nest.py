@@ -266,8 +266,9 @@ class _RowGenerator:
     ) -> Scalar:
         """Return the value of `tree` in a pass over the axes `over` of a row.
 
-        storage: a dict from the key of the value that several passes share to the element that stores it.  The first
-        pass that computes the shared value stores it there, and later passes load it.
+        storage: a dict, which is empty or has one entry.  The entry maps the key of a value that several passes share
+        to the element that stores the value.  The first pass that computes the shared value stores it in this element,
+        and later passes load it.
         """
         for part in post_order((tree,), into_reductions=False):
             if (
@@ -331,7 +332,7 @@ class _RowGenerator:
     def writes_result_early(self) -> bool:
         """Whether the kernel writes to the memory of the result before it has read all inputs.
 
-        It does if it stores the shared value there.
+        The kernel does so if it stores the value that several passes share (see `_find_shared_key`) in this memory.
         """
         return self.shared is not None
 

@@ -451,7 +451,7 @@ def _remainder(x: ir.Scalar, y: ir.Scalar) -> ir.Scalar:
 
 
 def is_fully_written(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
-    """Return whether a kernel certainly writes each element of an output before it reads it.
+    """Return whether a kernel certainly writes each element of an output before it reads that element.
 
     If not, the output must be set to 0 first.
 

@@ -130,7 +130,7 @@ class DataMovement:
 
 @value_record
 class Reduction:
-    """The function of two elements with which a reduction combines elements, such as maximum.
+    """The function with which a reduction combines two elements.  An example is the maximum.
 
     combine(a, b): returns the expression that combines two scalars and propagates NaN.
     clause: the name of the function in OpenMP, such as "+" or "max".

@@ -1,6 +1,6 @@
 """Tiled loop nests, for kernels that read a tensor along one loop and write the result along another.
 
-The tensor is contiguous along the first of these loops, and the result along the second.
+The tensor is contiguous along the first of these loops, and the result is contiguous along the second.
 
 For each tile of the result, the kernel first copies the elements that the tile needs from the tensor, and transposes
 them.  Each cache line of the tensor is then read only once, and the loops over the tile can be vectorized.

@@ -69,8 +69,8 @@ class CallStatement:
     function: the name of the callee.
     args: the arguments.
     destination: the register for the result, or None.
-    kernel: whether this is a direct call of a kernel of this module.  Otherwise it is a call through the function
-    table, of a packed function or, after LIR passes, of another routine.
+    kernel: whether this is a direct call of a kernel of this module.  Otherwise the callee is in the function table: a
+    packed function or, after LIR passes, another routine.
     comment: the name of the IR value that the call computes, for readers.
     origins: the source locations of that value (Var.origins).
     """

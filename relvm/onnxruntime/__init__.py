@@ -211,7 +211,10 @@ REJECTED = {name: instead for instead, names in _REJECTED.items() for name in na
 
 
 class _UnsupportedName:
-    """A placeholder for a name of onnxruntime that relvm does not support.  Any use of it raises NotImplemented."""
+    """A placeholder for a name of onnxruntime that relvm does not support.
+
+    Calling the placeholder, or accessing an attribute of it, raises relvm.onnxruntime.errors.NotImplemented.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -266,7 +269,7 @@ capi = _MODULES["onnxruntime.capi"]
 def install() -> None:
     """Make `import onnxruntime` import this module, until `uninstall` is called.
 
-    Call it before any other package imports onnxruntime.  If onnxruntime is not installed,
+    Call `install` before any other package imports onnxruntime.  If onnxruntime is not installed,
     `importlib.metadata.version("onnxruntime")` then returns `__version__`.
 
     Raises

@@ -1,4 +1,4 @@
-"""Package metadata under the name onnxruntime, for packages that read its version with `importlib.metadata`."""
+"""Package metadata for the name onnxruntime, because some packages read its version with `importlib.metadata`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, unwrap
 class IOBinding:
     """The inputs and outputs of a session that are bound to arrays or to memory of the caller.
 
-    If an output is bound to memory, a run computes the result in other memory, and then copies it there.
+    If an output is bound to memory, a run computes the result in other memory, and then copies it to the bound memory.
 
     Parameters
     ----------

@@ -34,8 +34,10 @@ def unsupported_error(name: str, instead: str) -> Exception:
 
 
 def unsupported_function(name: str, instead: str) -> Callable[..., Any]:
-    """Return a substitute for the function `name`, which relvm lacks.  A call raises `unsupported_error(name,
-    instead)`."""
+    """Return a substitute for the function `name`, which relvm lacks.
+
+    A call of the substitute raises `unsupported_error(name, instead)`.
+    """
 
     def reject(*arguments: Any, **named: Any) -> Any:
         raise unsupported_error(name, instead)
@@ -264,7 +266,7 @@ class RunOptions:
         return self._entries.get_known(name)
 
     def add_active_adapter(self, adapter: Any) -> None:
-        """Raise NotImplemented.
+        """Raise relvm.onnxruntime.errors.NotImplemented.
 
         adapter: a LoraAdapter.
         """

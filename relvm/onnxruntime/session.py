@@ -311,7 +311,7 @@ class InferenceSession:
         Parameters
         ----------
         output_names
-            The outputs to compute, in any order.  None or an empty list: all outputs.
+            The outputs to compute, in any order.  None and an empty list stand for all outputs.
         input_feed
             A value for each input: an array, a list, an OrtValue, or a dict for a map.
         run_options
@@ -345,7 +345,7 @@ class InferenceSession:
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
     def _make_plan(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs.  Return the plan of runs with them, and store it for later runs."""
+        """Check the names of outputs and inputs.  Return the plan of runs with these, and store it for later runs."""
         key = outputs, inputs
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
@@ -401,7 +401,7 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run the model on another thread, with the values `input_feed`, by input name.
+        """Run the model on another thread.  `input_feed` maps the names of inputs to their values.
 
         output_names: the outputs to compute, or None for all.
         run_options: the options of the run.
@@ -426,7 +426,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run the model on the OrtValues `input_dict_ort_values`, by input name, and return OrtValues.
+        """Run the model, and return OrtValues.  `input_dict_ort_values` maps the names of inputs to OrtValues.
 
         output_names: the outputs to compute, or None for all.
         run_options: the options of the run.
@@ -561,7 +561,7 @@ class _ChromeTrace:
 
 
 def _replace_sizes(values: Sequence[OnnxValue], sizes: Mapping[str, int]) -> tuple[OnnxValue, ...]:
-    """Replace the symbolic dimensions of `values` that are named in `sizes` by their sizes."""
+    """Replace each symbolic dimension of `values` by its size, if `sizes` contains the name of the dimension."""
 
     def shape(value: OnnxValue) -> tuple[int | str | None, ...] | None:
         return value.shape and tuple(sizes.get(size, size) if isinstance(size, str) else size for size in value.shape)

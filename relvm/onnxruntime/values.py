@@ -192,14 +192,14 @@ class OrtValue:
 
     @classmethod
     def ort_value_from_sparse_tensor(cls, sparse_tensor: Any) -> OrtValue:
-        """Raise NotImplemented.
+        """Raise relvm.onnxruntime.errors.NotImplemented.
 
         sparse_tensor: a SparseTensor.
         """
         raise unsupported_error("OrtValue.ort_value_from_sparse_tensor", "pass a dense array")
 
     def as_sparse_tensor(self) -> Any:
-        """Raise NotImplemented."""
+        """Raise relvm.onnxruntime.errors.NotImplemented."""
         raise unsupported_error("OrtValue.as_sparse_tensor", "use numpy()")
 
     def numpy(self) -> Any:

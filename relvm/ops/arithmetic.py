@@ -124,7 +124,7 @@ def _numpy_power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _power(x: Scalar, y: Scalar) -> Scalar:
-    """Return x to the power of y.  If y is the constant 2 or 3, compute it by multiplication."""
+    """Return x to the power of y.  If y is the constant 2 or 3, compute the power by multiplication."""
     match y:
         case Literal(value=2):
             return x * x

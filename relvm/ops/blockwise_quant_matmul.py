@@ -1,8 +1,8 @@
 """Matrix product with a constant, blockwise quantized matrix.  Each column has a scale and a zero point for each block
 of rows.
 
-The quantized matrix stays packed in memory.  The kernel dequantizes one panel, a group of adjacent columns, at a time,
-when the product reads it.
+The quantized matrix stays packed in memory, in panels.  A panel is a group of adjacent columns.  The kernel dequantizes
+one panel at a time, when the product reads the panel.
 """
 
 from __future__ import annotations

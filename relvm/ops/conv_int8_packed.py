@@ -61,11 +61,10 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
 
 
 def _panel_width(k: KernelBuilder, positions: AnyDim) -> int:
-    """Return the panel width, the number of columns that the product processes at a time: the smallest of WIDTHS that
-    is large enough for all output positions.
+    """Return the panel width: the smallest of WIDTHS that is large enough for all output positions.
 
-    If none is large enough, return the largest.  If the kernel should use little memory (`is_compact`), always return
-    the smallest.
+    The panel width is the number of columns that the product processes at a time.  If no width is large enough, return
+    the largest.  If the kernel should use little memory (`is_compact`), always return the smallest.
     """
     if k.is_compact:
         return WIDTHS[-1]

@@ -47,8 +47,10 @@ def _multiply_by_g(x: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def _inverse_transform(u: np.ndarray) -> np.ndarray:
-    """Reverse `transform_windows`: return the weights, of shape (filters, channels, 3, 3), from which it computed
-    `u`."""
+    """Reverse `transform_windows`: return the weights from which that function has computed `u`.
+
+    The weights have shape (filters, channels, 3, 3).
+    """
     g = np.moveaxis(u, 0, -1).reshape(*u.shape[1:], 4, 4)
     undo = np.array([[1, 0, 0, 0], [0, 1, -1, 0], [0, 0, 0, 1]], np.float32)
     return undo @ g @ undo.T
@@ -184,10 +186,10 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     most MAX_CHANNELS channels.
     pads: the padding (>= 0) before both spatial axes, then after both.
     spread: the dilation along the first spatial axis, a number >= 1.
-    Result: an f32 tensor of shape (batch, filters, h + p - 2 * spread, w + q - 2), where p and q are the sums of the
-    two pads of h and of w.  It equals the result of conv except for rounding, because the algorithm multiplies sums and
-    differences of elements.  Results near an element of x that is at least 1e30, infinite or NaN are computed as in
-    conv.
+    Result: an f32 tensor of shape (batch, filters, h + p - 2 * spread, w + q - 2), where p is the sum of the two
+    pads of h, and q is the sum of the two pads of w.  It equals the result of conv except for rounding, because the
+    algorithm multiplies sums and differences of elements.  Results near an element of x that is at least 1e30, infinite
+    or NaN are computed as in conv.
     Raises RelvmTypeError if an argument has another dtype or rank.  Raises RelvmShapeError if the numbers of channels
     are not provably equal, or the window is larger than the padded input.
     Source: the pass pack_weights; Lavin and Gray, 2015.

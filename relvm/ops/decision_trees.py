@@ -123,11 +123,11 @@ def tree_leaves(
 
     x: a tensor of a float dtype and of shape (rows, features).  The next five arguments are tables: tensors of shape
     (nodes,), with an entry for each node.
-    features: i32, the index of the feature to test.
-    thresholds: the dtype of x, the number with which the feature is compared.
-    conditions: u8, the comparison, as an index in `tests`.  If there is only one test, this table has shape (0,).
-    yes, no: i32, the next node if the test is true, and the next node if it is false.  The next node of a leaf is the
-    leaf itself.
+    features: the index of the feature to test, as an i32.
+    thresholds: the number with which the feature is compared, in the dtype of x.
+    conditions: the comparison, as a u8 index in `tests`.  If there is only one test, this table has shape (0,).
+    yes, no: the i32 index of the next node if the test is true, and that of the next node if it is false.  The next
+    node of a leaf is the leaf itself.
     roots: an i32 tensor of shape (trees,), with the index of the root node of each tree.
     tests: the comparisons.  Each is one of `<= < >= > == !=`, optionally followed by `?`.  A comparison with NaN is
     false, or true if the test is followed by `?`.

@@ -27,7 +27,8 @@ _UNCOUNTED = frozenset(
 
 
 class FoldingBudget:
-    """A limit on constant folding: the bytes that new constants may still use, and the operations to compute them.
+    """A limit on constant folding: how many bytes new constants may still use, and how many operations may still be
+    spent to compute them.
 
     Parameters
     ----------

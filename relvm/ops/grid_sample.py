@@ -171,10 +171,10 @@ def _grid_sample(k: KernelBuilder, inputs, outputs, *, mode: str, padding: str, 
 
 
 def _combine_taps(taps: tuple[Tap, ...], sizes: tuple) -> tuple[Scalar, Scalar, Scalar]:
-    """Combine one tap along each axis to a tap of the whole image, an element that contributes to an interpolated
-    value.
+    """Combine one tap along each axis to a tap of the whole image.
 
-    Return its flat position, the condition that it is in range, and its weight.
+    A tap is an element that contributes to an interpolated value.  Return the flat position of the combined tap, the
+    condition that it is in range, and its weight.
 
     sizes: the spatial dimensions of the image.
     """

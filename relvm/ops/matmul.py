@@ -77,7 +77,7 @@ def _dot_products(k: KernelBuilder, sizes, left: Lhs, at_b: Scalar, b: Buffer, r
     Both matrices are read sequentially, without packing, which is faster if `left` has few rows.
 
     sizes: the number of rows of `left`, the number of rows of b, and the length of a row.
-    at_b: the flat position in b of its first row.
+    at_b: the flat position in b at which its first row begins.
     indices: a function of i and j that returns the indices in `result` for row i of `left` and row j of b.
     """
     rows, columns, depth = sizes
@@ -202,8 +202,8 @@ def _numpy_matmul_packed(a: np.ndarray, b: np.ndarray, *, columns: int) -> np.nd
 
 @op("matmul_packed", numpy=_numpy_matmul_packed, lower=Contraction(_matmul_packed, two_loops, matrix_operations))
 def matmul_packed(a: TensorType, b: TensorType, *, columns: int) -> TensorType:
-    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels, groups of
-    adjacent columns that the kernel reads sequentially.
+    """The product of one or more matrices and a constant matrix.  The constant matrix is packed in panels.  A panel is
+    a group of adjacent columns that the kernel reads sequentially.
 
     a: a tensor of an integer or float dtype, of shape (..., k).
     b: a tensor of the same dtype and of rank 1, the result of `pack_columns` for a matrix of shape (k, columns).

@@ -62,7 +62,7 @@ def _matmul_integer(k: KernelBuilder, inputs, result: Epilogue) -> None:
 def _merged_shape(a: Shape, b: Shape, a_zero: Shape) -> Shape:
     """Return the shape of `a` with its batch axes merged with its rows, if possible, otherwise the shape itself.
 
-    It is possible if b is a single matrix and `a` has a single zero point.
+    Merging is possible if b is a single matrix and `a` has a single zero point.
     """
     return (product(a[:-1]), a[-1]) if len(b) == 2 and not a_zero else a
 
@@ -131,7 +131,9 @@ def matmul_integer(a: TensorType, b: TensorType, a_zero: TensorType, b_zero: Ten
 
 
 def pack_bytes(b: np.ndarray, b_zero: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pack a matrix for `matmul_integer_packed`.  Return the packed matrix, the sum of each column and its zero point.
+    """Pack a matrix for `matmul_integer_packed`.
+
+    Return the packed matrix, the sum of each column, and the zero point of each column.
 
     If all zero points can be subtracted from the bytes without overflow, the array of zero points is empty.
 
@@ -162,7 +164,7 @@ def _combine_rows(filled: np.ndarray) -> np.ndarray:
 
 
 def _unpack_bytes(b: np.ndarray, columns: int) -> np.ndarray:
-    """Reverse `pack_bytes`: return the matrix of signed bytes from which it computed `b`, as an i32 matrix.
+    """Reverse `pack_bytes`: return, as an i32 matrix, the signed bytes from which `pack_bytes` has computed `b`.
 
     The matrix has `columns` columns.  Its number of rows is rounded up to a multiple of four, because a word contains
     four bytes.

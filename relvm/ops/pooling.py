@@ -56,8 +56,8 @@ def _pool(
 def _write_line(k, x: Buffer, out: Buffer, window: Window, start, combine, finish, plane, row, target) -> None:
     """Generate a row of the result in two passes, one strip of positions at a time.
 
-    The first pass combines the input rows that the windows cover, elementwise, into a single line.  The second pass
-    combines, for each output position, the elements of this line in its window.
+    The first pass combines the input rows that the windows cover, elementwise, into a single line.  For each output
+    position, the second pass combines the elements of this line that are in the window of the position.
 
     start: the value with which each window starts.
     combine: a function that combines two values of a window.

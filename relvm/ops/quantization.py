@@ -71,10 +71,10 @@ def _operations(x: tuple[AnyDim, ...], *shapes: tuple[AnyDim, ...]) -> AnyDim:
 def dynamic_quantize(x: TensorType) -> TupleType:
     """x quantized to u8: round(x / scale) + zero, clamped to [0, 255].  Ties are rounded to even.
 
-    The scale and the zero point are computed from x.  They map the interval from min(x, 0) to max(x, 0), over all
-    elements of x, to [0, 255].
+    The scale and the zero point are computed from x.  They map an interval [low, high] to [0, 255].  `low` is the
+    minimum of 0 and all elements of x, and `high` is the maximum of 0 and all elements of x.
 
-    x: an f32 tensor.  A NaN does not affect this interval, and is quantized to 0.  If x has no elements, or all are
+    x: an f32 tensor.  A NaN does not affect the interval, and is quantized to 0.  If x has no elements, or all are
     zero, the scale is 1.
     Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
     Raises RelvmTypeError if x has another dtype.

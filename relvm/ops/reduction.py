@@ -80,8 +80,8 @@ def sum_(x: TensorType, *, axes: tuple[int, ...] | None = None, keepdims: bool =
     x: a tensor of an integer or float dtype.
     axes: distinct axes, each in [-rank, rank), or None for all axes.
     keepdims: whether the result keeps the reduced axes, with size 1.
-    Result: a tensor of the dtype of x.  Floats are added to several partial sums, which are then added, so rounding can
-    differ from a sum in order.
+    Result: a tensor of the dtype of x.  Floats are added to several partial sums, which are then added.  The result can
+    therefore be rounded differently than if the elements were added one after the other.
     Raises RelvmTypeError if x has dtype bool, or an axis is out of range or given twice.
     Source: ONNX ReduceSum-13.
 

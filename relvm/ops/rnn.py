@@ -74,7 +74,7 @@ def rnn(
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the name of f for each direction (see relvm/kernels/rnn/activations.py), or None for tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
-    clip: the argument of f is clamped to [-clip, clip].  If it is None, it is not clamped.
+    clip: the argument of f is clamped to [-clip, clip].  If `clip` is None, the argument is not clamped.
     Result: a tuple of two tensors.  The first contains the states after all steps and has shape (steps, directions,
     batch, hidden).  States after the end of a sequence are 0.  The second contains the final states and has the shape
     of h.  The final state of a sequence without steps is 0, as in ONNX Runtime.
@@ -119,7 +119,7 @@ def gru(
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f and g for each direction, or None for sigmoid and tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
-    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If `clip` is None, they are not clamped.
     Result: a tuple of two tensors.  The first contains the states after all steps and has shape (steps, directions,
     batch, hidden).  States after the end of a sequence are 0.  The second contains the final states and has the shape
     of h.  The final state of a sequence without steps is 0.
@@ -169,7 +169,7 @@ def lstm(
     direction: `forward`, `reverse` (beginning with the last step) or `bidirectional` (both, in this order).
     activations: the names of f, g and h for each direction, or None for sigmoid, tanh and tanh.
     alpha, beta: parameters of the activations, one number for each activation, or None for the defaults.
-    clip: the arguments of f and g are clamped to [-clip, clip].  If it is None, they are not clamped.
+    clip: the arguments of f and g are clamped to [-clip, clip].  If `clip` is None, they are not clamped.
     Result: a tuple of three tensors.  The first contains the states h after all steps and has shape (steps, directions,
     batch, hidden).  States after the end of a sequence are 0.  The second and third contain the final h and the final
     c, and have the shape of h.  They are 0 for a sequence without steps.

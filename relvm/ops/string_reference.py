@@ -114,7 +114,8 @@ def _is_in(program: list[list[int]], place: int, point: int) -> bool:
 def _reachable(program: list[list[int]], starts: set[int], before: int | None, after: int | None) -> set[int]:
     """Return the indices of the instructions that are reachable from `starts` without consuming a character.
 
-    before, after: the characters before and after the current position in the text, or None at its start and end.
+    before: the character before the current position, or None at the start of the text.
+    after: the character after the current position, or None at the end of the text.
     """
     reached, waiting = set(starts), list(starts)
     while waiting:

@@ -136,7 +136,7 @@ def string_lookup(x: TensorType, keys: TensorType, table: TensorType) -> TensorT
 
 
 def string_table(keys: np.ndarray) -> np.ndarray:
-    """Return a hash table of distinct strings with open addressing, as an i64 array.
+    """Return a hash table with open addressing for the distinct strings `keys`, as an i64 array.
 
     Each slot contains the index of a key, or -1 if the slot is free.  The hash is the CRC-32C of the UTF-8 bytes,
     modulo the table size.  Collisions are resolved by linear probing.  At most half of the slots are used.

@@ -46,11 +46,11 @@ def _cast(x: Scalar, *, to: str | DType) -> Scalar:
 @op("cast", numpy=_numpy_cast, lower=elementwise(_cast), moves=True)
 def cast(x: TensorType, *, to: str | DType) -> TensorType:
     """x converted to another dtype.  To bool: true where x is not 0.  From float to integer: rounded toward zero.  From
-    integer to integer: modulo 2^bits.  To float: the nearest number; on overflow infinity, NaN or the largest number,
-    depending on the dtype.
+    integer to integer: modulo 2^bits.  To float: the nearest number.  An overflow results in infinity, NaN or the
+    largest number, depending on the dtype.
 
     x: a tensor of any dtype except str.
-    to: the name of a dtype, such as `f32`, except str.
+    to: the name of any dtype except str, such as `f32`.
     Result: a tensor with the dtype `to` and the shape of x.  If the integer dtype cannot represent a float (or NaN),
     the result depends on the machine.
     Raises RelvmTypeError if the dtype is unknown, or x contains strings.
@@ -130,7 +130,7 @@ def bit_cast(x: TensorType, *, to: str | DType) -> TensorType:
     """The bits of x reinterpreted as another dtype.
 
     x: a tensor of dtype f32, f64, bool or an integer dtype.
-    to: the name of such a dtype, such as `i32`, with the same number of bits.
+    to: the name of one of these dtypes, such as `i32`, with the same number of bits.
     Result: a tensor with the dtype `to` and the shape of x.  A bool is true if any of its bits is 1.
     Raises RelvmTypeError if a dtype is not allowed, or the numbers of bits differ.
     Source: ONNX BitCast-26.

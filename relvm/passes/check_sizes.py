@@ -44,8 +44,8 @@ def check_sizes(function: Function) -> Function:
     sizes, the size claims of operators (SizeClaim) hold, and no dimension of a shape is negative.  Dead code
     elimination keeps the checks, because they have effects.
 
-    A call with an argument of unknown rank or dtype is unchanged.  So is an operator on unnamed dimensions that is
-    lowered to a builtin, because the builtin checks the sizes itself.
+    A call with an argument of unknown rank or dtype is unchanged.  A call with unnamed dimensions is also unchanged if
+    the operator is lowered to a builtin, because the builtin checks the sizes itself.
     """
     return map_blocks(_Checker(function.name, declared_ranges(function)).block, function)
 

@@ -138,8 +138,8 @@ def _fold(binding: Binding, known: dict[Var, Expr], cache: FoldingCache) -> list
 def _bind_atom(binding: Binding, atom: Expr, known: dict[Var, Expr]) -> list[Binding | MatchCast]:
     """Return the bindings that replace `binding`, whose value was folded to `atom`, a variable or constant.
 
-    If `atom` has the type of the variable, there are none, and `known` records that `atom` replaces the variable.
-    Otherwise, there is one binding of the variable to `atom`.
+    If `atom` has the type of the variable, return no binding, and record in `known` that `atom` replaces the variable.
+    Otherwise return one binding of the variable to `atom`.
     """
     if atom.type != binding.var.type:
         return [with_value(binding, atom)]

@@ -53,7 +53,8 @@ def fold_scales(module):
     A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
     whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
     would make a weight infinite, or if the result is later rounded to whole numbers, as in quantization or the
-    computation of coordinates.  Only elementwise operators and data movement may lie in between.
+    computation of coordinates.  Such a rounding is found only if nothing but elementwise operators and data movement
+    lies between the result and the rounding.
 
     The source locations (origins) of the factor or term are added to those of the changed values.
     """
@@ -273,9 +274,9 @@ class _Folder:
 
 
 def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
-    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights with the same effect.
+    """Convert `factor`, a factor of the first argument of `call`, to a factor of the weights.
 
-    Return None if there is no such factor.
+    The factor of the weights has the same effect.  Return None if there is no such factor.
     """
     attributes, weights, vector = dict(call.attributes), call.args[1], factor.reshape(-1)
     if call.op is ops.matmul:
@@ -294,7 +295,7 @@ def _weight_factor(call: OpCall, factor: np.ndarray) -> np.ndarray | None:
 def _find_rounded_later(items: list[Node]) -> set[Expr]:
     """Return the values that are later rounded to whole numbers.
 
-    Only elementwise operators and data movement may lie between a value and its rounding.
+    A value is returned only if nothing but elementwise operators and data movement lies between it and the rounding.
 
     items: the nodes of the module, in program order.
     """

@@ -27,8 +27,8 @@ def fuse_attention(function: Function) -> Function:
     s = matmul(q, k, transpose_b=true); p = softmax(s); y = matmul(p, v)   ->   y = attention(q, k, v, ...)
 
     Between the first product and the softmax, the program can multiply the scores by a number, add a bias, and mask
-    scores with a `where`.  Between the softmax and the second product, a `where` can replace NaN by 0, or rows whose
-    scores are all -inf by 0.
+    scores with a `where`.  Between the softmax and the second product, a `where` can replace NaN by 0, or can
+    replace rows whose scores are all -inf by 0.
 
     The pass applies if the dtype is f32, the intermediate values have no other users, and a single query or value
     vector has few elements.

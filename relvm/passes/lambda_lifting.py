@@ -33,10 +33,10 @@ from relvm.passes.pass_manager import module_pass
 
 @module_pass("lambda_lifting", at=Stage.ANF)
 def lambda_lifting(module: Module) -> Module:
-    """Turn each local function into a function of the module, with the values it captures as additional parameters.
+    """Turn each local function into a function of the module.
 
-    A call passes the captured values after the other arguments.  If the function is used as a value, the value is a
-    closure:
+    The values that a local function captures become additional parameters.  A call passes the captured values after the
+    other arguments.  If the function is used as a value, the value is a closure:
 
     g = fn (a) { add(a, b) }; y = g(x)   ->   y = @main_g(x, b)            with  def main_g(a, b) { add(a, b) }
     g = fn (a) { add(a, b) }; t = (g,)   ->   g = make_closure(@main_g, b); t = (g,)
@@ -240,7 +240,7 @@ def _find_captured(
     A function captures the values that it uses itself, and those that the functions it uses capture.
 
     known: the lifted functions in scope.
-    outer: for each function, the dimension variables of the surrounding function whose values are needed to check the
+    outer: for each function, those dimension variables of the surrounding function that are needed to check the
     arguments of calls.
     """
     variables: dict[Var, dict[Var, None]] = {}
@@ -305,7 +305,7 @@ def _dims_to_omit(local: Function, captured: Iterable[Var], outer: frozenset[Dim
     bind.  A variable of the second kind is excluded if it is in `outer`: it must be captured, because arguments are
     compared with its value.
 
-    outer: the dimension variables of the surrounding function whose values are needed to check the arguments of calls.
+    outer: those dimension variables of the surrounding function that are needed to check the arguments of calls.
     """
     omitted = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
     for item in walk(local):

@@ -235,7 +235,7 @@ class _Lowering:
         """Encode `dim` as a pair of integers (code, value), as in the arguments of a builtin.
 
         The value of a symbolic dimension is its index in the shape heap, the array of the function's dimension values.
-        If the dimension is not there yet, append the statements that compute it.
+        If the dimension is not in the heap yet, append the statements that compute it.
         """
         if isinstance(dim, int):
             return _CODE["EQUAL"], prim(dim)
@@ -245,8 +245,10 @@ class _Lowering:
         return _CODE["EQUAL_HEAP"], prim(scope.slots[dim])
 
     def compute_dim(self, dim: Dim, scope: _Scope) -> int:
-        """Append the statements that compute the compound dimension `dim` and store it in the shape heap, the array of
-        the function's dimension values.  Return its index there."""
+        """Append the statements that compute the compound dimension `dim` and store it in the shape heap.
+
+        The shape heap is the array of the function's dimension values.  Return the index of `dim` in the heap.
+        """
         assert as_var(dim) is None, f"{self.name}: dimension {dim} is not known"
         total: tuple[Prim, Prim] | None = None
         for monomial, coefficient in dim.terms:
@@ -354,8 +356,10 @@ class _Lowering:
                     self.match_scalar(where, expected, value, scope)
 
     def bind_dims(self, where: str, type_: Type, value: Expr, scope: _Scope) -> None:
-        """Append the statements that store those dimension variables of `type_` that have no value yet in the shape
-        heap, the array of the function's dimension values.
+        """Append the statements that store dimensions of `value` in the shape heap.
+
+        The shape heap is the array of the function's dimension values.  A dimension is stored if it is a dimension
+        variable in `type_` that has no value in the heap yet.
 
         Dimensions are not checked, because `value` is proven to have type `type_`.
 
@@ -411,8 +415,8 @@ class _Lowering:
         """Append the check that the scalar `value` equals `dim`.
 
         If `dim` is a variable that has no value yet in the shape heap (the array of the function's dimension values),
-        `value` is stored there instead.  If it is a compound dimension that is not yet in the heap, the check is added
-        to `scope.pending`.
+        `value` is stored there instead.  If `dim` is a compound dimension that is not yet in the heap, the check is
+        added to `scope.pending`.
 
         where: the beginning of the error message.
         """

@@ -60,8 +60,9 @@ def module_pass(
 def function_pass(
     name: str, *, at: Stage, to: Stage | None = None, optional: bool = False
 ) -> Callable[[Callable[[Function], Function]], Pass]:
-    """Return a decorator that turns a function on IR functions into a pass, which applies it to each function of a
-    module.
+    """Return a decorator that turns a Python function on IR functions into a pass.
+
+    The pass applies the Python function to each IR function of a module.
 
     name: the name of the pass.
     at: the stage of its input.

@@ -24,9 +24,9 @@ class Provenance:
     """Tracks the origins (source locations) in a module through passes, and restores the origins that a pass loses.
 
     An origin (`Var.origins`) is lost if a used variable has it before a pass, and no used variable has it afterwards.
-    It is then added to the users of the lost variable.  Users are identified by their first origin, so all copies of a
-    user get the lost origin.  If the lost variable was the result of a function, the variable that the function now
-    returns gets the origin.  If a user is lost as well, its own users get the origin.
+    The origin is then added to the users of the variable that had it.  Users are identified by their first origin, so
+    all copies of a user get the lost origin.  If the variable was the result of a function, the variable that the
+    function now returns gets the origin.  If a user is lost as well, its own users get the origin.
     """
 
     def __init__(self, module: Module) -> None:

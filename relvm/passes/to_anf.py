@@ -19,8 +19,8 @@ def to_anf(function: Function) -> Function:
 
     add(relu(x), y)   ->   a = relu(x); b = add(a, y)
 
-    Nested blocks are flattened.  A branch or function body that is not a block becomes a block.  A binding of one
-    variable to another is removed, and the other variable replaces its uses.
+    Nested blocks are flattened.  A branch or function body that is not a block becomes a block.  A binding of a
+    variable x to another variable y is removed, and y replaces x.
     """
     return _function(function, {}, ())
 

@@ -66,7 +66,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> No
 
 @contextmanager
 def translate_numpy_errors(message_prefix: str) -> Iterator[None]:
-    """A context manager for code in which NumPy reads a .npy or .npz file, which translates NumPy's exceptions.
+    """A context manager that translates the exceptions that NumPy raises when it reads a .npy or .npz file.
 
     For damaged files, NumPy raises a dozen different classes of exceptions, such as TokenError, OverflowError and
     zlib.error.  OSError and RelvmError are not translated.

@@ -27,7 +27,7 @@ def handle_callback_error(kind: type[BaseException], exception: BaseException, t
 def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
     """Store an exception, so that the current call of the machine raises it.  Return its message.
 
-    objects: the machine, or None if it was not called from Python.
+    objects: the Python side of the machine, or None if the machine was not called from Python.
     """
     if objects is not None:
         objects.exception = exception
@@ -39,7 +39,7 @@ def store_exception(objects: Objects | None, exception: BaseException) -> bytes:
 
 
 def calling_machine(name: str) -> Any:
-    """Return the machine that called the callback `name`, as an Objects.
+    """Return the Python side (an Objects) of the machine that called the callback `name`.
 
     Raise RelvmUnsupportedError if the machine was not called from Python.
     """

@@ -38,12 +38,12 @@ def new_words(count: int) -> Any:
 
 
 def value_at(words: Any, k: int) -> Any:
-    """Return value k of the array of machine values `words`, as an `rvm_value *`."""
+    """Return value k of `words`, an array of machine values, as an `rvm_value *`."""
     return ffi.cast("rvm_value *", words + 2 * k)
 
 
 def release(words: Any, k: int) -> None:
-    """Release the reference that value k of the array of machine values `words` owns."""
+    """Release the reference that is owned by value k of `words`, an array of machine values."""
     lib.rvm_value_release(value_at(words, k))
 
 
@@ -73,7 +73,7 @@ def store_all(objects: Objects, values: Sequence[Any], words: Any, where: Callab
     Parameters
     ----------
     objects
-        The machine.
+        The Python side of the machine.
     where
         A function that takes an index k, and returns the name of values[k] for error messages.
 
@@ -100,11 +100,12 @@ def located(error: BaseException, where: str) -> BaseException:
 
 
 def store_other(objects: Objects, value: Any, address: int) -> bool:
-    """Store a value of a type that binding.c does not handle as the machine value at `address`.
+    """Convert `value` to a machine value, and store the machine value at `address`.
 
-    Return whether the stored value owns a reference, which the caller must release.
+    binding.c calls this function for a value whose type it does not handle itself.  Return whether the stored value
+    owns a reference, which the caller must release.
 
-    objects: the machine.
+    objects: the Python side of the machine.
     """
     words = ffi.cast("int64_t *", address)
     match value:
@@ -164,12 +165,12 @@ def _store_shape(value: Shape, words: Any) -> bool:
 
 
 def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
-    """Store a tensor as value 0 of the array of machine values `words`.
+    """Store a tensor as value 0 of `words`, an array of machine values.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
     strings, are copied.  Return whether the stored value owns a reference.
 
-    objects: the machine.
+    objects: the Python side of the machine.
     """
     array = np.asarray(plain_array(value))
     if array.dtype == STRINGS:
@@ -185,7 +186,7 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
 
 
 class HostFunction:
-    """A Python function with its name, which the C function `call_packed` of the binding calls."""
+    """A Python function with its name.  The C function `call_packed` of the binding calls the Python function."""
 
     __slots__ = ("function", "name")
 
@@ -195,9 +196,12 @@ class HostFunction:
 
 
 def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> bool:
-    """Wrap the Python function `value` in a closure of the machine `objects`.
+    """Wrap the Python function `value` in a closure of the machine.
 
-    Store the closure as value 0 of the array of machine values `words`.  Return True, because it owns a reference.
+    Store the closure as value 0 of `words`, an array of machine values.  Return True, because the stored value owns a
+    reference.
+
+    objects: the Python side of the machine.
     """
     name = str(getattr(value, "__qualname__", type(value).__name__))
     named = ffi.cast("void *", binding.hold(HostFunction(name, value)))
@@ -213,11 +217,11 @@ def _store_function(objects: Objects, value: Callable[..., Any], words: Any) -> 
 
 
 def _store_sequence(objects: Objects, value: Sequence[Any], words: Any) -> bool:
-    """Store a tuple or list as value 0 of the array of machine values `words`, without recursion.
+    """Store a tuple or list as value 0 of `words`, an array of machine values, without recursion.
 
     Return True, because the stored value owns a reference.
 
-    objects: the machine.
+    objects: the Python side of the machine.
     """
     open_sequences = [
         _OpenSequence(value)
@@ -286,7 +290,7 @@ def _check_created(status: int, words: Any) -> bool:
 def to_python(objects: Objects, words: Any, k: int) -> Any:
     """Convert value k of `words`, an array of machine values, to a Python object.  The array keeps the value.
 
-    objects: the machine.
+    objects: the Python side of the machine.
 
     Raises
     ------
@@ -297,16 +301,16 @@ def to_python(objects: Objects, words: Any, k: int) -> Any:
 
 
 def all_to_python(objects: Objects, words: Any, count: int) -> list[Any]:
-    """Convert the first `count` values of the array of machine values `words` to Python, as `to_python` does."""
+    """Convert the first `count` values of `words`, an array of machine values, to Python, as `to_python` does."""
     return [to_python(objects, words, k) for k in range(count)]
 
 
 def other_to_python(objects: Objects, address: int) -> Any:
-    """Convert the machine value at `address`, of a type that binding.c does not handle, to Python.
+    """Convert the machine value at `address` to a Python object.  The machine value keeps its reference.
 
-    The value keeps its reference.
+    binding.c calls this function for a machine value whose type it does not handle itself.
 
-    objects: the machine.
+    objects: the Python side of the machine.
     """
     tag, payload = ffi.cast("int64_t *", address)[0:2]
     if tag == DTYPE:
@@ -362,7 +366,7 @@ def _convert_sequence(objects: Objects, tag: int, address: int) -> tuple | list:
     A machine object that occurs several times becomes one shared Python object.  The memory of the result is therefore
     proportional to the memory of the machine value.
 
-    objects: the machine.
+    objects: the Python side of the machine.
     tag: the tag of the machine value, TUPLE or LIST.
     """
     converted: dict[int, Any] = {}  # address of a machine object -> Python object

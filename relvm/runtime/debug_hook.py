@@ -27,8 +27,8 @@ class CodeLocation:
     function
         The name of the function, or "" for native code that was not built for debugging.
     instruction
-        The index of the next instruction of the function.  If the function has called another function, the index of
-        the call.
+        The index of the next instruction of the function.  If the function has called another function, this is the
+        index of the call.
     """
 
     function: str
@@ -41,7 +41,8 @@ class MachineDebugger:
     Parameters
     ----------
     runner
-        The machine, which must be idle.  A machine has at most one debugger; a new debugger replaces the previous one.
+        The Invoker that runs the machine.  The machine must be idle.  A machine has at most one debugger; a new
+        debugger replaces the previous one.
     stop
         A function that is called, on the thread of the run, whenever the run stops.  Before an instruction, its
         argument is None.  After an instruction that failed, its argument is the exception.  If `stop` raises an
@@ -99,8 +100,8 @@ class MachineDebugger:
     def stop_in_kernels(self, stops: bool) -> None:
         """Set whether runs also stop before the instructions inside kernels in bytecode.
 
-        The functions for which `stop_within` makes runs stop then include kernels.  The setting takes effect at the
-        next call of a kernel.  This method may be called from any thread.
+        `stop_within` then treats kernels like functions.  The setting takes effect at the next call of a kernel.  This
+        method may be called from any thread.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class MachineDebugger:
         -------
         tuple of (memoryview, int) or None
             The memory, which is valid until `stop` returns, and the number of elements that a strip or view holds at
-            this time.  None if the function is not a kernel in bytecode, or has no such register.
+            this time.  The result is None if the function is not a kernel in bytecode, or has no such register.
         """
         return _memory(lib.rvm_machine_kernel_register(self._machine, index, number))
 

@@ -80,8 +80,9 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
     Raises
     ------
     BufferError
-        The dtype has less than 8 bits or is that of strings.  Or the array is read-only, `copy` is not requested, and
-        `max_version` is a version of DLPack before 1.0, which cannot mark an array as read-only.
+        The dtype has less than 8 bits or is that of strings.  The error is also raised if the array is read-only,
+        `copy` is not requested, and `max_version` is a version of DLPack before 1.0, which cannot mark an array as
+        read-only.
     """
     if array.dtype == STRINGS:
         raise BufferError("DLPack does not support strings; use numpy()")

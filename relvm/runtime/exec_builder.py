@@ -245,7 +245,7 @@ class ExecBuilder:
         ------
         RelvmFormatError
             The function is already defined, was declared with other parameters, has no instructions, or is defined
-            inside another function.  Or a label is used but never placed.
+            inside another function.  The error is also raised if a label is used but never placed.
         """
         if self._body:
             raise RelvmFormatError(f"function {name} is defined inside function {self._body.name}; end that one first")
@@ -296,7 +296,7 @@ class ExecBuilder:
         self.emit("ret", source)
 
     def emit_goto(self, target: Label | int) -> None:
-        """Emit a jump to `target`: a label, or a distance in instructions from this one, negative to jump back."""
+        """Emit a jump to `target`: a label, or the distance of the jump in instructions, negative for a jump back."""
         self.emit("goto", target)
 
     def emit_if(self, condition: Argument, otherwise: Label | int) -> None:
@@ -358,11 +358,11 @@ class ExecBuilder:
         Raises
         ------
         RelvmNameError
-            A function is declared but not defined, or no builtin has the name of a called function.  Or the name given
-            to `f` is neither a function of this builder nor a registered packed function.
+            A function is declared but not defined, or no builtin has the name of a called function.  The error is also
+            raised if a name given to `f` is neither a function of this builder nor a registered packed function.
         RelvmFormatError
-            The `with` block of a function has not ended.  Or a function violates a rule of the format: a register is
-            read before it is written, a jump leaves the function, or a return is missing.
+            The `with` block of a function has not ended.  The error is also raised if a function violates a rule of the
+            format: a register is read before it is written, a jump leaves the function, or a return is missing.
         """
         if self._body:
             raise RelvmFormatError(

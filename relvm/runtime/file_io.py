@@ -194,7 +194,7 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
     This is so if `size_bytes` exceeds 1 GB and is more than 16 times `stored_bytes`.
 
     size_bytes: the size of the file, or of the unpacked members of the archive.
-    stored_bytes: the bytes that it takes on the disk.
+    stored_bytes: the number of bytes that the file or archive takes on the disk.
     """
     return size_bytes > _SPARSE_BYTES and stored_bytes < size_bytes // 16
 
@@ -254,7 +254,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files of `target` that are older than an hour.  No process still writes them."""
+    """Remove temporary files of `target` that are older than an hour.  No process writes such old files any more."""
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in entries:
             if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):

@@ -141,9 +141,10 @@ class Invoker(Objects):
         return exception
 
     def annotate_trace(self, trace: str) -> str:
-        """Add to each frame of a stack trace the value that the instruction computes, and its source location.
+        """Add information from the debug section to each frame of a stack trace.
 
-        The information comes from the debug section.
+        The information is the name of the value that the frame's instruction computes, and the source location of the
+        instruction.
 
         trace: the stack trace of the machine, as text.
         """

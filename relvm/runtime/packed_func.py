@@ -19,7 +19,7 @@ Provider = Callable[[str], Callable[..., Any] | None]
 
 
 class _RegisteredFunction(HostFunction):
-    """The context object of a registered Python function, which the C callback receives.
+    """The context object that the C callback of a registered Python function receives.
 
     function: the Python function that is registered under the name now, or None.  It can be replaced, so each call
     looks it up.

@@ -29,7 +29,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     belong to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
 
     A tensor behaves like the array `tensor.numpy()`.  Indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and
-    comparisons have the same results as in NumPy, which are NumPy arrays and scalars.  `==` compares elements, so a
+    comparisons have the same results as in NumPy: NumPy arrays and scalars.  `==` compares elements, so a
     tensor cannot be hashed.  Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for
     strings, which are copies, and ValueError for read-only elements.
     """
@@ -64,7 +64,7 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     @property
     def nbytes(self) -> int:
-        """The size of the elements, in bytes.  For strings, the size of their packed form."""
+        """The size of the elements, in bytes.  For strings, it is the size of their packed form."""
         return lib.rvm_tensor_packed_bytes(self._c) if self.dtype == STRINGS else self.numpy().nbytes
 
     @property

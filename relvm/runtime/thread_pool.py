@@ -36,7 +36,8 @@ class ThreadPoolRunner:
     executable
         The executable, which all machines share.
     workers
-        The number of threads, 1 to 256.  If it is None, RELVM_NUM_THREADS or the number of processors of this process.
+        The number of threads, 1 to 256.  If it is None, the number is RELVM_NUM_THREADS or, if that is not set, the
+        number of processors of this process.
     function
         The name of the function to run.
     num_threads
@@ -126,10 +127,10 @@ class ThreadPoolRunner:
     def map(self, inputs: Iterable[Any], *, ahead: int | None = None) -> Iterator[Any]:
         """Return an iterator of the results for all inputs, in order.
 
-        `inputs` is read on the caller's thread, at most `ahead` inputs before their results are needed, and can
-        therefore be infinite.  If a run, or reading from `inputs`, raises an exception, the iterator first yields the
-        results of the earlier inputs.  The iterator then raises the exception, with a note that contains the number of
-        the input.  The exception ends the iterator, but the runner can still be used.  If the iterator is closed or
+        `inputs` is read on the caller's thread.  At most `ahead` inputs are read before their results are needed, so
+        `inputs` can be infinite.  If a run, or reading from `inputs`, raises an exception, the iterator first yields
+        the results of the earlier inputs.  The iterator then raises the exception, with a note that contains the number
+        of the input.  The exception ends the iterator, but the runner can still be used.  If the iterator is closed or
         ends early, inputs that have not started to run are cancelled.
 
         Parameters

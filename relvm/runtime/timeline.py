@@ -38,8 +38,8 @@ class TimelineCall:
         The size of all distinct tensors among the arguments and results.  For a builtin that allocates a storage, it is
         the size of the storage.  For other builtins, it is 0.
     depth
-        The number of calls in the timeline during which this call was made.  It is normally 0.  It is larger only for
-        calls that the machine makes while a packed function, itself called by the machine, calls the machine again.
+        The number of calls in the timeline during which this call was made.  It is normally 0.  It is larger only if
+        the machine called a packed function that called the machine again, and this call was made in that inner run.
     """
 
     name: str

@@ -116,10 +116,10 @@ def test_stepping_out_of_a_kernel_comes_to_its_caller(debugger: Debugger) -> Non
 
 
 def test_a_parallel_loop_stops_on_the_run_of_the_machine(debugger: Debugger) -> None:
-    debugger.break_at("spread:16")
+    debugger.break_at("spread:14")
     stop, sums = debugger.run("sums", ROWS), []
     while stop.reason != "end":
-        sums.append((debugger["s14"], debugger["s15"]))
+        sums.append((debugger["s10"], debugger["s11"]))
         stop = debugger.resume()
     assert sums == [(0, 1.0), (1, 5.0), (2, 9.0)]
     assert stop.result.numpy().tolist() == [1, 5, 9]
@@ -165,7 +165,7 @@ def test_values_are_copies(debugger: Debugger) -> None:
 
 
 def test_lanes_of_a_sum(debugger: Debugger) -> None:
-    debugger.break_at("spread:15")
+    debugger.break_at("spread:13")
     debugger.run("sums", np.ones((1, 33), np.float32))
     assert debugger["v0"][:17].tolist() == [2.0] * 16 + [1.0]
     assert debugger["x"].shape == (1, 33)
@@ -247,7 +247,7 @@ def test_an_interrupt_stops_inside_an_observed_kernel(debugger: Debugger) -> Non
 
 def test_limits_of_steps_count_as_without(executable: vm.Executable) -> None:
     with Debugger(executable, max_steps=60_000) as debugger:
-        debugger.break_at("spread:16", when=lambda at: False)
+        debugger.break_at("spread:14", when=lambda at: False)
         with pytest.raises(RelvmTimeoutError):
             stop = debugger.run("sums", np.ones((9000, 2), np.float32))
             while stop.reason != "end":

@@ -24,7 +24,7 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
     module
         The lowered module.  Its last function is called by the entry point.
     pool_bytes
-        The size of each pool in `config` in bytes.
+        The size in bytes of each pool of `config`.
     names
         The C names of the functions of the module.
     config
@@ -35,7 +35,9 @@ def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names
 
 
 class _Entry:
-    """Base class of the printers of entry points, one for each value of `AotConfig.interface` ("c" and "packed")."""
+    """Base class of the printers of entry points.  Each value of `AotConfig.interface` ("c", "packed") has a
+    printer.
+    """
 
     def __init__(self, module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> None:
         self.module = module
@@ -45,7 +47,7 @@ class _Entry:
         self.symbol = names.function(self.entry.name)
 
     def caller_pool(self, number: int) -> str:
-        """Return the C expression of pool `number`, which the caller provides."""
+        """Return the C expression of pool `number`.  The caller provides this pool."""
         raise NotImplementedError
 
     def function(self) -> list[str]:
@@ -145,7 +147,7 @@ class _StructEntry(_Entry):
 class _PackedEntry(_Entry):
     """Printer of an entry point that takes an array of tensors.
 
-    These are the inputs, the outputs, and the pools if the caller provides them.
+    The tensors are the inputs, the outputs, and the pools if the caller provides pools.
     """
 
     def __init__(self, *args) -> None:
@@ -162,7 +164,7 @@ class _PackedEntry(_Entry):
     def data(self, ctype: str, number: int) -> str:
         """Return a C expression of type `ctype *`, which points to the elements of a tensor.
 
-        number: the index of the argument that is the tensor.
+        number: the index of the tensor among the arguments.
         """
         return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
 

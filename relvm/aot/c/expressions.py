@@ -108,8 +108,9 @@ def from_element(letter: str, storage: str, dtype: DType, position: int) -> str:
 
 
 def to_element(text: str, letter: str, dtype: DType) -> str:
-    """Return a C expression that converts the C expression `text` of a scalar to an element of dtype `dtype`.
+    """Return a C expression that converts a scalar to an element of dtype `dtype`.
 
+    text: the C expression of the scalar.
     letter: the type of the scalar, "i" (int64), "f" (double) or "b" (bool).
     """
     body = KernelBody("", {}, {})

@@ -95,7 +95,7 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
 def _size_names(function: LoweredFunction) -> dict[DimVar, str]:
     """Return the C names of all sizes of a function, parameters first.
 
-    They are n0, n1 and so on, because two sizes can have the same name in the source.
+    The C names are n0, n1 and so on, because two sizes can have the same name in the source.
     """
     params = [var for var, _, _ in function.sizes]
     found = []
@@ -168,7 +168,7 @@ class _Printer:
         self.lines += [f"  (void){name};" for name in params if name not in self.used and f"({name} +" not in text]
 
     def scalars(self):
-        """Yield the scalar variables that are not parameters of the C function, which must therefore declare them."""
+        """Yield the scalar variables that the C function must declare, because they are not parameters."""
         params = set(self.function.scalars)
         for statement in self.function.statements():
             match statement:

@@ -12,7 +12,7 @@ from relvm.tables import STATUS
 
 
 def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, constants_bytes: int) -> str:
-    """Return the text of the public header of an export, which declares the entry point.
+    """Return the text of an export's public header, which declares the entry point.
 
     For a packed entry point, a comment describes the arguments.  Otherwise, structs declare the inputs and outputs.
     """

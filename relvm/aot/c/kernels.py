@@ -67,7 +67,10 @@ def _pointers(kernel: Kernel) -> dict[str, str]:
 
 
 def without_dead_assignments(kernel: Kernel) -> Kernel:
-    """Return the kernel without assignments to variables that are never read, for which compilers warn."""
+    """Return the kernel without assignments to variables that are never read.
+
+    C compilers warn about such assignments.
+    """
     body = kernel.body
     while True:
         read = {s.name for statement in statements_in(body) for s in scalars_in(statement) if isinstance(s, Local)}
@@ -131,7 +134,7 @@ class _PlainBody(KernelBody):
     def parallel(self, loop: Parallel, indent: str) -> None:
         """Print a parallel loop as code for one thread, which runs all iterations.
 
-        The body requires at least one iteration, so it is inside an `if` that skips it when the count is 0.
+        The body requires at least one iteration.  It is therefore inside an `if` that skips it if there are none.
         """
         first, last = loop.first.name, loop.last.name
         self.declared |= {first, last}

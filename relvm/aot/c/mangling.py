@@ -10,7 +10,7 @@ from relvm.quoting import c_identifier_part
 class Names:
     """The C names of functions, kernels and constants.
 
-    prefix: the name of the model.
+    prefix: the name of the model, with which all C names start.
     constants: the constants for which `constant` was called, in the order of the members of the C struct of constants.
     """
 

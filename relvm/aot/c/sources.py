@@ -109,7 +109,7 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
 
 
 def _add_headers(files: dict[str, str], *, is_bare: bool) -> None:
-    """Add to `files` the headers of csrc that these files include, directly or through other headers.
+    """Add headers of csrc to `files`: those that the files include, directly or through other headers.
 
     A header goes to the folder `include` if a public header includes it, otherwise to `src`.
 
@@ -129,7 +129,7 @@ def _add_headers(files: dict[str, str], *, is_bare: bool) -> None:
 def _header_text(name: str, *, is_bare: bool) -> str:
     """Return the text of the header `name` of csrc.
 
-    is_bare: whether the export is for the bare runtime, for which the folder codegen/bare contains some headers.
+    is_bare: whether the export is for the bare runtime.  If so, some headers come from the folder codegen/bare.
     """
     bare = csrc_directory() / "codegen" / "bare" / name
     path = bare if is_bare and bare.exists() else find_header(name)
@@ -168,7 +168,7 @@ def _internal(module: LoweredModule, names: Names, config: AotConfig) -> str:
 
 
 def _kernels(module: LoweredModule, names: Names, config: AotConfig) -> dict[str, str]:
-    """Return the C file with all kernels, as a dict from its path to its text.  It is empty if there are no kernels."""
+    """Return the C file with all kernels, as a dict from its path to its text.  If there are no kernels, return {}."""
     texts = []
     for name, kernel in module.kernels.items():
         symbol, kernel = names.kernel(name), without_dead_assignments(kernel)

@@ -370,7 +370,7 @@ def _dims(info: TensorInfo) -> tuple[AnyDim, ...]:
 def _shape(info: TensorInfo, sizes: dict[str, int]) -> tuple[int, ...]:
     """Return the shape of the input or output `info`.   sizes: the values of the run-time sizes, by name.
 
-    Raise RelvmShapeError if a dimension is negative or divides by 0.
+    Raise RelvmShapeError if a dimension is negative, or if its expression divides by 0.
     """
     found = tuple(evaluate_with(dim, lambda var: sizes[var.name]) for dim in _dims(info))
     known = tuple(dim for dim in found if isinstance(dim, int) and dim >= 0)
@@ -388,7 +388,7 @@ def _aligned(size_bytes: int, alignment: int) -> np.ndarray:
 def _view(view: Any, array: np.ndarray) -> Any:
     """Make the C tensor `view` refer to the elements of `array`.
 
-    Return the C array of its dimensions.  The caller must keep this array alive as long as `view` is used.
+    Return the C array of the dimensions.  The caller must keep this C array alive as long as `view` is used.
     """
     row = _ROWS[dtype_of(array.dtype).name]
     shape = ffi.new("int64_t[]", array.shape or (0,))

@@ -134,7 +134,8 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
     Raises
     ------
     RelvmUnsupportedError
-        The library was compiled elsewhere and `trust_native` is false, or it is for another processor or runtime.
+        The library was compiled elsewhere and `trust_native` is false, or the library is for another processor or
+        runtime.
     RelvmFormatError
         The file is not the library of a hosted export.
     OSError

@@ -23,7 +23,8 @@ _WITHOUT_TENSORS = (Check, CheckRange, CheckSizes, Compute, ReadItem, SetScalar,
 
 
 def asserted_bound(body: Sequence[Statement], cond: Scalar) -> tuple[DimVar, int] | None:
-    """Return the run-time size for which an assertion states an upper bound, and the largest value that it allows.
+    """Return the run-time size for which an assertion states an upper bound, and the largest value that the assertion
+    allows.
 
     For example, an assertion that `n < 10` has the result (n, 9).
 

@@ -58,7 +58,7 @@ class TensorStorage:
 
     name, origin: the name and the source location of the first tensor in the storage.
     kind: the kind of memory.
-    dtype, shape: the dtype and the shape of this tensor.
+    dtype, shape: the dtype and the shape of the first tensor.
     value: the array, if the storage is a constant.
     """
 
@@ -228,7 +228,8 @@ class _Assigner:
     def block(self, block: Block, targets: Targets) -> None:
         """Assign storages to the values of a block.
 
-        targets: the storages for the result of the block.  It is computed in them if possible, otherwise copied later.
+        targets: the storages for the result of the block.  If possible, the result is computed there, otherwise copied
+        there.
         """
         block_targets = _find_targets(block, targets)
         for binding in block.bindings:
@@ -285,7 +286,7 @@ class _Assigner:
 
 
 def _find_targets(block: Block, targets: Targets) -> dict[Var, Targets]:
-    """Find the variables of a block that can be computed directly in the storages of its result, which saves copies.
+    """Find the variables of a block that can be computed directly in the storages of the block's result.
 
     Return the storages of each of these variables.   targets: the storages of the block's result.
 

@@ -82,7 +82,7 @@ class Compute:
 
     It fails with ARITHMETIC_ERROR if the result is undefined.
 
-    row: the name of the operator in csrc/tables/scalar_operators.def.
+    row: the operator, as the name of a row in csrc/tables/scalar_operators.def.
     """
 
     target: ScalarVar
@@ -144,8 +144,8 @@ class CallFunction:
 
     storages: the caller's storages that become the inputs of the called function, followed by those that become its
     outputs.
-    sizes, scalars: the values of its size and scalar parameters.
-    results: the variables for its scalar results.
+    sizes, scalars: the values of the called function's size and scalar parameters.
+    results: the variables for the scalar results.
     """
 
     function: str
@@ -174,8 +174,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Continue:
-    """A statement that jumps to a section of the function.  It implements a tail call of a member of its recursive
-    group.
+    """A statement that jumps to a section of the function.  It implements a tail call of a member of the function's
+    recursive group.
 
     All pointers, sizes and scalars are read before any parameter changes.  Tensors that must be copied (`Move.copy_to`)
     are copied one after another.
@@ -224,9 +224,9 @@ class LoweredFunction:
         The storages, and the maximum size of each storage in bytes.  The size is 0 for storages that need no memory of
         their own: those that the caller provides, and the tensor parameters of sections.
     sections
-        The statements of the function itself, followed by those of each function that it calls in tail position in
-        mutual recursion.  Such a call is a jump to the section (`Continue`).  The tensor parameters of a section are
-        input storages, and its scalar and size parameters are variables.
+        The statements of the function itself, followed by those of every further member of its recursive group (a set
+        of functions that call each other in tail position).  A call of a member is a jump to its section (`Continue`).
+        The tensor parameters of a section are input storages, and its scalar and size parameters are variables.
     """
 
     name: str
@@ -281,8 +281,9 @@ def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 
 def always_continues(body: Sequence[Statement]) -> bool:
-    """Return whether every path through `body` ends with a Continue (a jump), so that execution never reaches its
-    end.
+    """Return whether every path through `body` ends with a Continue (a jump).
+
+    If so, execution never reaches the end of `body`.
     """
     match body:
         case (*_, Continue()):

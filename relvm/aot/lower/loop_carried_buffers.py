@@ -18,7 +18,7 @@ Body = tuple[Statement, ...]
 
 
 def add_copy_storages(bodies: Sequence[Body], storages: list[TensorStorage]) -> list[Body]:
-    """Add a storage for each tensor parameter of a loop whose new value must be copied.  Return the changed `bodies`.
+    """Add a storage for each tensor parameter whose new value must be copied.  Return the changed `bodies`.
 
     In the result, `Move.copy_to` is the added storage.  A `Continue` copies the new values one after another.  If the
     new value of a parameter is the old value of another copied parameter, an earlier copy could overwrite this old

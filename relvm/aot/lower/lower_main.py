@@ -215,7 +215,7 @@ class _Lowering:
         return self.sections[name]
 
     def check_values(self, head: _Section) -> Iterator[Statement]:
-        """Yield checks of scalar parameters with a required value: one of type `i64(2 * n)` must be equal to 2 * n."""
+        """Yield checks of scalar parameters with a required value: a parameter of type `i64(2 * n)` must be 2 * n."""
         params = head.source.params
         for type_, var in scalars_of(params, map(self.values.__getitem__, params)):
             if type_.value is not None and isinstance(var, ScalarVar):
@@ -276,7 +276,7 @@ class _Lowering:
     # ---- blocks ----
 
     def block(self, block: Block, target: Value, *, tail: bool) -> None:
-        """Append the statements of a block, which store its result in `target` or end with a jump (Continue).
+        """Append the statements of a block.  They store the block's result in `target` or end with a jump (Continue).
         tail: whether the block is in tail position, so that its last call can become a jump."""
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
@@ -534,7 +534,7 @@ class _Lowering:
             known[var] = Range(min(before.low, found.low), max(before.high, found.high))
 
     def append_continue(self, binding: Binding) -> bool:
-        """If the last binding calls a member of the recursive group, append a jump.  Return whether it does."""
+        """If the last binding calls a member of the recursive group, append a jump and return True."""
         value = binding.value
         if not isinstance(value, Call):
             return False
@@ -569,7 +569,7 @@ class _Lowering:
         return evaluate_with(dim, self.dims.get)
 
     def bind_dims(self, type_: Type, value: Value) -> None:
-        """Set the new dimension variables in `type_` to sizes in `value`.  Check its other dimensions at run time."""
+        """Set the new dimension variables in `type_` to sizes in `value`.  Check other dimensions at run time."""
         for expected, actual in self.dim_pairs(type_, value):
             self.bind_dim(expected, actual)
 

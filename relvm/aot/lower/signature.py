@@ -82,7 +82,7 @@ def _output_names(function: Function, count: int) -> list[str]:
 
 
 def _field_names(name: str, type_: Type) -> list[str]:
-    """Return the names of the outputs in a field of the result: `name`, or `name`_0, `name`_1, ... if it has several.
+    """Return the names of the outputs in a field of the result: `name`, or `name`_0, `name`_1, ... for several outputs.
 
     type_: the type of the field.
     """

@@ -29,8 +29,9 @@ class Trial:
 
 
 def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any], outputs: Sequence[Any]) -> Trial:
-    """Return the inputs and expected outputs of a self-test, from the arguments and the result of a call of the entry
-    function.
+    """Return the inputs and expected outputs of a self-test.
+
+    The inputs are the arguments of a call of the entry function, and the expected outputs are the result of the call.
 
     Parameters
     ----------
@@ -45,8 +46,9 @@ def make_trial(function: Function, module: LoweredModule, inputs: Sequence[Any],
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array does not have the dtype or shape of its parameter or result.  Or an input is the size of a dimension,
-        but the arrays have another size in this dimension.  The message names the parameter or result.
+        An array does not have the dtype or shape of its parameter or result.  This error is also raised if an input
+        is a number that states the size of a dimension, but an array has another size in this dimension.  The message
+        names the parameter or result.
     """
     arguments, sizes = make_inputs(function, module, inputs)
     return Trial(
@@ -67,8 +69,8 @@ def make_inputs(
     RelvmArgumentError
         The number of values is wrong.
     RelvmTypeError, RelvmShapeError
-        An array does not have the dtype or shape of its parameter.  Or an input is the size of a dimension, but the
-        arrays have another size in this dimension.
+        An array does not have the dtype or shape of its parameter.  This error is also raised if an input is a number
+        that states the size of a dimension, but an array has another size in this dimension.
     """
     passed_sizes: list[tuple[str, AnyDim, int]] = []
     if len(inputs) != len(function.params):
@@ -147,7 +149,7 @@ def _check_value(entry: LoweredFunction, port: Port, value: Any, where: str, siz
     """Check the value of the input or output `port`, and return it as an array or a number.
 
     where: the name of the value in messages.
-    sizes: the known values of dimension variables.  Values that the shape of an array determines are added to it.
+    sizes: the known values of dimension variables.  Sizes that the shape of an array determines are added to this dict.
     """
     if isinstance(port.value, ScalarVar):
         return expect_number(where, dtype_of(_DTYPES[port.value.letter]), value)
@@ -197,7 +199,7 @@ def expect_number(where: str, dtype: DType, value: Any) -> bool | int | float:
 def _can_represent(dtype: DType, number: int | float) -> bool:
     """Return whether `number` can be converted to the float dtype `dtype` without overflow.
 
-    This is true for infinities and NaN.
+    The result is true for infinities and NaN.
     """
     try:
         with np.errstate(over="ignore"):

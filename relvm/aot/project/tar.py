@@ -19,7 +19,7 @@ def is_archive(path: str | os.PathLike) -> bool:
 def write_archive(path: str | os.PathLike, name: str, files: Mapping[str, bytes]) -> None:
     """Write files to an archive, in a folder `name`.
 
-    The files are sorted by path, and without modification times and owners, so that equal files result in equal
+    The files are sorted by path, and have no modification times or owners, so that equal files result in equal
     archives.   files: the contents, by path inside the folder.
     """
     with complete_file(path) as partial, tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as archive:

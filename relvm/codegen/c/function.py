@@ -213,9 +213,9 @@ class _Printer:
         return f"{indent}RVM_TRY_AT({instruction}, rvm_step(ctx, r, {function}, {instruction}, failure));"
 
     def last_report(self, indent: str) -> list[str]:
-        """Return the line that reports the jump or return at the end of a block to the virtual machine.
+        """Return the line that reports to the virtual machine the jump or return at the end of a block.
 
-        Return an empty list if the code is not for debugging, that is, if `self.statement_positions` is None.
+        If the code is not for debugging (`self.statement_positions` is None), return an empty list.
         """
         return [] if self.statement_positions is None else [self.report_line(next(self.statement_positions), indent)]
 
@@ -273,7 +273,7 @@ class _Printer:
         ]
 
     def assign_parameters(self, args: tuple[Operand, ...]) -> list[str]:
-        """Return C statements that assign the arguments of a tail call of the routine itself to its parameters.
+        """Return C statements that assign `args` to the parameters, for a tail call of the routine to itself.
 
         If the same register is passed several times, the first assignment moves its value, and the others add a
         reference to the value.

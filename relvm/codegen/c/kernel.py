@@ -147,7 +147,7 @@ class KernelBody:
     lines: the printed lines.
     sources: for each line, the statement that it is printed from.  The head of a loop or a branch is printed from the
     loop or branch itself.
-    parts: the C functions for the bodies of parallel loops, which must be placed before `lines`.  Each item is a line
+    parts: the C functions for the bodies of parallel loops.  They must be placed before `lines`.  Each item is a line
     of C and the statement that it is printed from, or None.
     used: a dict from each C name that the statements use, including "self", to its declaration, in order of first use.
     declared: the C names that the statements declare.
@@ -233,7 +233,7 @@ class KernelBody:
         end.
 
         One iteration of the printed loop updates every lane.  A second loop runs the remaining iterations.  The C
-        compiler can keep the lanes in vector registers.  Their number does not depend on the vector width of the
+        compiler can keep the lanes in vector registers.  The number of lanes does not depend on the vector width of the
         processor.
         """
         name, trips = loop.counter.name, trip_count(loop)
@@ -284,8 +284,8 @@ class KernelBody:
     def parallel(self, loop: Parallel, indent: str) -> None:
         """Print a parallel loop.
 
-        The body becomes a separate C function, which runs a range of the iterations.  A struct passes it the kernel
-        variables that the body uses.
+        The body becomes a separate C function, which runs a range of the iterations.  The function receives a struct of
+        the kernel variables that the body uses.
         """
         name = f"{self.symbol}_part{self.part_count}"
         self.part_count += 1
@@ -354,7 +354,7 @@ class KernelBody:
         """Return the C expression of the conversion `convert`.
 
         Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only
-        once.  Conversions to and from integers of less than a byte go through i8.  The functions are in
+        once.  Conversions to and from integers of less than a byte go through i8.  The conversion functions are in
         csrc/core/small_floats.h.
         """
         source, target = convert.operand.dtype, convert.dtype
@@ -426,7 +426,7 @@ def _function(name: str, dtype: DType) -> str:
 def _combine(clause: str, left: str, right: str) -> str:
     """Return the C expression that combines the values `left` and `right` in a reduction.
 
-    clause: the operator of the reduction.
+    clause: the operator of the reduction, such as "+" or "max".
     """
     if clause in ("max", "min"):
         return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"
@@ -452,8 +452,8 @@ def _needs_parentheses(function: str, outer: int) -> bool:
 def literal(value: bool | int | float, dtype: DType) -> str:
     """Return a number as a C constant of `dtype`.
 
-    C has no type for narrow floats and for integers of less than a byte.  Their constants are integers with the bits of
-    the number.
+    C has no types for narrow floats and for integers of less than a byte.  A constant of such a dtype is printed as an
+    integer with the same bits.
     """
     if dtype.is_narrow_float or dtype.bits < 8:
         code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")

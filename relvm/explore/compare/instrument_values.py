@@ -1,4 +1,5 @@
-"""Instrumentation of a module for a comparison: add a function that returns all values that another one computes."""
+"""Instrumentation of a module for a comparison: add a function that returns all values that another function
+computes."""
 
 from __future__ import annotations
 
@@ -40,17 +41,17 @@ def is_comparable(type_: Type | None) -> bool:
 
 
 def watched_values(function: Function) -> tuple[Watched, ...]:
-    """Return the values of a function to compare: those that its top block computes, in order.
+    """Return the values of a function that are compared: those that its top block computes, in order.
 
     A tuple is omitted if its items are compared anyway, because the block extracts them or constructs the tuple.
 
-    function: at stage ANF.
+    function: a function at stage ANF.
     """
     return tuple(_watched_in_order(function, {}))
 
 
 def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, ...]:
-    """Return the values of an imported ONNX model to compare, with their names in the model.
+    """Return the values of an imported ONNX model that are compared, with their names in the model.
 
     The model must come from `with_all_outputs`, which makes the result of every node an output.
 
@@ -76,7 +77,7 @@ def watched_outputs(function: Function, order: Sequence[str]) -> tuple[Watched, 
 
 
 def outputs_of(function: Function) -> dict[str, Expr]:
-    """Return the outputs of an imported ONNX model by their names.  function: at stage ANF."""
+    """Return the outputs of an imported ONNX model by their names.  function: a function at stage ANF."""
     result = function.block.result
     names = dict(function.attributes)["output_names"]
     if len(names) == 1:

@@ -42,8 +42,8 @@ def read_proto(model: Any) -> Any:
 def with_all_outputs(proto: Any) -> Any:
     """Return a copy of an onnx.ModelProto with additional outputs: the results of all nodes.
 
-    They follow the graph's own outputs, in the order of the nodes.  Results of Constant nodes and values inside
-    subgraphs are not added.
+    The additional outputs follow the graph's own outputs, in the order of the nodes.  Results of Constant nodes and
+    values inside subgraphs are not added.
     """
     import onnx
 

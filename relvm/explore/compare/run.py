@@ -52,13 +52,14 @@ def compare(
     """Run a function in several execution modes, and find the first value on which they disagree.
 
     `compare` changes a copy of the program so that it returns the tensors, scalars and tuples that the function's body
-    computes.  Values inside a branch or a called function are not compared, only the result.  The changed program is
-    fused less than the original.  The original program therefore also runs, and its results are compared at the end.
+    computes.  Only the result of a branch or of a called function is compared, not the values inside it.  The changed
+    program is fused less than the original.  The original program therefore also runs, and its results are compared at
+    the end.
 
     Parameters
     ----------
     model
-        A module, the path of a .relvm file, or an ONNX model: a path, the bytes of a file, an onnx.ModelProto.
+        A module, the path of a .relvm file, or an ONNX model: a path, the bytes of a file, or an onnx.ModelProto.
     inputs
         Arrays and scalars.  The default is random inputs, in which a symbolic dimension has the largest size that
         `dims` allows, or 1 if `dims` does not name the dimension.
@@ -136,8 +137,8 @@ def compare(
 class _Program:
     """A program whose values are compared in several execution modes.
 
-    Its module has two functions.  The function `values_function` returns the intermediate values, the tuple of
-    `values`.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
+    Its module has two functions.  The function `values_function` returns the tuple of `values`, which are the
+    intermediate values.  The function `function` is the unchanged program, which returns the tuple of `results`.  If
     `has_single_result` is true, `function` returns its only result without a tuple.
     """
 
@@ -217,7 +218,7 @@ def _rows(
 
 
 def _named_leaves(name: str, value: Any) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield each tensor and scalar in a value, which can be a nested tuple, with a name such as `name[0][1]`."""
+    """Yield each tensor and scalar in `value`, which can be a nested tuple.  Each has a name such as `name[0][1]`."""
     if isinstance(value, tuple):
         for place, item in enumerate(value):
             yield from _named_leaves(f"{name}[{place}]", item)

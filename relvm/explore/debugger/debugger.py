@@ -45,7 +45,8 @@ class Debugger(Displayed):
 
     A run stops before an instruction is executed.  Native functions stop at the same places as the equivalent bytecode,
     and are shown as bytecode.  The virtual machine runs on its own thread, one run at a time.  `close`, or the end of a
-    `with` block, aborts an unfinished run.  The machine's time limits include the time during which a run is stopped.
+    `with` block, aborts an unfinished run.  The time limits of the virtual machine include the time during which a run
+    is stopped.
 
     Parameters
     ----------
@@ -64,9 +65,8 @@ class Debugger(Displayed):
     Raises
     ------
     RelvmArgumentError
-        `exec_mode`, `target`, `fused` or `dims` is given for an executable, which is already built.  Or `dims` is given
-        for a module or a .relvm file, whose source states the sizes.  Or the executable was built with
-        exec_mode="auto".
+        `exec_mode`, `target`, `fused` or `dims` is given for an executable, which is already built; `dims` is given for
+        a module or a .relvm file, whose source states the sizes; or the executable was built with exec_mode="auto".
     RelvmUnsupportedError
         The executable has only native functions that were not built for debugging, so that no run can stop.
 
@@ -171,7 +171,7 @@ class Debugger(Displayed):
     def watch_nan(self, watched: bool = True) -> None:
         """Stop after the first instruction that computes a NaN in a tensor, a scalar, or a tuple or list of these.
 
-        This checks every computed value, which slows the run down.  Arguments and constants are not checked.
+        Every computed value is checked, which slows the run down.  Arguments and constants are not checked.
 
         Parameters
         ----------
@@ -387,7 +387,7 @@ class Debugger(Displayed):
     def _find_stop_reason(
         self, failed: RelvmError | None, depth: int, code: FunctionCode | KernelCode, instruction: int
     ) -> tuple[str, str]:
-        """Return why the run must stop here and the details (`Stop.about`), or ("", "") to continue the run.
+        """Return the reason to stop the run here, and the details (`Stop.about`), or ("", "") to continue the run.
 
         failed: the last instruction's exception, or None.  depth: the number of frames.  code: code of the last frame.
         """
@@ -453,7 +453,7 @@ class Debugger(Displayed):
         )
 
     def _register_values(self, number: int) -> list[tuple[int, str, Any]]:
-        """Return index, name and value of each register of frame `number` that has a value.  Do not copy."""
+        """Return index, name and value (not a copy) of each register of frame `number` that has a value."""
         code, instruction = self._code_at(number)
         if code is None:
             return []

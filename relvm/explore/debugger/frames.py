@@ -19,7 +19,7 @@ class Frame(Displayed):
     function
         Name of the function.
     instruction
-        Number of the next instruction, or of the call if the function has called another one.
+        Number of the next instruction, or of the call if the function has called another function.
     text
         The instruction as text.
     value

@@ -132,8 +132,8 @@ class KernelCode:
     def _constant_dtypes(self) -> dict[int, str]:
         """The dtype of each register that an `apply` instruction reads, by register index.
 
-        The dtype of a constant is known only from the instructions that read it.  If several read the same register,
-        the first one counts.
+        The dtype of a constant is known only from the instructions that read it.  If several instructions read the same
+        register, the first one counts.
         """
         found: dict[int, str] = {}
         for step in self.code:

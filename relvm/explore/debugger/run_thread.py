@@ -1,4 +1,4 @@
-"""A run on its own thread, which another thread can pause and query."""
+"""A run on its own thread.  Another thread can pause and query the run."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class PausedRun:
         return value
 
     def abort(self) -> None:
-        """Abort the run.  If it is not paused, this happens when it pauses for the next time."""
+        """Abort the run.  If the run is not paused, it is aborted when it pauses for the next time."""
         self._expect_owner()
         self.is_over = self._thread.ident is None
         self._orders.put(RunAborted)

@@ -61,7 +61,7 @@ def item_paths(
 ) -> Iterator[tuple[Hashable, tuple[Hashable, ...]]]:
     """Yield the key and the path of each item, also inside boxes.
 
-    A path consists of the keys of the boxes around the item, outermost first, and its own key.
+    A path consists of the keys of the boxes around the item, outermost first, and the key of the item itself.
 
     outer_boxes: the keys of the boxes around `items`.
     """

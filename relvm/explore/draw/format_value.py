@@ -14,7 +14,7 @@ _MAX_ITEMS = 4
 
 
 def copy_value(value: Any, depth: int = 0) -> Any:
-    """Return a copy of a value, which remains valid when the run continues.  Tensors become arrays.
+    """Return a copy of a value.  The copy remains valid when the run continues.  Tensors become arrays.
 
     depth: the number of tuples and lists around the value.
     """

@@ -27,7 +27,7 @@ class Box(NamedTuple):
 def draw_boxes(axes: Axes, boxes: Sequence[Box], size_bytes: int, bound_bytes: int) -> None:
     """Draw boxes, a line for the bytes in use at each point, and a dashed line at `bound_bytes`.
 
-    bound_bytes: a lower bound of the memory that the boxes need, the maximum of the bytes in use.
+    bound_bytes: the maximum of the bytes in use, which is a lower bound of the memory that the boxes need.
     size_bytes: the end of the vertical axis.
     """
     from matplotlib.patheffects import withStroke

@@ -55,7 +55,7 @@ class Picture(Figure):
 
 
 def _scrollable_image(kind: str, image: bytes, width: int, height: int) -> str:
-    """Return an image as HTML, at full size in a box that scrolls.  kind: its MIME type.  width, height: in pixels."""
+    """Return an image as HTML, at full size in a box that scrolls.  kind: the MIME type.  width, height: in pixels."""
     source = f"data:{kind};base64,{base64.b64encode(image).decode()}"
     size = f"width: {width}px; height: {height}px; max-width: none"
     return f'<div style="max-height: {2 * MAX_HEIGHT}px; overflow: auto"><img src="{source}" style="{size}"></div>'

@@ -226,8 +226,8 @@ def _place_layer(
 ) -> None:
     """Compute the x coordinates of a layer's nodes, and store them in `x`.
 
-    They are as close as possible to the preferred coordinates.  Nodes that would be closer to each other than `gap` are
-    placed side by side, around the mean of their preferred coordinates.
+    The coordinates are as close as possible to the preferred ones.  Nodes that would be closer to each other than `gap`
+    are placed side by side, around the mean of their preferred coordinates.
     """
     runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
     for node in layer:

@@ -73,7 +73,9 @@ class Builder:
                     return None
                 if status == -signal.SIGALRM:
                     raise BuildError(f"the build took more than {self.max_seconds} seconds and was ended") from None
-                raise BuildError(f"the compiler ended with status {status}; the terminal shows the reason") from None
+                raise BuildError(
+                    f"the compiler ended with status {status}; the terminal of the server shows the reason"
+                ) from None
             finally:
                 answer.cancel()
                 await asyncio.gather(answer, return_exceptions=True)  # errors have been handled above

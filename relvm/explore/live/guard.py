@@ -1,4 +1,4 @@
-"""Access control: only the page that this server sent may use it."""
+"""Access control: only the page that this server sent may use the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Guard:
 
     - The header Host is the address of this server.  This prevents DNS rebinding, in which another web site resolves
       its own name to 127.0.0.1.
-    - The header Origin, which browsers send with every POST, is this server.
+    - The header Origin, which browsers send with every POST, names this server.  A GET or HEAD may lack the header.
     - The path begins with the token.  The guard removes the token before it passes the request on.
 
     Parameters

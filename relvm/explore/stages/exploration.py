@@ -116,7 +116,7 @@ class Exploration(Displayed):
         }
 
     def with_timeline(self, timeline: Timeline) -> Exploration:
-        """Return a copy with the timeline of a run of the model, whose bars link to the kernels.
+        """Return a copy with the timeline of a run of the model.  The bars of the timeline link to the kernels.
 
         Parameters
         ----------

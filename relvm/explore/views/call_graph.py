@@ -159,7 +159,7 @@ def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
 def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:
     """Yield a pair (kind, name) for each use of a function or kernel in a function.
 
-    The kind is "function", "packed" or "kernel".   function: at stage LOWERED.
+    The kind is "function", "packed" or "kernel".   function: a function at stage LOWERED.
     """
     for part in walk(function.body):
         match part:

@@ -168,7 +168,7 @@ class _Builder:
 
         label: what the item computes, such as the name of an operator.
         kind: a key of COLORS, which determines the color.
-        binding: what the item shows, a binding or the variable of a parameter.
+        binding: what the item shows: a binding, or the variable of a parameter.
         more: further attributes of the item.
         """
         return Item(var, label, kind, truncate(format_type(var.type)), self.names[var], binding=binding, **more)
@@ -225,7 +225,7 @@ class _Builder:
         return self.names[atom] if isinstance(atom, Var) else print_expr(atom)
 
     def add_arrows(self, value: Expr, key: object) -> None:
-        """Add arrows from the variables that `value` uses to the item `key`."""
+        """Add arrows to the item `key` from the variables that `value` uses."""
         for source in _variables(value):
             self.arrows[Arrow(source, key)] = None
 

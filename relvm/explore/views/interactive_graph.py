@@ -151,7 +151,8 @@ def browse_dataflow(
         Whether to group the nodes of an ONNX model into boxes by their hierarchical names.  For example,
         /encoder/layer.0/MatMul is in the box layer.0 inside the box encoder.
     profile
-        A profile of the module, built for the same target, from `VirtualMachine.profile`.  It colors the nodes by time.
+        The result of `VirtualMachine.profile` for the module, built for the same target.  The nodes are colored by
+        their times in the profile.
 
     Raises
     ------
@@ -296,8 +297,8 @@ def _items_as_json(
 
     numbers: the number of each item, by the key of the item.
     details: the source of further details of the items.
-    used: the number of items that have each name so far.  This function updates it, and uses it to make links unique:
-    the link to the second item of a name is `name~2`.
+    used: the number of items so far, by name.  This function updates the dict, and uses it to make links unique: the
+    link to the second item of a name is `name~2`.
     """
     found = []
     for item in items:

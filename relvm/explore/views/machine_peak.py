@@ -203,8 +203,8 @@ def _copy_bandwidth(threads: int) -> tuple[float, float]:
 def _multiply_adds() -> Executable:
     """Return an executable for measuring the arithmetic rate.
 
-    It applies many multiply-adds in place to an array of shape (rows, _NUMBERS).  The rows are distributed over the
-    threads.
+    The executable applies many multiply-adds in place to an array of shape (rows, _NUMBERS).  The rows are distributed
+    over the threads.
     """
     rows = Buffer("rows_", F32, (dim_var("count"), _NUMBERS))
     k = KernelBuilder()

@@ -88,7 +88,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
     Parameters
     ----------
     module
-        A module as a front end returns it, such as `parse_module`.
+        A module as a front end, such as `parse_module`, returns it.
     function
         Name of the function, by default all functions.
     target
@@ -115,7 +115,7 @@ def format_memory(module: Module, function: str | None = None, *, target: str = 
 def _block_plans(module: Module, function: str | None) -> Iterator[tuple[str, BlockPlan]]:
     """Yield a description and the memory plan of each block of a function, or of all functions if `function` is None.
 
-    module: at stage LOWERED.
+    module: a module at stage LOWERED.
     """
     functions = tuple(each for each in module.functions if function in (None, each.name))
     return memory_plans(module.with_functions(functions))

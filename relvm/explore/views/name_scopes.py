@@ -70,7 +70,7 @@ def _boxes(group: _ScopeContents, depth: int, prefix: object) -> tuple[Item, ...
 
 
 def _scope_of(item: Item) -> Scope | None:
-    """Return the name scope of an item, or None if it does not come from an ONNX node with a hierarchical name."""
+    """Return the name scope of an item, or None if the item comes from no ONNX node with a hierarchical name."""
     match item.binding:
         case Binding(value=Fused(Block() as body)):
             scopes = [_scope(each.var.origin) for each in body.bindings]

@@ -99,8 +99,8 @@ class NodeDetails:
 def constant_statistics(constant: Constant) -> dict[str, Any]:
     """Return the type of a constant, its size in bytes, and the statistics of its elements, as JSON data.
 
-    `min`, `max` and `mean` are those of the finite elements.  `nan`, `inf` and `zeros` are counts.  A constant without
-    elements or of strings has no statistics.  A constant of one element has its `value`.
+    `min`, `max` and `mean` are those of the finite elements.  `nan`, `inf` and `zeros` are counts.  A constant of
+    strings or without elements has no statistics.  For a constant of one element, `value` replaces the statistics.
     """
     array = constant.value
     details: dict[str, Any] = {"type": format_type(constant.type), "bytes": array.nbytes}
@@ -120,7 +120,7 @@ def constant_statistics(constant: Constant) -> dict[str, Any]:
 
 
 def _operands(value: Expr) -> Iterator[tuple[str, Expr]]:
-    """Yield the operands of an expression, each with the name of its parameter, or with "" if that has no name."""
+    """Yield the operands of an expression, each with the name of its parameter.  A parameter without a name has ""."""
     match value:
         case OpCall(op, args):
             names = [parameter.name for parameter in op.parameters]

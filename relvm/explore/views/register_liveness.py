@@ -64,12 +64,14 @@ class RegisterLife(Displayed):
 def liveness(
     module: Module, function: str | None = None, *, target: str = "c", fused: bool = True
 ) -> tuple[RegisterLife, ...]:
-    """Return the lifetimes of the registers in the routine of a function, its code before code generation.
+    """Return the lifetimes of the registers in the routine of a function.
+
+    The routine is the form of the function before code generation.
 
     Parameters
     ----------
     module
-        A module as a front end returns it, such as `parse_module`.
+        A module as a front end, such as `parse_module`, returns it.
     function
         Name of the function, by default the first public one.
     target

@@ -97,8 +97,8 @@ def draw_roofline(profile: Profile, peaks: Peaks | None = None, *, most: int = 2
 def _draw_roofs(axes: Axes, intensities: list[float], operations: float, bandwidth: float) -> None:
     """Draw the two limits of a roofline chart: memory bandwidth and arithmetic.
 
-    They extend from a quarter of the smallest intensity to four times the largest.  The ridge point, at which the
-    slanted line meets the horizontal one, is always visible.
+    The lines of the limits extend from a quarter of the smallest intensity to four times the largest.  The ridge point,
+    at which the slanted line meets the horizontal one, is always visible.
 
     intensities: the operations per byte of the kernels.
     operations, bandwidth: the peaks in 10^9 operations and bytes per second.

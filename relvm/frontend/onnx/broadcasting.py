@@ -26,7 +26,8 @@ def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
 
     - The sizes differ by a known nonzero number, as `n` and `n + 1`.
     - One size is the other with an upper limit, as `n` and `min(512, n)`.  If one of them is 1, the other is 1, too,
-      so they can only be equal.  An example is the length of a sentence and that of its position table.
+      so broadcasting is possible only if they are equal.  An example is the length of a sentence and that of its
+      position table.
     - A size is rounded down, like the side of an image that is halved and doubled.
     """
     if first == 1 or difference(first, second) == 0:

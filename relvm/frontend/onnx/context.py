@@ -216,7 +216,7 @@ class ImportContext(ABC):
         return Var(name, type=type_, origins=(self.origin,))
 
     def known_shape(self, value: Expr) -> Expr:
-        """Return the tensor `value` with a name for each size, so that shapes can refer to it.
+        """Return the tensor `value` with a name for each size, so that shapes can refer to the sizes.
 
         If only the rank of `value` is known, each size becomes a new dimension variable.  Otherwise return `value`
         unchanged.
@@ -252,9 +252,9 @@ class ImportContext(ABC):
         return var
 
     def require(self, claim: SizeClaim) -> None:
-        """Require that a claim about two sizes is true, either `left == right` or `left <= right`.
+        """Require that a claim about two sizes, `left == right` or `left <= right`, is true.
 
-        If the claim can be neither proven nor disproved at import time, add a check at run time to the graph.
+        If the claim can be neither proven nor disproved at import time, add a run-time check to the graph.
 
         Raises
         ------
@@ -355,7 +355,7 @@ class ImportContext(ABC):
         return self.import_nodes(list(graph.node), [info.name for info in graph.output])
 
     def subgraph_context(self, graph: Any) -> Self:
-        """Return a new context for importing the subgraph `graph`, which can use the values of this graph."""
+        """Return a new context for importing `graph`, a subgraph that can use the values of this graph."""
         inner = self.nested_context()
         inner.initializers(graph)
         return inner
@@ -383,7 +383,7 @@ class ImportContext(ABC):
         return scope
 
     def import_subgraph(self, graph: Any) -> Block:
-        """Import a subgraph as a block, which can use the values of this graph."""
+        """Import a subgraph as a block.  The subgraph can use the values of this graph."""
         return self.subgraph_context(graph).import_block(graph)
 
 

@@ -90,14 +90,14 @@ def from_onnx(
     -------
     Module
         A module with one function, `main`.  Its parameters are the graph inputs that have no initializer or are listed
-        in `inputs`.  Their names are converted to valid identifiers.  It returns the output, or a tuple if there are
-        several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
+        in `inputs`.  Their names are converted to valid identifiers.  `main` returns the output, or a tuple if there
+        are several outputs.  The attributes input_names and output_names are the graph's own names.  The attribute
         output_groups tells which outputs have nodes in common.  If a node contributes to some but not all outputs, the
         attribute contains the indices of these outputs as a tuple.
 
         A sequence is represented by a list, and an optional value by the value or null.  A map is a tuple of its keys
-        and its values.  ZipMap computes a sequence of maps with the same keys.  It is a tuple of the keys and a matrix
-        with one row for each map.
+        and its values.  ZipMap computes a sequence of maps with the same keys.  Such a sequence is represented by a
+        tuple of the keys and a matrix with one row for each map.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
 def _check_size(name: str, size: Any) -> int | tuple[int, int] | None:
     """Check the value that a user gives for the dimension `name`: a size, a (minimum, maximum) pair, or None.
 
-    Return it with its numbers converted to Python integers.
+    Return the value, with its numbers converted to Python integers.
     """
     if size is None:
         return None
@@ -279,7 +279,7 @@ class GraphImporter(ImportContext):
     def map_outputs(self, graph: Any, outputs: list[str]) -> Attributes:
         """Return the function attribute map_outputs, or no attributes if it would be empty.
 
-        It lists those names in `outputs` whose outputs are maps or sequences of maps.
+        The attribute lists those names in `outputs` whose outputs are maps or sequences of maps.
         """
         names = tuple(info.name for info in graph.output if types.is_map(info.type) and info.name in outputs)
         return (("map_outputs", names),) if names else ()

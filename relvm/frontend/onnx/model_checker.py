@@ -34,7 +34,7 @@ def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
     RelvmFormatError
         A version is below 1, or a domain has two versions.
     RelvmUnsupportedError
-        The installed onnx package does not have this version of one of ONNX's own domains.
+        The model imports a version of one of ONNX's own domains that the installed onnx package lacks.
     """
     found: dict[str, int] = {}
     for entry in imports:
@@ -185,7 +185,7 @@ def function_key(node: Any) -> Key:
 
 
 def functions_by_key(model: Any) -> dict[Key, Any]:
-    """Return the functions that the model defines, FunctionProtos, by key (see `function_key`)."""
+    """Return the functions (FunctionProtos) that the model defines, by key (see `function_key`)."""
     return {(plain_domain(f.domain), f.name, f.overload): f for f in model.functions}
 
 

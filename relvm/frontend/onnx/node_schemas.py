@@ -74,7 +74,7 @@ def schema_of(domain: str, name: str, opset: int) -> NodeSchema | None:
 
 @cache
 def newest_opsets() -> dict[str, int]:
-    """Return the newest opset in node_schemas.tsv of each domain."""
+    """Return the newest opset of each domain in node_schemas.tsv."""
     return json.loads(_lines()["opsets"])
 
 

@@ -187,8 +187,8 @@ class OnnxNode:
     def known_shape(self, index: int) -> Expr:
         """Return input `index` as a tensor expression whose sizes all have names.
 
-        If its sizes are only known at run time, each gets a new dimension variable.  Raise RelvmUnsupportedError if the
-        rank is not known.
+        If the sizes are only known at run time, each size becomes a new dimension variable.  Raise
+        RelvmUnsupportedError if the rank is not known.
         """
         self.type(index)
         return self.graph.known_shape(self.tensor(index))

@@ -1,4 +1,4 @@
-"""Conversion of tensors of one element to scalars, which loop counters and list indices require."""
+"""Conversion of tensors of one element to scalars, for use as loop counters and list indices."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _versions(schemas: list) -> tuple[int, ...]:
 
 
 def _types(schemas: list) -> tuple[str, ...]:
-    """Return the element types of an operator's first input that both ONNX and relvm support.
+    """Return the element types that both ONNX and relvm support for an operator's first input.
 
     For operators without inputs, return those of the first output.
 

@@ -95,7 +95,8 @@ class TensorExpr:
     def power(self, exponent: float) -> TensorExpr:
         """Return the elements raised to a constant power.
 
-        For some exponents this uses square roots or products, which are faster than the operator `power`.
+        For some exponents, the result is computed by square roots or products, which are faster than the operator
+        `power`.
         """
         match exponent:
             case 1:

@@ -108,8 +108,8 @@ def _producers(nodes: Any, defined: set[str]) -> dict[str, int]:
 def _topological_order(nodes: Any, defined: set[str]) -> list[int]:
     """Return the indices of the nodes in topological order.
 
-    If several nodes can come next, the one with the smallest index does.  Nodes in a cycle, and nodes that depend on a
-    cycle, come last.
+    If several nodes can come next, the node with the smallest index comes next.  Nodes in a cycle, and nodes that
+    depend on a cycle, come last.
 
     defined: the names of the inputs and initializers of the graph.
     """

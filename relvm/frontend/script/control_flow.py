@@ -33,7 +33,7 @@ from relvm.ir.visitor import rewrite
 class ControlPath:
     """The state at the end of one path through statements.
 
-    At first, a path ends with an open call: a call of a placeholder variable, which is replaced later.
+    At first, a path ends with an open call: a call of a placeholder variable.  The call is replaced later.
 
     values: the value of each name that later code uses.
     types: the type of each value that the IR can represent, by name, in the order of the open call's arguments.
@@ -81,7 +81,7 @@ class JoinPoint:
     def value_name(self) -> str | None:
         """The name for the variable that contains the values of all `params`.
 
-        It is the name of the only parameter, or "_" if there is none.  None means that any name can be used.
+        It is the name of the only parameter, or "_" if there are no parameters.  None means that any name can be used.
         """
         return self.params[0][0] if len(self.params) == 1 else None if self.params else "_"
 
@@ -95,8 +95,9 @@ class ControlFlowTranslator(ExpressionTranslator):
     value_type: Type | None = None
 
     def end_path(self, paths: OpenPaths) -> Expr:
-        """End the current path.  Return its open call, which is a call of a placeholder variable that is replaced
-        later.
+        """End the current path, and return its open call.
+
+        An open call is a call of a placeholder variable.  It is replaced later.
 
         paths: the paths that lead to the same join point, to which this path is added.
         """
@@ -158,7 +159,7 @@ class ControlFlowTranslator(ExpressionTranslator):
         return joined
 
     def is_same_on_all_paths(self, name: str, values: list[Value]) -> bool:
-        """Return whether `name` has the same value at the end of all paths, which later code can use directly.
+        """Return whether `name` has the same value at the end of all paths, and later code can use this value directly.
 
         values: the value of `name` at the end of each path.
         """
@@ -181,8 +182,8 @@ class ControlFlowTranslator(ExpressionTranslator):
     def outer_type(self, type_: Type) -> Type:
         """Return a less precise type that is valid after the paths have met.
 
-        It does not mention dimension variables that an inner block defines, nor the known value of a scalar, which can
-        differ between paths.
+        The result does not mention dimension variables that an inner block defines, nor the known value of a scalar,
+        which can differ between paths.
         """
         type_ = PrimType(type_.dtype) if isinstance(type_, PrimType) else type_
         return forget_vars(type_, self.builder.known_dims().__contains__)
@@ -190,7 +191,7 @@ class ControlFlowTranslator(ExpressionTranslator):
     def close_paths(
         self, block: Block, paths: OpenPaths, join_point: JoinPoint, end: Callable[[list[Expr]], Expr]
     ) -> Block:
-        """Return `block`, in which the placeholder call at the end of each path is replaced by the result of `end`.
+        """Return `block` with the placeholder call at the end of each path replaced by the result of `end`.
 
         end: a function that returns the expression with which a path ends.  Its argument is the list of the values of
         the join point's `params` at the end of the path.

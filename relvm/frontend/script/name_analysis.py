@@ -53,7 +53,7 @@ def contains_jump(statement: ast.stmt) -> bool:
 def can_fall_through(body: Iterable[ast.stmt]) -> bool:
     """Return whether control can reach the end of the statements.
 
-    It cannot if one of the statements ends every path with a return, break or continue.
+    Control cannot reach the end if one of the statements ends every path with a return, break or continue.
     """
     return not any(map(_always_jumps, body))
 

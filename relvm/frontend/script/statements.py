@@ -1,9 +1,9 @@
 """Translation of the statements of a script.
 
 Variables that an `if` assigns and later statements use become the value of an If: one value, or a tuple.  If an `if`
-contains a jump, which is a return, break or continue, the If includes the statements after it.  Each path then ends
-with its own result.  These statements become part of the branch that reaches them.  If several paths reach them, they
-become a local function that each path calls.
+contains a jump, which is a return, break or continue, the If includes the statements after the `if`.  Each path then
+ends with its own result.  The included statements become part of the branch that reaches them.  If several paths reach
+them, they become a local function that each path calls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_UNROLLED = 20_000
 
 
 class _ItemAssignment(ast.stmt):
-    """The assignment of a Python value to the target of a `for`, which is created when the loop is unrolled."""
+    """An assignment of a Python value to the target of a `for`.  It is created when the loop is unrolled."""
 
     _fields = ("target",)
     target: ast.expr
@@ -184,7 +184,8 @@ class StatementTranslator(LoopTranslator):
     def items(self, value: Value, targets: list[ast.expr], target: ast.expr) -> list[Value]:
         """Return the items of the tuple `value`, one for each of `targets`.
 
-        target: the left-hand side of the assignment, which consists of `targets`.  Errors have its position.
+        target: the left-hand side of the assignment, which consists of `targets`.  Errors have the position of
+        `target`.
         """
         match value:
             case Expr(type=TupleType(fields=fields)):
@@ -380,7 +381,8 @@ class StatementTranslator(LoopTranslator):
         self.assign_join_values(join_point, self.builder.emit(If(cond, then, orelse), join_point.value_name))
 
     def translate_branches(self, statement: ast.If, live: frozenset[str]) -> tuple[OpenPaths, Block, Block]:
-        """Translate the branches of an if.  Return the paths that reach its end, and the blocks of both branches.
+        """Translate the branches of an if.  Return the paths that reach the end of the if, and the blocks of both
+        branches.
 
         live: the names that later code uses.
         """

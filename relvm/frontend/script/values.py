@@ -107,7 +107,7 @@ def error_at_node(source: Source, kind: type[RelvmError], reason: str, node: Loc
 
 
 class SourceReader:
-    """Base class of the translators of a function's source, which creates errors with a position in the source.
+    """Base class of the translators of a function's source.  It creates errors with a position in the source.
 
     function: the function.  where: the kind of source, for messages.
     """
@@ -122,7 +122,9 @@ class SourceReader:
         return self.error(RelvmSyntaxError, f"{what} is not supported in {self.where}", node)
 
     def at_node(self, node: Located, action: Callable[[], Any]) -> Any:
-        """Call `action` and return its result.  If it raises an error without a position, add that of `node`."""
+        """Call `action` and return its result.  If it raises an error without a position, add the position of
+        `node`.
+        """
         try:
             return action()
         except RelvmError as error:
@@ -154,7 +156,8 @@ def closure_variables(python: Any) -> dict[str, Value]:
 def is_static(value: Value) -> bool:
     """Return whether operations on `value` are evaluated by Python during translation.
 
-    This is true for numbers, strings, None, dtypes and tuples of these, but not for arrays and values of the program.
+    The result is true for numbers, strings, None, dtypes and tuples of these, but not for arrays and values of the
+    program.
     """
     if isinstance(value, tuple):
         return all(map(is_static, value))
@@ -176,8 +179,8 @@ def number_as_scalar(value: Value, dtype: DType) -> bool | int | float:
     Raises
     ------
     RelvmTypeError
-        The dtype is i64 or f64, and `value` is not a number.  Or `value` is infinite or NaN, and the dtype is i64.  Or
-        `value` is an integer that is too large for f64.
+        The dtype is i64 or f64, and `value` is not a number; the dtype is i64, and `value` is infinite or NaN; or the
+        dtype is f64, and `value` is an integer that is too large for it.
     """
     if dtype.is_bool:
         return bool(value)

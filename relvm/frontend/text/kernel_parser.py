@@ -24,7 +24,7 @@ _CHANGES = ("+", "-", "*", "/")  # followed by =
 
 
 class KernelReader(LiteralReader):
-    """Base class of the module parser, which parses kernels.  build: the builder of the kernel being parsed."""
+    """Base class of the module parser: the part that parses kernels.  build: the builder of the kernel being parsed."""
 
     build: KernelDefBuilder
 
@@ -40,7 +40,9 @@ class KernelReader(LiteralReader):
         return self.at_token(start, lambda: finish_kernel(self.build, self.source))
 
     def at_token(self, token: Token, action: Callable[[], _Result]) -> _Result:
-        """Call `action` and return its result.  If it raises an error without a position, add that of `token`."""
+        """Call `action` and return its result.  If it raises an error without a position, add the position of
+        `token`.
+        """
         try:
             return action()
         except RelvmError as error:
@@ -254,8 +256,8 @@ def finish_kernel(build: KernelDefBuilder, source: Source) -> kd.KernelDef:
 def call_or_cast(name: str, operands: tuple[kd.Operand, ...]) -> kd.Scalar:
     """Return the expression for `name(operands)` in a kernel.
 
-    If `name` is a dtype, this is a conversion of the only operand.  Otherwise it is a call of one of the functions in
-    `kernel_def.FUNCTIONS`.
+    If `name` is a dtype, the expression is a conversion of the only operand.  Otherwise it is a call of one of the
+    functions in `kernel_def.FUNCTIONS`.
     """
     if name not in ALL_DTYPES:
         if name not in kd.FUNCTIONS:

@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 
 class Source:
-    """A source text with a name, which creates error messages with positions in the text."""
+    """A named source text.  Its methods create error messages with positions in the text."""
 
     def __init__(self, text: str, name: str) -> None:
         self.text = text
@@ -144,8 +144,8 @@ class TokenReader:
     """Base class of all parsers, with a cursor over the tokens of a source.
 
     position: the index of the current token.
-    depth: the number of nested constructs around the current token, which is limited so that Python's stack does not
-    overflow.
+    depth: the number of nested constructs around the current token.  This number is limited so that Python's stack does
+    not overflow.
     """
 
     def __init__(self, source: Source) -> None:
@@ -201,8 +201,8 @@ class TokenReader:
     def comma_separated(self, closing: str, read: Callable[[], Any]) -> tuple[list[Any], bool]:
         """Parse a comma-separated list and the bracket `closing` after it.  `read` parses an item.
 
-        Return the items, and whether the list in parentheses is a tuple.  Only a single item without a trailing comma,
-        as in `(a)`, is not a tuple.
+        Return the items, and whether the list has the form of a tuple: in parentheses, `()`, `(a,)` and `(a, b)` are
+        tuples, but `(a)` is not.
         """
         items, comma = [], True
         while comma and not self.at(closing):

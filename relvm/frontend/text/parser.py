@@ -313,8 +313,8 @@ class _Parser(KernelReader):
         return Binding(var, function)
 
     def end_group(self, bindings: list[Binding | MatchCast], start: int) -> None:
-        """End a group of adjacent local functions: replace the placeholders in calls between them by the functions'
-        variables.
+        """End a group of adjacent local functions.  Where these functions refer to each other, replace the placeholders
+        by the variables of the functions.
 
         If a name is still undefined, an enclosing group may define it later.  Without an enclosing group, raise the
         error.

@@ -41,8 +41,8 @@ class TypeReader(TokenReader):
     """The parser of types.
 
     dims: the dimension variables of the function being parsed, by name.
-    in_scalar: whether the dimension being parsed is the known value of a scalar type, as in `i64(n)`.  A new variable
-    in it can be negative.
+    in_scalar: whether the dimension being parsed is the known value of a scalar type, as in `i64(n)`.  A new
+    variable in such a dimension can be negative.
     """
 
     def __init__(self, source: Source, dims: dict[str, AnyDim]) -> None:

@@ -31,9 +31,9 @@ class _BlockLayout:
     """The layout of an input block, for a window over two spatial axes.
 
     For example, with stride 2 and dilation 1, window columns 0 and 2 read the same input elements, but for different
-    output positions.  Such window positions have the same phase: their offsets in rows and columns, modulo the strides.
-    The elements that the positions of one phase read are stored once, in one plane.  A block has one plane for each
-    pair of a channel of the group and a phase.
+    output positions.  Such window positions have the same phase.  The phase of a window position consists of its row
+    offset and its column offset, modulo the strides.  The elements that the positions of one phase read are stored
+    once, in one plane.  A block has one plane for each pair of a channel of the group and a phase.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows

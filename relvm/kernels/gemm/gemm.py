@@ -32,7 +32,8 @@ def panel_width(columns: object) -> int:
     """Return the panel width for a matrix with `columns` columns: the number of adjacent columns that are packed
     together.
 
-    This is the element of WIDTHS that needs the least padding, or the largest if the number of columns is unknown.
+    The panel width is the element of WIDTHS that needs the least padding, or the largest element if the number of
+    columns is unknown.
     """
     if not isinstance(columns, int) or columns <= 0:
         return WIDTHS[0]
@@ -83,8 +84,8 @@ class LhsInt8:
     points.  The element is in row `row`, and in column `column` of the panel (a group of adjacent columns) that begins
     at column `first`.
 
-    If the depth is divided into chunks, each chunk adds a correction.  `after_first` is then whether the current chunk
-    is not the first one.  The value None stands for False.
+    If the depth is divided into chunks, each chunk adds a correction.  `after_first` is then a condition that holds for
+    every chunk except the first.  The value None stands for False.
     """
 
     buffer: Buffer
@@ -101,10 +102,10 @@ class LhsInt8:
 
 @value_record
 class Prepacked:
-    """A right matrix that is packed in panels, groups of adjacent columns, at compile time
-    (relvm/kernels/gemm/packing.py).
+    """A right matrix that is packed at compile time (relvm/kernels/gemm/packing.py).
 
-    Each panel is stored row by row.  The last panel can be narrower than the others.
+    The matrix is divided into panels.  Each panel is a group of adjacent columns, which is stored row by row.  The last
+    panel can be narrower than the others.
     """
 
     buffer: Buffer
@@ -136,7 +137,7 @@ def gemm(
     batch: the batch dimensions.
     sizes: the number of rows and of columns of a product, and the depth, which is the number of summed products.  If
     the left matrix consists of bytes, the depth is in words of four bytes.
-    width: the number of columns of a panel, the part of the right matrix that is processed at a time.
+    width: the number of columns of a panel.  A panel is the part of the right matrix that is processed at a time.
     operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
     `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
     classes of `left` and `right` must be the same for all products.
@@ -166,8 +167,9 @@ def gemm(
 
 
 def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
-    """Generate code that copies one panel of `right`, a group of adjacent columns, and multiplies the left matrix by
-    it.
+    """Generate code that copies one panel of `right`, and multiplies the left matrix by this panel.
+
+    A panel is a group of adjacent columns.
 
     product: the generator of the product of the left matrix and the panel.
     depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
@@ -205,7 +207,9 @@ def batch_indices(k: KernelBuilder, number: Scalar, batch: Sequence[AnyDim]) -> 
 
 @value_record
 class _PanelMatmul:
-    """The generator of the product of the left matrix and one panel of the right matrix, a group of adjacent columns.
+    """The generator of the product of the left matrix and one panel of the right matrix.
+
+    A panel is a group of adjacent columns.
 
     rows: the number of rows of the left matrix.
     column: the first column of the panel.
@@ -239,11 +243,10 @@ class _PanelMatmul:
         after_first: Scalar | None,
         before_last: Scalar | None,
     ) -> None:
-        """Generate the product of the left matrix and rows [first, first + span) of the panel, a group of adjacent
-        columns.
+        """Generate the product of the left matrix and rows [first, first + span) of the panel.
 
-        Row `first` begins at `right.flat[start]`.  If the panel is divided into several chunks of rows, each one adds
-        its product to partial sums in memory.
+        The panel is a group of adjacent columns of the right matrix.  Its row `first` begins at `right.flat[start]`.
+        If the panel is divided into several chunks of rows, each chunk adds its product to partial sums in memory.
 
         after_first: whether an earlier chunk has stored partial sums.  None stands for False.
         before_last: whether a later chunk follows, so that the sums are not final.  None stands for False.
@@ -339,8 +342,10 @@ class _PanelMatmul:
         self._for_each_width(add)
 
     def _panel_row_stride(self, columns: int) -> int:
-        """Return the distance, in elements, between adjacent rows of a panel, a part of the right matrix that has
-        `columns` columns."""
+        """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns.
+
+        A panel is a part of the right matrix.
+        """
         return columns if self.is_packed else self.width
 
     def _for_each_width(self, body: Callable[[int], None]) -> None:

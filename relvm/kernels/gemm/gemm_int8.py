@@ -70,7 +70,9 @@ class ZeroPoints:
 
 
 def int8_lhs(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, signs: Signs, zeros: ZeroPoints) -> LhsInt8:
-    """Return the left matrix of a product of bytes, which is stored row by row from flat position `start` of `x` on.
+    """Return the left matrix of a product of bytes.
+
+    The matrix is stored row by row, from flat position `start` of `x` on.
 
     depth: the number of bytes in a row.
     signs: the conversion of the bytes.
@@ -145,10 +147,10 @@ def pack_words(
 ) -> PackOnTheFly:
     """Return a right matrix of words, whose panels are packed from a row-major matrix of bytes at run time.
 
-    A word consists of four bytes of a column, and a panel of adjacent columns.  The matrix of bytes begins at flat
-    position `start` of `x`.
+    A word consists of four bytes of a column.  A panel is a group of adjacent columns.  The matrix of bytes begins at
+    flat position `start` of `x`.
 
-    sizes: its number of rows and of columns.
+    sizes: the number of rows and of columns of the matrix of bytes.
     width: the number of columns of a panel.
     shift: the number to add to each byte.
     sums: an array of `width` elements, in which the kernel stores the sums of the panel's columns.

@@ -13,11 +13,11 @@ from relvm.kernels.gemm.gemm import STEP, panel_width
 
 
 def pack_columns(b: np.ndarray) -> np.ndarray:
-    """Pack the matrix `b` of shape (depth, columns) into panels, groups of `panel_width` adjacent columns.
+    """Pack the matrix `b` of shape (depth, columns) into panels.
 
-    Each panel is stored row by row.  The last panel can be narrower than the others.  A product rounds the number of
-    columns of a tile up to a multiple of STEP, and so reads past the end of the last row.  Zeros are therefore appended
-    to the last panel.
+    Each panel consists of `panel_width` adjacent columns, and is stored row by row.  The last panel can be narrower.
+    Zeros are appended to the last panel, because a kernel reads a multiple of STEP columns of each row, and so reads
+    past the end of the last row.
     """
     depth, columns = b.shape
     width = panel_width(columns)

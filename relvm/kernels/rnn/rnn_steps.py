@@ -118,8 +118,8 @@ class SequenceBatch:
 
         count: the number of sequences of the batch, which is the number of rows of the matrix.
         left: the buffer of the matrix.
-        start: the position of its first row.
-        step: the distance between its rows.
+        start: the position in `left` at which the first row of the matrix begins.
+        step: the distance between the rows of the matrix.
         first, columns: the first of the columns of `r` to multiply by, and their number.
         """
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
@@ -203,7 +203,7 @@ def generate_steps(
 
     x, r, lengths, direction: the arguments of the operator.
     y: the buffer for the outputs of all steps.
-    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
+    states: for each state, a pair: the buffer of the initial state, and the buffer of the current and final state.
     step: a function that generates one step of a batch.  It computes the next states, and writes y for the sequences
     that have this step.
     """
@@ -249,7 +249,7 @@ class _StepGenerator:
 
     sizes: the number of steps, and the number of sequences.
     r: the recurrent weights.
-    states: for each state, a pair of the buffer of the initial state, and the buffer of the current and final state.
+    states: for each state, a pair: the buffer of the initial state, and the buffer of the current and final state.
     lengths: the lengths of the sequences, or None if all sequences have all steps.
     y: the buffer for the outputs of all steps.
     backwards: for each direction, whether it runs backward.

@@ -34,8 +34,8 @@ _ROWS = {row.name: row for row in PRIM_OPERATORS}
 class ScalarRoutine:
     """A routine that computes with scalars only.
 
-    letters: a dict from each register that is written to the letter of its type: i (i64), f (f64) or b (bool).  The
-    parameters come first.
+    letters: for each register that is written, the letter of its type: i (i64), f (f64) or b (bool).  The parameters
+    come first.
     result: the letter of the result type.
     checks: the number of statements at the beginning that check parameters.
     """

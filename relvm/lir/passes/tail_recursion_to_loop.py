@@ -43,7 +43,8 @@ def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[State
 def _write_parameters(before: list[Statement], call: TailCallStatement, params: int) -> tuple[Statement, ...]:
     """Return the rewritten statements of a block that ends with the recursive tail call `call`.
 
-    Arithmetic before the call that computes an argument now writes directly to the parameter register, where possible.
+    In the rewritten statements, arithmetic that computes an argument of the call writes directly to the parameter
+    register, where possible.
 
     before: the statements before `call`.
     params: the number of parameters.

@@ -27,7 +27,10 @@ def _all_equal(expr: Expr, number: float) -> bool:
 
 
 def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
-    """Remove an operand that is the neutral element: x * 1, x - 0, x / 1, maximum(x, -inf), x and true   ->   x"""
+    """Remove an operand that is the neutral element:
+
+    x * 1, x - 0, x / 1, maximum(x, -inf), logical_and(x, true)   ->   x
+    """
     x, y = call.args
     assert call.op.traits.neutral is not None
     neutral = call.op.traits.neutral(call.known_element_type)
@@ -39,7 +42,7 @@ def neutral_element(call: OpCall, definitions: Definitions) -> Expr | None:
 def power_with_constant_exponent(call: OpCall, definitions: Definitions) -> Expr | None:
     """Replace a power with a constant exponent:
 
-    power(x, 2)   ->   x * x;   similarly for the exponent 3, and for floats 1/2, -1/2 and -1
+    power(x, 2)   ->   x * x;   similarly for the exponent 3 and, if x is a float tensor, for 1/2, -1/2 and -1
 
     The exponents 1/2 and -1/2 become a square root.  It is corrected for the two values of x for which it differs from
     the power.  For x = -inf, the power is inf and the root is NaN.  For x = -0, the power is 0 and the root is -0.

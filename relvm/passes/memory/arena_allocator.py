@@ -171,12 +171,12 @@ def _first_fit(requests: tuple[Request, ...], spans: list[tuple[int, int]], orde
 
 
 class _Intervals:
-    """A set of intervals over the points 0..count-1, with a fast search for the intervals that overlap another one.
+    """A set of intervals over the points 0..count-1, with a fast search for those that overlap a given interval.
 
     Each interval is identified by an integer.
 
     A search takes logarithmic time plus the time to list the results.  A segment tree finds the intervals that contain
-    the start of the other interval.  A sorted list finds those that start inside it.
+    the start of the given interval.  A sorted list finds those that start inside the given interval.
     """
 
     def __init__(self, count: int) -> None:

@@ -91,7 +91,8 @@ class BlockPlan:
         A mapping from each tensor to a pair: the storage that contains the tensor, and the offset in bytes of the
         tensor in this storage.
     overwritten
-        A mapping from each tensor that is computed in place to the variable of the argument that it overwrites.
+        A mapping whose keys are the tensors that are computed in place.  The value for a tensor is the variable of the
+        argument that the tensor overwrites.
     """
 
     storages: list[ArenaStorage] = field(default_factory=list)
@@ -334,7 +335,7 @@ def _points_over_limit(other_bytes: list[int], arena_bytes: int, limit: int) -> 
 def _reuse_dead_storages(
     slots: list[BufferSlot], arenas: list[ArenaStorage], timeline: _Timeline
 ) -> list[ArenaStorage]:
-    """Return storages for `slots`, the tensors that are not in an arena.
+    """Return storages for `slots`, which are the slots that are not in an arena.
 
     A slot, which is the memory of one or more tensors, reuses the storage of a dead slot of equal size.  This requires
     that nothing was allocated or called since that slot died.

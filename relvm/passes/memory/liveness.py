@@ -112,8 +112,8 @@ def tuple_fields(block: Block, outer: Fields) -> Fields:
 def lifetimes(block: Block, fields: Fields) -> Liveness:
     """Return the lifetimes of all values that a block computes or uses.
 
-    Some values refer to the memory of other values: a tuple, a list, a view, an alias, or the result of an `if`.  A
-    value lives at least as long as all values that can refer to it.
+    A tuple, a list, a view, an alias or the result of an `if` can refer to the memory of other values.  A value lives
+    at least as long as all values that can refer to it.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def _function(function: Function, kernels: Mapping[str, object]) -> Function:
 
 
 def memory_plans(module: Module) -> Iterator[tuple[str, BlockPlan]]:
-    """Yield the memory plan of each block of each function, after a text that says where the block is.
+    """Yield a pair for each block of each function: a text that says where the block is, and its memory plan.
 
     A block is the body of a function or a branch of an `if`.  The pass `plan_memory` allocates memory by the same
     plans.

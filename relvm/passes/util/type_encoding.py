@@ -26,7 +26,7 @@ _ANY = next(prim(row.number) for row in SHAPE_CODES if row.name == "ANY")
 def encode_type(type_: Type | None, encode_dim: Callable[[AnyDim], tuple[Prim, Prim]]) -> Iterator[Prim]:
     """Yield the integers that encode `type_` for the builtin match_type.
 
-    The item type of an empty list is None.  Its encoding, NEVER, is a type without values.
+    The item type of an empty list is None.  It is encoded as NEVER, which stands for a type without values.
 
     Parameters
     ----------

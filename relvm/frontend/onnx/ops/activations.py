@@ -167,7 +167,7 @@ def _log_softmax(node: OnnxNode) -> Expr:
 def _softmax_axes(node: OnnxNode) -> tuple[int, ...]:
     """Return the axes along which a LogSoftmax or Hardmax operates.
 
-    Since opset 13, this is only the attribute `axis`.  Earlier opsets operate along `axis` and all axes after it.
+    Since opset 13, the result is only the attribute `axis`.  Earlier opsets operate along `axis` and all axes after it.
     """
     rank = node.type(0).known_rank
     axis = node.axis(-1 if node.opset >= 13 else 1, rank, end=int(node.opset < 13))

@@ -77,7 +77,7 @@ def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: 
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
-    """Return the cosines or sines, input `index`, of the angles for each position.
+    """Return the cosines or sines of the angles for each position.   index: the input that contains them.
 
     The result has the shape (batch, 1, length, n / 2), where n is the number of rotated elements of a head.
     """

@@ -30,7 +30,7 @@ def _is_inf(node: OnnxNode) -> Expr:
 
 
 def _arithmetic_input(node: OnnxNode) -> TensorExpr:
-    """Return input 0 with a dtype that supports comparisons.  8-bit floats, which do not, become f32."""
+    """Return input 0 with a dtype that supports comparisons.  8-bit floats, which do not support them, become f32."""
     x = input_tensor(node, 0)
     return x if x.type.known_dtype.is_arithmetic else x.cast(F32)
 

@@ -40,8 +40,8 @@ def convert_dtype(x: TensorExpr, dtype: DType, saturate: bool = True, round_mode
     Parameters
     ----------
     saturate
-        What happens to a number that is too large for `dtype`, an 8-bit float.  If True, the number becomes the largest
-        number of `dtype`.  If False, it becomes infinity, or NaN if `dtype` has no infinity.
+        What happens to a number that is too large, if `dtype` is an 8-bit float.  If True, the number becomes the
+        largest number of `dtype`.  If False, it becomes infinity, or NaN if `dtype` has no infinity.
     round_mode
         How to round a number to a power of two: "up", "down" or "nearest".  Only used for the dtype float8e8m0, which
         contains only powers of two.

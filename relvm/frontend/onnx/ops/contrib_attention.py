@@ -95,9 +95,9 @@ def _multi_head_attention(node: OnnxNode) -> tuple[Expr, ...]:
 
 
 def _unpack_qkv(node: OnnxNode) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
-    """Return q, k and v, which one, two or three inputs of a MultiHeadAttention contain.
+    """Return q, k and v of a MultiHeadAttention, from one, two or three of its inputs.
 
-    Each has the shape (batch, length, width) or (batch, heads, length, size).
+    Each of q, k and v has the shape (batch, length, width) or (batch, heads, length, size).
     """
     q = widen(shaped_input(node, 0))
     if len(q.shape) == 5:
@@ -114,7 +114,7 @@ def _split_packed(packed: TensorExpr, count: int) -> list[TensorExpr]:
     """Split a tensor that contains q, k and v, or only k and v.
 
     packed: a tensor of shape (batch, length, heads, count, size).
-    count: 3 for q, k and v, or 2 for k and v.  Each of these results has the shape (batch, heads, length, size).
+    count: 3 for q, k and v, or 2 for k and v.  Each result has the shape (batch, heads, length, size).
     """
     return [packed.select(i, 3).apply(ops.transpose, perm=(0, 2, 1, 3)) for i in range(count)]
 
@@ -207,7 +207,8 @@ def _rotated_size(node: OnnxNode, index: int) -> int:
 
 
 def _angles(table: TensorExpr, at: TensorExpr) -> TensorExpr:
-    """Return the rows of `table`, the cosines or sines of the angles for each position, at the positions `at`.
+    """Return the rows of `table` at the positions `at`.  A row contains the cosines or sines of the angles of a
+    position.
 
     The result has the shape (batch, 1, length, n), where n is the number of columns of the table.
     """

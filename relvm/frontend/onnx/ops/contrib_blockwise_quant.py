@@ -52,9 +52,9 @@ def _matmul_bits(node: OnnxNode) -> Expr:
 
 
 def _zeros(node: OnnxNode, columns: int, blocks: int, bits: int) -> np.ndarray:
-    """Return the zero points of a MatMulNBits, input 3, as an array of shape (columns, blocks).
+    """Return the zero points (input 3) of a MatMulNBits as an array of shape (columns, blocks).
 
-    If the input is omitted, every zero point is 2^(bits - 1), the middle of the range of the weights.
+    If input 3 is omitted, every zero point is 2^(bits - 1), the middle of the range of the weights.
     """
     if not node.has(3):
         return np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
@@ -124,7 +124,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
 
 
 def _unpack_last_axis(x: TensorExpr, bits: int) -> TensorExpr:
-    """Unpack a tensor of bytes, each of which contains integers of `bits` bits, along its last axis.
+    """Unpack a tensor of bytes along its last axis.  Each byte contains integers of `bits` bits.
 
     The lowest bits of a byte contain the first integer.
     """

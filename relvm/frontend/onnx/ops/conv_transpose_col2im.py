@@ -45,8 +45,8 @@ def _output_extent(
 ) -> tuple[tuple[int, ...], list[AnyDim]]:
     """Return the padding at the start of each spatial axis, and the spatial dimensions of the result.
 
-    Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions, where n is its
-    dimension in the input.  Padding is cut off at both ends of the axis.  Normally, the attribute pads contains the
+    Without padding, an axis of the result has (n - 1) * stride + window + output_padding positions, where n is the size
+    of the axis in the input.  Padding is cut off at both ends of the axis.  Normally, the attribute pads contains the
     padding.  If output_shape or a SAME mode of auto_pad determines the size of the result, the padding follows from
     that size.  If the size is larger than the axis, zeros are appended.
 

@@ -138,7 +138,7 @@ def _complex_exponentials(
 ) -> tuple[TensorExpr, TensorExpr]:
     """Return the matrix of exp(direction * 2j * pi * row * column / length) for each row and column.
 
-    The result is its real part and its imaginary part, each of type f64[rows, columns].
+    The result is two tensors of type f64[rows, columns]: the real part and the imaginary part of the matrix.
 
     direction: -1 for a DFT, 1 for an inverse DFT.
     """

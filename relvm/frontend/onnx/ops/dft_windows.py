@@ -123,7 +123,8 @@ def _dft_matrix(length: int, size: int, parts: int, onesided: bool, inverse: boo
     """Return the matrix of a DFT or inverse DFT, of shape (elements, parts, frequencies, 2).
 
     The product of a signal of shape (elements, parts) and the matrix is the spectrum, of shape (frequencies, 2).  The
-    last axis of both contains the real and the imaginary part.  A real signal has only the real part.
+    last axis of the signal and of the spectrum contains the real and the imaginary part.  A real signal has only the
+    real part.
 
     length: the length of the transform.
     size: the number of elements of the signal, of which at most `length` are used.

@@ -92,8 +92,8 @@ def _import_direction(
     Return the states h of all steps, of shape (steps, batch, hidden), and the final states h and c.
 
     direction: the index of the direction in the inputs.
-    backward: whether it runs from the last step to the first.
-    activations: the names of its activation functions.
+    backward: whether the direction runs from the last step to the first.
+    activations: the names of the activation functions.
     """
     x = shaped_input(node, 0)
     steps, batch, _ = x.shape

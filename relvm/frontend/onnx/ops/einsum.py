@@ -152,7 +152,7 @@ def _broadcast_operands(operands: list[LabeledTensor]) -> list[LabeledTensor]:
 def _multiply(a: LabeledTensor, b: LabeledTensor, needed_later: set[Label]) -> LabeledTensor:
     """Multiply two operands, and sum over the labels that are not in `needed_later`.
 
-    This is a batched matrix product, or an elementwise product if no common label is summed over.
+    The result is a batched matrix product, or an elementwise product if no common label is summed over.
 
     needed_later: the labels that a later operand or the result uses.
     """

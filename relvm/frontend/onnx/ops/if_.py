@@ -72,7 +72,7 @@ def _import_taken_branch(graph: ImportContext, branch: Any) -> tuple[Value, ...]
 
 
 def _add_if(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tuple[Expr, ...]:
-    """Add an If with the given condition and branches to the graph.  Return its values."""
+    """Add an If with the given condition and branches to the graph.  Return the values of the If."""
     type_ = join(then.type, orelse.type)
     if type_ is None or _dtypes(then.type) != _dtypes(orelse.type):
         raise RelvmTypeError(f"the branches return incompatible types: {then.type} and {orelse.type}")
@@ -85,7 +85,7 @@ def _add_if(graph: ImportContext, cond: Expr, then: Block, orelse: Block) -> tup
 def if_then_else(
     node: OnnxNode, cond: Expr, then: Callable[[OnnxNode], Expr], orelse: Callable[[OnnxNode], Expr]
 ) -> Expr:
-    """Add an If to the graph of `node`, and return its value.
+    """Add an If to the graph of `node`, and return the value of the If.
 
     cond: the condition, a bool tensor of rank 0.
     then, orelse: functions that return the result of a branch.  Each is called with a copy of `node` whose graph is the

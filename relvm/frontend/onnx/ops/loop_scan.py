@@ -135,7 +135,9 @@ def _scan(node: OnnxNode) -> tuple[Any, ...]:
 
 
 def _integer_list(node: OnnxNode, name: str, count: int, maximum: int | None = None) -> list[int]:
-    """Return the attribute `name`, a list of `count` integers, or `count` zeros if the node does not have it.
+    """Return the attribute `name`, which is a list of `count` integers.
+
+    If the node does not have the attribute, return `count` zeros.
 
     maximum: if it is not None, each integer must be from 0 to `maximum`.
     """

@@ -20,7 +20,7 @@ _TRAINING = "ai.onnx.preview.training"
 def _update_tensors(node: OnnxNode, kinds: int, step: Callable[..., tuple[TensorExpr, ...]]) -> tuple[Expr, ...]:
     """Apply an optimizer step to each tensor.  Return all updated tensors, then all updated states of each kind.
 
-    kinds: the number of inputs for each tensor: the tensor itself, its gradient and its states.
+    kinds: the number of kinds of inputs.  Each tensor has one input of each kind: itself, its gradient and its states.
     step: a function that is called as step(rate, time, tensor, gradient, state...), and returns the updated tensor and
     states.
     """

@@ -1,9 +1,9 @@
 """Pooling.
 
 With ceil_mode, the last window can extend past the padding at the end of an axis.  On an axis of size n with the
-padding `before` and `after`, it must begin before the position `n + before`.  For stride s and window span w the number
-of windows is therefore floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  This is the number of windows
-without ceil_mode for an end padding of min(after + s - 1, w - 1).
+padding `before` and `after`, the last window must begin before the position `n + before`.  For stride s and window span
+w the number of windows is therefore floor((n + before + min(after + s - 1, w - 1) - w) / s) + 1.  Without ceil_mode,
+the number of windows is the same for an end padding of min(after + s - 1, w - 1).
 """
 
 from __future__ import annotations

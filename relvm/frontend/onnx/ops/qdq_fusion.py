@@ -92,7 +92,7 @@ def _factor(node: OnnxNode, a: Dequantized, b: Dequantized) -> TensorExpr:
 def convolution_of_bytes(node: OnnxNode) -> Expr | None:
     """Return the convolution of the first two inputs as f32, computed with integers, or None if that is impossible.
 
-    Both inputs must be dequantized bytes, which the integer convolution supports.
+    Both inputs must be dequantized bytes that the integer convolution supports.
     """
     x, w = _dequantized_input(node, 0), _dequantized_input(node, 1)
     if x is None or w is None or x.axis is not None or w.axis not in (None, 0):

@@ -54,15 +54,15 @@ def _optional(node: OnnxNode, index: int) -> Expr | None:
 
 
 def _zero_point(node: OnnxNode, index: int) -> Expr | None:
-    """Return the zero point, input `index`, or None if it is omitted.  A zero point of one element gets rank 0."""
+    """Return the zero point in input `index`, or None if omitted.  A zero point of one element gets rank 0."""
     return as_rank_0(node, node.tensor(index)) if node.has(index) else None
 
 
 def _scale_and_zero(node: OnnxNode, x: TensorType, axis: int, block: int) -> tuple[Expr, Expr | None]:
     """Return the scale and the zero point, inputs 1 and 2, reshaped to broadcast with x.
 
-    axis: the axis of x along which the scale varies, if it has several elements.
-    block: the number of positions along `axis` that share an element of the scale, or 0 if each has its own.
+    axis: the axis of x along which the scale varies, if the scale has several elements.
+    block: the number of positions along `axis` that share an element of the scale, or 0 if each position has its own.
     """
     scale = _broadcast_along(node, node.tensor(1), x, axis, block)
     return scale, _broadcast_along(node, node.tensor(2), x, axis, block) if node.has(2) else None
@@ -409,9 +409,9 @@ def _dynamic_quantize_matmul(node: OnnxNode) -> Expr:
 def dynamic_quantized_matmul(
     node: OnnxNode, a: Expr, b: Expr, scale: Expr, zero: Expr | None = None, bias: Expr | None = None
 ) -> Expr:
-    """Return the matrix product of a and (b - zero) * scale, plus the bias.
+    """Return the matrix product of `a` and `(b - zero) * scale`, plus the bias.
 
-    a is f32, and is quantized by its range.
+    The dtype of `a` is f32.  `a` is quantized by its range.
     """
     a, a_scale, a_zero = quantize_to_range(node, a)
     total = _integer_matmul(node, a, b, a_zero, zero)

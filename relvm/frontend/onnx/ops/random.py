@@ -67,7 +67,7 @@ def _multinomial(node: OnnxNode) -> Expr:
 
 
 def _result_type(node: OnnxNode) -> tuple[tuple[AnyDim, ...], DType]:
-    """Return the shape and dtype of a node's result, which its attributes or its input determine."""
+    """Return the shape and dtype of a node's result, from the attributes or the input of the node."""
     number = node.attribute("dtype")
     like = shaped_input(node, 0) if node.inputs else None
     dtype = like.dtype if like and number is None else node.graph.element_type(number or 1, "dtype")

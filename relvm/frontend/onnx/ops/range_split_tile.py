@@ -33,7 +33,7 @@ from relvm.ir.type_rules import expect_equal_dims
 def shaped_input(node: OnnxNode, index: int) -> TensorExpr:
     """Return input `index`, a tensor of known rank, with a name for each size.
 
-    If its sizes are only known at run time, each gets a new dimension variable.
+    If the sizes are only known at run time, each size becomes a new dimension variable.
     """
     return TensorExpr(node, node.known_shape(index))
 
@@ -93,7 +93,8 @@ def _tile(node: OnnxNode) -> Expr:
 def repeat_axes(x: TensorExpr, repeats: Sequence[AnyDim]) -> TensorExpr:
     """Repeat x along each axis.
 
-    To repeat an axis, insert a new axis before it, broadcast the new axis to the number of repeats, and merge both.
+    To repeat an axis, insert a new axis before it, broadcast the new axis to the number of repeats, and merge both
+    axes.
 
     repeats: the number of repeats for each axis.
     """

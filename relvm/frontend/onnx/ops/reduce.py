@@ -45,7 +45,7 @@ def _of_bools_too(op: Operator) -> Callable[..., TensorExpr]:
 
 
 def _through_floats(function: Callable[..., TensorExpr]) -> Callable[..., TensorExpr]:
-    """Extend a reduction that supports only floats to integers: convert them to f64, and convert the result back."""
+    """Make a reduction of floats accept integers, too: convert the integers to f64, and convert the result back."""
 
     def reduced(x: TensorExpr, **axes) -> TensorExpr:
         own = x.dtype

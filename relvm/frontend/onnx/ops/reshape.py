@@ -30,8 +30,8 @@ def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allo
     """Replace the special sizes in `target`, the new shape that a Reshape specifies.
 
     A 0 stands for the dimension of the input at the same index, and -1 for the size that keeps the number of elements.
-    A symbolic size is taken as it is.  If it turns out at run time to be 0 or -1, and its special meaning would require
-    another size, an error is raised at run time.
+    A symbolic size is taken as it is.  If the size turns out at run time to be 0 or -1, and the special meaning of this
+    number would require another size, an error is raised.
 
     type_: the type of the input.   allow_zero: whether 0 is an ordinary size.
     """
@@ -72,7 +72,7 @@ def _resolve_shape(node: OnnxNode, type_: TensorType, target: list[AnyDim], allo
 
 
 def _reshaped_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert a Reshape to a shape that is only known at run time."""
+    """Convert a Reshape whose target shape is only known at run time."""
     x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
     rank, count = len(x.shape), known_count(target, "shape")
     if not node.attribute("allowzero", 0):
@@ -149,7 +149,7 @@ def _expanded_dim(have: AnyDim, want: AnyDim) -> AnyDim:
 
 
 def _expanded_at_run_time(node: OnnxNode) -> TensorExpr:
-    """Convert an Expand to a shape that is only known at run time."""
+    """Convert an Expand whose target shape is only known at run time."""
     x, target = TensorExpr(node, node.known_shape(0)), input_tensor(node, 1).cast(I64)
     count = known_count(target, "shape")
     rank = max(len(x.shape), count)

@@ -48,7 +48,7 @@ class _Target:
 
     axis: the index of the axis.
     size: the size of the axis in the result.
-    scale: the scale that the node specifies, or None if it specifies the size.
+    scale: the scale that the node specifies, or None if the node specifies the size instead.
     roi: the region of interest.
     may_be_unchanged: whether the size may turn out at run time to be that of the input.
     """
@@ -120,7 +120,7 @@ def _shape(node: OnnxNode) -> tuple[AnyDim, ...]:
 def _by_scales(node: OnnxNode, index: int, axes: list[int], roi: list) -> list[_Target]:
     """Return the axes to resize by the scales in input `index`.
 
-    The size of a resized axis is its dimension times its scale, rounded down.
+    The size of a resized axis is its size in the input times its scale, rounded down.
 
     axes: the indices of the axes.   roi: the region of interest of each axis.
     """

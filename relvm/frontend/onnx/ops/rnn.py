@@ -126,7 +126,7 @@ class _RnnInputs:
         return self.node.emit(ops.broadcast_to(zero, self.node.shape(shape))) if shape else zero
 
     def initial_state(self, index: int) -> Expr:
-        """Return the initial state, input `index`, of shape (directions, batch, hidden).  The default is zeros."""
+        """Return the initial state (input `index`) of shape (directions, batch, hidden).  The default is zeros."""
         node = self.node
         shape: list[AnyDim] = [self.directions, self.x.tensor_type.known_shape[1], self.hidden]
         if not node.has(index):

@@ -55,7 +55,7 @@ def _make_list(node: OnnxNode, items: tuple[Expr, ...]) -> Expr:
 
 
 def _position_input(node: OnnxNode, index: int) -> Expr:
-    """Return the position in a list, input `index`, as an i64 scalar."""
+    """Return input `index`, which is a position in a list, as an i64 scalar."""
     scalar = scalar_of(node.graph, node.tensor(index), "the position")
     if not isinstance(scalar.type, PrimType) or scalar.type.dtype != I64:
         raise RelvmTypeError(f"input {index} is {node.tensor(index).type}, expected an integer")
@@ -193,8 +193,8 @@ def _split_to_sequence(node: OnnxNode) -> Expr:
 def _part_sizes(node: OnnxNode) -> Expr:
     """Return the sizes of the parts of a SplitToSequence, as an argument of the operator list_split.
 
-    This is a shape with the size of each part, or a scalar with the common size of all parts.  With a scalar, the last
-    part can be shorter.
+    The result is a shape with the size of each part, or a scalar with the common size of all parts.  With a scalar, the
+    last part can be shorter.
     """
     if not node.has(1):
         return Prim(1, I64)

@@ -145,6 +145,6 @@ def _slice_axis(x: TensorExpr, axis: int, begin: TensorExpr, end: TensorExpr, st
 def _normalize_run_time_bound(
     bound: TensorExpr, size: TensorExpr | int, low: TensorExpr | int, high: TensorExpr | int
 ) -> TensorExpr:
-    """Convert a bound of a slice to a position at run time: add `size` if it is negative, then clamp to [low, high]."""
+    """Convert a slice bound to a position at run time: add `size` to a negative bound, then clamp to [low, high]."""
     counted = (bound < 0).where(bound + size, bound)
     return counted.apply(ops.maximum, low).apply(ops.minimum, high)

@@ -32,9 +32,9 @@ def string_array(values: Sequence[str]) -> np.ndarray:
 
 
 def find_strings(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return the index of each string of x in `keys`, as an i64 tensor.
+    """Return, for each string of x, its index in `keys`, as an i64 tensor.
 
-    If keys are equal, it is the index of the first one.  The index of a string that is not a key is -1.
+    If keys are equal, the index of the first one is used.  The index of a string that is not a key is -1.
     """
     different = string_array(list(dict.fromkeys(keys)))
     table = constant(string_table(different))

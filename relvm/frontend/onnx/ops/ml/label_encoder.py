@@ -1,7 +1,8 @@
 """Operators of ai.onnx.ml that replace keys by values, and operators on maps.
 
 A map is represented by a tuple of two vectors: its keys and its values.  ZipMap computes a sequence of maps with the
-same keys.  It is represented by a tuple of these keys and a matrix, which has a row of values for each map.
+same keys.  Such a sequence is represented by a tuple of these keys and a matrix, which has a row of values for each
+map.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from relvm.ir.types import TupleType
 
 
 def find_keys(x: TensorExpr, keys: np.ndarray) -> TensorExpr:
-    """Return the index of each element of x in `keys`, as an i64 tensor.
+    """Return, for each element of x, its index in `keys`, as an i64 tensor.
 
     The keys must be distinct.  The index of an element that is not a key is `len(keys)`.
     """
@@ -85,7 +86,7 @@ def _category_mapper(node: OnnxNode) -> Expr:
 def _map_names_or_integers(node: OnnxNode, x: TensorExpr, names: np.ndarray, integers: np.ndarray) -> Expr:
     """Replace each name in x by its integer or, if x contains integers, each integer by its name.
 
-    names: the names, strings.   integers: the integer of each name.
+    names: the names, as strings.   integers: the integer of each name.
     """
     if x.type.dtype == STR:
         return replace_keys(x, names, integers.astype(np.int64), node.attribute("default_int64", -1))
@@ -95,8 +96,8 @@ def _map_names_or_integers(node: OnnxNode, x: TensorExpr, names: np.ndarray, int
 def _keys_or_values(node: OnnxNode, what: str) -> np.ndarray:
     """Return the keys or the values of a LabelEncoder as a vector.
 
-    Exactly one of four attributes contains them.  For the keys, these are keys_tensor, keys_strings, keys_floats and
-    keys_int64s.
+    Exactly one of four attributes contains them.  For the keys, the four attributes are keys_tensor, keys_strings,
+    keys_floats and keys_int64s.
 
     what: "keys" or "values".
     """

@@ -197,8 +197,8 @@ def _probabilities(decisions: TensorExpr, classes: int, slopes: np.ndarray, shif
 def _count_wins(decisions: TensorExpr, classes: int) -> TensorExpr:
     """Return how many pairwise decisions each class wins, of shape (rows, classes).
 
-    decisions: the value of each decision, of shape (rows, pairs of classes).  If it is positive, the first class of the
-    pair wins.
+    decisions: the value of each decision, of shape (rows, pairs of classes).  If the value is positive, the first class
+    of the pair wins.
     """
     wins = (decisions > 0.0).cast(I64)
     pairs = list(itertools.combinations(range(classes), 2))

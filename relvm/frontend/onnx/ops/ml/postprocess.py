@@ -31,7 +31,7 @@ def float_matrix(node: OnnxNode, index: int) -> TensorExpr:
 def number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.float32) -> np.ndarray | None:
     """Return the attribute `name`, a list of numbers, as an array, or None if it is absent or empty.
 
-    If the node has a tensor attribute of this name with the suffix _as_tensor, return that one instead.
+    If the node has a tensor attribute of this name with the suffix _as_tensor, return the tensor attribute instead.
     """
     found = node.attribute(f"{name}_as_tensor")
     found = node.attribute(name) if found is None else found
@@ -47,7 +47,7 @@ def required_number_list(node: OnnxNode, name: str, dtype: np.dtype | type = np.
 
 
 def class_labels(node: OnnxNode, kind: str) -> np.ndarray | None:
-    """Return the labels of a classifier's classes, strings or integers, or None if the node has none.
+    """Return the labels (strings or integers) of a classifier's classes, or None if the node has no labels.
 
     kind: the end of the name of the attribute with integer labels: "int64s" for `classlabels_int64s`, or "ints".
     """

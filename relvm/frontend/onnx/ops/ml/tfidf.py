@@ -21,9 +21,9 @@ from relvm.ir.symbolic import AnyDim, dim_op, known_size
 
 @record
 class _NGrams:
-    """The n-grams of one length, n of them.
+    """All n-grams of one length.
 
-    rows: i64[n, length], one n-gram in each row.   columns: i64[n], the output column that counts each n-gram.
+    rows: i64[count, length], one n-gram in each row.   columns: i64[count], the output column for each n-gram.
     """
 
     rows: np.ndarray

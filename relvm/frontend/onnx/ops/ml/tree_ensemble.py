@@ -49,8 +49,8 @@ class Forest:
 
     features: the index of the feature that each node compares.
     thresholds: the number with which each node compares its feature.
-    tests: the comparison of each node, such as "<=".  With a "?" at its end, a comparison with NaN is true, otherwise
-    false.
+    tests: the comparison of each node, such as "<=".  If the text ends with "?", a comparison with NaN is true,
+    otherwise false.
     yes, no: the index of each node's successor if its comparison is true, and if it is false.
     roots: the index of the root of each tree.
     weights: an array of shape (nodes, targets).  Each element is the number that a leaf adds to a target, or NaN if the
@@ -289,9 +289,10 @@ def _ensemble(node: OnnxNode) -> Expr:
 
 
 def _enum_name(node: OnnxNode, name: str, default: int, names: tuple[str, ...]) -> str:
-    """Return the name for the integer attribute `name`, which encodes one of `names` as its index.
+    """Return the element of `names` whose index is the value of an integer attribute.
 
-    default: the value of the attribute if it is absent.
+    name: the name of the attribute.
+    default: the index if the attribute is absent.
     """
     number = node.attribute(name, default)
     if not 0 <= number < len(names):
@@ -388,7 +389,7 @@ class _ForestBuilder:
         self.weights.append(np.full(self.targets, np.nan))
 
     def chain_member_tests(self, at: int, values: list[float]) -> None:
-        """Replace the node with index `at` by a chain of nodes that tests whether its feature equals any of `values`.
+        """Replace node number `at` by a chain of nodes that tests whether the feature of node `at` is in `values`.
 
         Each node of the chain tests for one value.
         """

@@ -1,0 +1,137 @@
+"""Tests of the simplifications when kernels are built: their values must be those of the expressions as written."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from relvm.ir.dtypes import BOOL, F32, I32, I64
+from relvm.kernels.kernel_builder import KernelBuilder
+from relvm.kernels.loop_ir import (
+    Binary,
+    Fail,
+    IfThen,
+    Let,
+    Literal,
+    Local,
+    Loop,
+    Scalar,
+    Select,
+    maximum,
+    minimum,
+    select,
+)
+
+X, B = Local("x", I64), Local("b", BOOL)
+NUMBERS = (0, 1, 2, 7, -1, -7, 2**31, -(2**62), 2**62, 2**63 - 1, -(2**63))
+
+
+def evaluate(scalar: Scalar, x: int, b: bool) -> int | bool:
+    """Evaluate an i64 or bool expression as C does: i64 wraps around, and a division truncates."""
+    match scalar:
+        case Literal(value):
+            return value
+        case Local(name):
+            return x if name == "x" else b
+        case Select(cond, then, orelse):
+            return evaluate(then if evaluate(cond, x, b) else orelse, x, b)
+        case Binary(function, left, right):
+            first, second = evaluate(left, x, b), evaluate(right, x, b)
+            match function:
+                case "&&":
+                    return first and second
+                case "||":
+                    return first or second
+                case "/" | "%":
+                    quotient = abs(first) // abs(second) * (1 if (first < 0) == (second < 0) else -1)
+                    return quotient if function == "/" else first - quotient * second
+                case "+" | "-" | "*":
+                    exact = {"+": first + second, "-": first - second, "*": first * second}[function]
+                    return (exact + 2**63) % 2**64 - 2**63
+                case _:
+                    return bool(getattr(np, COMPARISONS[function])(first, second))
+    raise AssertionError(scalar)
+
+
+COMPARISONS = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal", "==": "equal", "!=": "not_equal"}
+
+
+@pytest.mark.parametrize("function", ["+", "-", "*", "/", "%", *COMPARISONS])
+def test_operations_of_integers_have_the_value_of_c(function: str) -> None:
+    simplified = 0
+    for a, b in itertools.product((*NUMBERS, None), repeat=2):
+        if function in "/%" and (b == 0 or (a, b) == (-(2**63), -1)):
+            continue  # C does not define the result
+        left, right = (X if value is None else Literal(value, I64) for value in (a, b))
+        built = left._binary(function, right)
+        simplified += not isinstance(built, Binary)
+        for x in NUMBERS:
+            if function in "/%" and b is None and (x == 0 or (x == -1 and a == -(2**63))):
+                continue
+            expected = evaluate(Binary(function, left, right, I64), x, False)
+            assert evaluate(built, x, False) == expected, (a, function, b, x)
+            assert built.dtype == (BOOL if function in COMPARISONS else I64)
+    assert simplified > 8
+
+
+def test_a_division_by_zero_is_left_to_the_run_time() -> None:
+    for function in "/%":
+        assert isinstance(Literal(7, I64)._binary(function, Literal(0, I64)), Binary)
+        assert isinstance(X._binary(function, Literal(0, I64)), Binary)
+
+
+def test_logical_operators_and_selections() -> None:
+    for value, known, x in itertools.product((False, True), repeat=3):
+        literal = Literal(known, BOOL)
+        assert evaluate(B.logical_and(literal), 0, value) == (value and known)
+        assert evaluate(literal.logical_and(B), 0, value) == (known and value)
+        assert evaluate(B.logical_or(literal), 0, value) == (value or known)
+        assert evaluate(literal.logical_or(B), 0, value) == (known or value)
+        assert select(literal, X, Literal(5, I64)) is X or not known
+        assert evaluate(select(B, X, Literal(5, I64)), x, value) == (x if value else 5)
+    for a, b in itertools.product((0, 3, -4), repeat=2):
+        assert evaluate(minimum(Literal(a, I64), b), 0, False) == min(a, b)
+        assert evaluate(maximum(Literal(a, I64), b), 0, False) == max(a, b)
+
+
+@pytest.mark.parametrize("dtype", [F32, I32])
+def test_other_dtypes_are_not_simplified(dtype) -> None:
+    """-0.0 + 0 is 0.0, and x * 0 is NaN for an infinite x."""
+    x = Local("x", dtype)
+    for function in "+-*/":
+        assert isinstance(x._binary(function, Literal(0, dtype)), Binary)
+        assert isinstance(x._binary(function, Literal(1, dtype)), Binary)
+
+
+def test_branches_and_loops_with_literal_bounds() -> None:
+    k = KernelBuilder()
+    with k.branch(Literal(True, BOOL)):
+        k.variable("always", X)
+    with k.branch(Literal(False, BOOL)):
+        k.variable("never", X)
+    k.fail(Literal(False, BOOL), "SHAPE_ERROR", "never")
+    k.fail(Literal(True, BOOL), "SHAPE_ERROR", "always")
+    k.fail(B, "SHAPE_ERROR", "sometimes")
+    with k.loop(4, start=3) as i:
+        assert isinstance(i, Literal) and i.value == 3
+    with k.loop(1, simd=True) as i:
+        assert isinstance(i, Local)
+    total = k.variable("total", Literal(0, I64))
+    with k.loop(1, reduce=(("+", total),)) as i:
+        assert isinstance(i, Local)
+    with k.loop(0) as i:
+        assert isinstance(i, Local)
+    statements = k.finish()
+    assert [type(item) for item in statements] == [Let, Fail, IfThen, Loop, Let, Loop, Loop]
+    assert statements[0].local.name == "always" and statements[1].message == "always"
+
+
+def test_a_variable_is_not_replaced_by_its_first_value() -> None:
+    k = KernelBuilder()
+    assert k.let("size", Literal(3, I64)).value == 3
+    assert isinstance(k.let("factor", Literal(3.0, F32)), Local)
+    count = k.variable("count", Literal(3, I64))
+    k.assign(count, count + 1)
+    assert len(k.finish()) == 3
