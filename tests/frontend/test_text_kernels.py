@@ -82,7 +82,11 @@ CASES = [
     ("kernel k(x: f32[n]) ¦{ }", RelvmSyntaxError, "expected -> and the outputs of the kernel, got {"),
     ("kernel k¦(x: f32[n]) -> () { }", RelvmTypeError, "kernel k has no output"),
     ("kernel k¦(x: f32[n]) -> (out: f32[n]) { }", RelvmTypeError, "kernel k never writes its output out"),
-    ("kernel k¦(x: f32[n + 1]) -> (out: f32[]) { out = 1.0 }", RelvmNameError, "no axis of a parameter has exactly the size n"),
+    (
+        "kernel k¦(x: f32[n + 1]) -> (out: f32[]) { out = 1.0 }",
+        RelvmNameError,
+        "no axis of a parameter has exactly the size n",
+    ),
     (
         "kernel k(¦x: str[n]) -> (out: f32[]) { out = 1.0 }",
         RelvmTypeError,
