@@ -165,7 +165,7 @@ def _finish(
     for other in references[name]:
         if other in declared and other not in finished and declared[other].result_type is None:
             if other == name or other in waiting:
-                error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+                error = RelvmTypeError(f"{other}: a recursive function needs a result type annotation")
                 raise located(error, declared[other].origin)
             _finish(other, declared, finished, references, (*waiting, name), stated, kernels)
 

@@ -184,7 +184,7 @@ def test_functions_that_call_each_other_need_result_types():
 
         return odd
 
-    with pytest.raises(RelvmTypeError, match="odd is recursive and needs a result type; annotate it"):
+    with pytest.raises(RelvmTypeError, match="odd is recursive and needs a result type annotation"):
         functions().module  # noqa: B018
 
 
