@@ -91,7 +91,7 @@ def build_onnx(
 
         module = imported(model)
         if origin_of(module) != origin:
-            raise RelvmFormatError(f"{place}: the file has changed since the model was loaded; load it again")
+            raise RelvmFormatError(f"{place}: the file has changed since the model was loaded; load the model again")
         return built(module, "compiled", None)
 
     is_cached = (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims)

@@ -130,7 +130,7 @@ class AotConfig:
         limits = [(pool.name, pool.limit_bytes) for pool in self.pools]
         for name, limit in (*limits, ("constants", self.constants_limit_bytes)):
             if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-                raise RelvmArgumentError(f"{name}: expected a limit in bytes, an integer of at least 0, got {limit!r}")
+                raise RelvmArgumentError(f"{name}: the limit in bytes must be an integer of at least 0, got {limit!r}")
 
     def _expect_calls(self) -> None:
         """Check that the runtime supports the interface and the calling convention of kernels.

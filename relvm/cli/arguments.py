@@ -68,5 +68,5 @@ def picture_file(text: str) -> str:
     from relvm.runtime.file_io import EXECUTABLE_SUFFIXES, SOURCE_SUFFIXES
 
     if Path(text).suffix in (*SOURCE_SUFFIXES, *EXECUTABLE_SUFFIXES):
-        raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give MODEL before the options")
+        raise argparse.ArgumentTypeError(f"expected an image file, got {text}; give a model before the options")
     return text

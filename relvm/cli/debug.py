@@ -71,7 +71,7 @@ class Prompt(cmd.Cmd):
     def do_nan(self, text: str) -> None:
         """nan [off]: stop after the first instruction that computes a NaN; nan off: do not stop."""
         if text not in ("", "off"):
-            raise RelvmArgumentError(f"nan {text}: expected no argument, or off")
+            raise RelvmArgumentError(f"nan {text}: expected `nan` or `nan off`")
         self.debugger.watch_nan(not text)
 
     # ---- running ----

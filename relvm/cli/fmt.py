@@ -22,7 +22,7 @@ def format_files(options: argparse.Namespace) -> int:
     """
     if "-" in options.files:
         if len(options.files) > 1 or options.check:
-            raise RelvmArgumentError("-: standard input is formatted alone and without --check")
+            raise RelvmArgumentError("-: standard input cannot be combined with other files or with --check")
         put(format_text(sys.stdin.read(), "<stdin>"), end="")
         return 0
     changed = failed = 0

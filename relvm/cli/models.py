@@ -53,7 +53,9 @@ def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, in
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
             others = " and to --random" if hasattr(options, "random") else ""
-            raise RelvmArgumentError(f"--dim applies to ONNX models{others}; write the size in {path}")
+            raise RelvmArgumentError(
+                f"--dim applies to ONNX models{others}; for this program, write the size in {path}"
+            )
         return path, {}
     return path, sizes
 

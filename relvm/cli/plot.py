@@ -45,7 +45,9 @@ def show_picture(module: Module, options: argparse.Namespace) -> None:
     given: dict[str, Any] = {"target": parse_target(chosen_target(options)).kind, "fused": not options.unfused}
     if options.function is not None:
         if name == "calls":
-            raise RelvmArgumentError("--function does not apply to --picture calls, which shows all functions")
+            raise RelvmArgumentError(
+                "--function cannot be combined with --picture calls, because that picture shows all functions"
+            )
         given["function"] = options.function
     if output is None:
         with Progress("building"):

@@ -48,7 +48,7 @@ class Batch:
         expect_type(f"batch {self.name}: named", self.named, Mapping, "a dict")
         for name in self.named:
             if not isinstance(name, str):
-                raise RelvmTypeError(f"batch {self.name}: named: expected parameter names, got {name!r}")
+                raise RelvmTypeError(f"batch {self.name}: the keys of `named` must be parameter names, got {name!r}")
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _dask_array(name: str, value: Any) -> Any:
     if not _is_dask_array(value):
         what = type(value).__name__
         raise RelvmTypeError(
-            f"batches: {name}: expected a Dask array, got {what}; put arguments by name into a list of batches"
+            f"batches: {name}: expected a Dask array, got {what}; to run one batch, pass a list that contains the dict"
         )
     return value
 

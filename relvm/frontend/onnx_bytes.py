@@ -141,7 +141,7 @@ def external_files(skeleton: bytes) -> list[str]:
     """
     whole, names = memoryview(skeleton), set()
     if skeleton.count(_LOCATION) != skeleton.count(_LOCATION_ENTRY):
-        raise ValueError("malformed entry of external data: the key location is not followed by its value")
+        raise ValueError("malformed entry of external data: the key `location` is not followed by its value")
     at = skeleton.find(_LOCATION_ENTRY)
     while at >= 0:
         size, begin = read_varint(whole, at + len(_LOCATION_ENTRY), len(whole))

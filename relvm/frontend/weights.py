@@ -224,8 +224,8 @@ def bind_weights(module: Module, weights: Weights | str | os.PathLike[str], *, f
     for caller in module.functions:
         if any(isinstance(item, FunctionRef) and item.name == function for item in walk(caller)):
             raise RelvmUnsupportedError(
-                f"{caller.name} calls {function}, so its parameters cannot become constants; bind the weights of "
-                "a function that nothing calls"
+                f"{caller.name} calls {function}, so the parameters of {function} cannot become constants; bind the "
+                "weights of a function that nothing calls"
             )
     target = module[function]
     values = _constants_by_parameter(target, as_mapping(weights))

@@ -67,7 +67,7 @@ class KernelDefBuilder:
         for dim in dims:
             for var in dim_vars(dim):
                 if var not in plain:
-                    raise RelvmNameError(f"no parameter of kernel {self.name} has an axis of size {var.name} alone")
+                    raise RelvmNameError(f"kernel {self.name}: no axis of a parameter has exactly the size {var.name}")
 
     # ---- names ----
 

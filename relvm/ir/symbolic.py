@@ -366,7 +366,7 @@ def _expect_small_dim(size: int) -> None:
     if size > _LARGEST:
         raise RelvmUnsupportedError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
-            " give one of them a fixed size"
+            " give one of the variables a fixed size"
         )
 
 

@@ -165,7 +165,7 @@ def _finish(
     for other in references[name]:
         if other in declared and other not in finished and declared[other].result_type is None:
             if other == name or other in waiting:
-                error = RelvmTypeError(f"{other}: a recursive function needs a result type; annotate it")
+                error = RelvmTypeError(f"{other}: a recursive function needs a result type annotation")
                 raise located(error, declared[other].origin)
             _finish(other, declared, finished, references, (*waiting, name), stated, kernels)
 
@@ -324,7 +324,7 @@ class _Inference:
         self.known = outer_known
         effect = impure_call(body)
         if effect and function.claims_pure:
-            raise self.error(f"declared as pure with ->, but {_describe(effect)} may have effects; declare it with =>")
+            raise self.error(f"declared as pure with ->, but {_describe(effect)} may have effects; use => instead")
         pure = function.pure and effect is None
         func_type = FuncType(tuple(p.type for p in function.params), result, pure)
         self.origin = outer

@@ -99,8 +99,8 @@ def check_independent(loop: kd.For, counter: DimVar, bounds: IndexBounds) -> Non
             name, i = statement.buffer.name, loop.counter.name
             reason = (
                 f"the iterations of a {loop.kind} loop must be independent, but several may access the same element"
-                f" of {name}; one index of each access must be {i}, or the same {i} * a + b, where the loop does not"
-                " change b or 0 <= b < a; or use range"
+                f" of {name}; one index of each access must be {i}, or the same {i} * a + b, where either"
+                " 0 <= b < a or the loop does not change b; otherwise use range"
             )
             raise located(RelvmTypeError(reason), statement.origin or loop.origin)
 
@@ -171,14 +171,14 @@ def _check_statement(loop: kd.For, statement: kd.Statement, inner_variables: set
     match statement:
         case kd.Branch() if loop.kind == "simd":
             raise error(
-                "a simd loop has no if statements; use the expression `if c then a else b` (Python: a if c else b)"
+                "a simd loop must not contain an if; use the expression `if c then a else b` (Python: a if c else b)"
             )
         case kd.For(kind=kind) if kind == "parallel" or (kind == "simd" and loop.kind == "simd"):
             raise error(f"a {loop.kind} loop cannot contain a {kind} loop; use range")
         case kd.For(_, start, stop) if loop.kind == "simd":
             parts = [part for bound in (start, stop) for part in kd.subexpressions(bound)]
             if any(_may_vary(part, inner_variables) or part is loop.counter for part in parts):
-                raise error("the bounds of a loop inside of a simd loop must not depend on the iteration")
+                raise error("the bounds of a loop in a simd loop must not depend on the iteration of the simd loop")
         case kd.Assign(variable) if loop.kind == "parallel" and variable not in inner_variables:
             raise error(f"a parallel loop cannot change {variable.name}, which is defined outside of it")
 

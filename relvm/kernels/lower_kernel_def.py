@@ -308,8 +308,8 @@ class _Lowering:
         if self.unchecked is not None:
             kind, shown = self.unchecked.kind, format_dim(buffer.shape[axis])
             reason = f"{where}: cannot prove that the index of {buffer.name} along axis {axis} is in [0, {shown})"
-            hint = f"an index in a {kind} loop is not checked at run time; access the element only where it is compared"
-            raise located(RelvmTypeError(f"{reason}; {hint} (0 <= i and i < {shown}), or use range"), origin)
+            hint = f"an index in a {kind} loop is not checked at run time; access the element only under a condition"
+            raise located(RelvmTypeError(f"{reason}; {hint} (0 <= i and i < {shown}), or use a range loop"), origin)
         index = self.reusable(index, guard)
         outside = (index < 0).logical_or(index >= ir.as_scalar(size, I64))
         message = f"{_text(where)}: index %lld is outside axis {axis} of {_text(buffer.name)}, of size %lld"

@@ -502,7 +502,7 @@ class InferenceSession:
             if isinstance(self._model, Path) and _file_stamp(self._model) != self._stamp:
                 raise Fail.of(
                     f"{self._model} has changed since the session was created, and this run must read it again, because"
-                    " its outputs, initializers or sizes are new: keep the file, or create the session from its bytes"
+                    " of new outputs, initializers or sizes: keep the file, or create the session from its bytes"
                 )
             executable = build_onnx(
                 self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=self._fused

@@ -230,7 +230,7 @@ def lexsort_rows(x: TensorType) -> TensorType:
 def _numpy_nonzero(cond: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     found = np.flatnonzero(cond)
     if len(found) != shape[0]:
-        raise RelvmShapeError(f"nonzero: {len(found)} elements are true, but shape is [{shape[0]}]")
+        raise RelvmShapeError(f"nonzero: {len(found)} elements are true, but the stated shape is [{shape[0]}]")
     return found
 
 
@@ -240,7 +240,7 @@ def _nonzero(k: KernelBuilder, inputs, outputs) -> None:
     found = k.variable("found", Literal(0, I64))
     with k.loop(size, name="n", simd=True, reduce=[("+", found)]) as n:
         k.assign(found, found + cond.flat(n).to(I64))
-    message = "nonzero: %lld elements are true, but shape is [%lld]"
+    message = "nonzero: %lld elements are true, but the stated shape is [%lld]"
     k.fail(found.ne(count), "SHAPE_ERROR", message, found, count)
     k.assign(found, 0)
     with k.loop(size, name="n") as n, k.branch(cond.flat(n)):

@@ -70,7 +70,7 @@ def build_pipeline(
     optional = [step.name for step in _passes("c", fused=True, is_compact=False) if step.optional]
     for name in without:
         if name not in optional:
-            raise RelvmArgumentError(f"without: {name}: only optional passes can be left out: {', '.join(optional)}")
+            raise RelvmArgumentError(f"without={name}: only optional passes can be left out: {', '.join(optional)}")
     return tuple(step for step in _passes(target, fused=fused, is_compact=is_compact) if step.name not in without)
 
 

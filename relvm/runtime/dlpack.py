@@ -89,7 +89,7 @@ def dlpack_of_array(array: np.ndarray, **options: Any) -> Any:
     if not array.flags.writeable and not options.get("copy") and (options.get("max_version") or (0, 0)) < _VERSION:
         raise BufferError(
             "the elements are read-only, because they are a constant or belong to a read-only argument, "
-            "and the consumer only supports writable ones; pass it a copy, as np.array(tensor) makes"
+            "and the consumer only supports writable ones; pass np.array(tensor) instead, which is a copy"
         )
     if array.dtype.isbuiltin == 1:
         return array.__dlpack__(**options)

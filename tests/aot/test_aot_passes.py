@@ -227,8 +227,8 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"pools": ()}, "pools: expected at least one"),
         ({"pools": (aot.Pool("a"), aot.Pool("a"))}, "two pools are named a"),
         ({"pools": (aot.Pool("a b"),)}, "'a b'"),
-        ({"pools": (aot.Pool("a", -1),)}, "a: expected a limit in bytes, an integer of at least 0, got -1"),
-        ({"constants_limit_bytes": 1.5}, "constants: expected a limit in bytes, an integer of at least 0, got 1.5"),
+        ({"pools": (aot.Pool("a", -1),)}, "a: the limit in bytes must be an integer of at least 0, got -1"),
+        ({"constants_limit_bytes": 1.5}, "constants: the limit in bytes must be an integer of at least 0, got 1.5"),
     ],
 )
 def test_options_that_no_export_takes(options: dict, message: str) -> None:

@@ -88,7 +88,7 @@ def test_run_prints_or_draws_how_far_kernels_are_from_the_roof(folder: Path) -> 
     done = relvm("run", "model.relvm", "--input", "x=x.npy", "--roofline", "roof.txt", cwd=folder)
     assert done.returncode == 1 and "--roofline roof.txt: expected a file name ending in one of" in done.stderr
     done = relvm("run", "--random", "--roofline", "model.relvm", cwd=folder)
-    message = "--roofline: expected an image file, got model.relvm; give MODEL before the options"
+    message = "--roofline: expected an image file, got model.relvm; give a model before the options"
     assert done.returncode == 2 and message in done.stderr
 
 
@@ -129,7 +129,10 @@ def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> N
         (("model.relvm", "--function", "main"), "--function requires --picture or --graph"),
         (("model.relvm", "--graph", "out.html", "--function", "man"), "no function man"),
         (("m.rvm", "--graph", "out.html"), "--graph requires a model, but m.rvm is an executable, already built"),
-        (("model.relvm", "--picture", "calls", "--function", "main"), "--function does not apply to --picture calls"),
+        (
+            ("model.relvm", "--picture", "calls", "--function", "main"),
+            "--function cannot be combined with --picture calls",
+        ),
         (("model.relvm", "--picture", "dataflow", "--function", "man"), "no function man"),
         (
             ("model.relvm", "--picture", "dataflow", "-o", "out.txt"),

@@ -115,7 +115,7 @@ def test_mistakes_are_said_and_the_session_goes_on(tmp_path: Path) -> None:
         "RelvmNameError: break at nothing: no such function, value or source line in main",
         "RelvmNameError: unknown command walk; `help` lists the commands",
         "RelvmArgumentError: expected a breakpoint number, got x",
-        "RelvmArgumentError: nan perhaps: expected no argument, or off",
+        "RelvmArgumentError: nan perhaps: expected `nan` or `nan off`",
         "RelvmArgumentError: no run is in progress; call `run` or `start` first",
     ]
     assert "RelvmArgumentError: already at the outermost function" in lines

@@ -88,7 +88,7 @@ def test_tensors_go_to_jax_without_a_copy(row: Any) -> None:
 
 def test_jax_takes_a_copy_of_read_only_elements(identity: Any) -> None:
     tensor = identity(jnp.ones((2, 3), jnp.float32))
-    with pytest.raises(BufferError, match=r"the elements are read-only.*pass it a copy, as np.array\(tensor\) makes"):
+    with pytest.raises(BufferError, match=r"the elements are read-only.*pass np.array\(tensor\) instead"):
         jax.dlpack.from_dlpack(tensor)
     assert jax.dlpack.from_dlpack(np.array(tensor)).shape == jnp.asarray(tensor).shape == (2, 3)
 

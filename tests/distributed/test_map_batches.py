@@ -373,7 +373,7 @@ def test_a_batch_is_of_a_tuple_and_a_dict() -> None:
         Batch("a", numbered(1)[0])
     with pytest.raises(RelvmTypeError, match="batch a: named: expected a dict, got int"):
         Batch("a", (), 5)
-    with pytest.raises(RelvmTypeError, match="batch a: named: expected parameter names, got 1"):
+    with pytest.raises(RelvmTypeError, match="batch a: the keys of `named` must be parameter names, got 1"):
         Batch("a", (), {1: 3})
 
 

@@ -261,7 +261,7 @@ def test_sizes_that_no_random_input_has_are_errors(tmp_path: Path) -> None:
         with pytest.raises(RelvmNameError, match="dims: no input has a dimension m"):
             compare(model, dims={"m": 3})
         with pytest.raises(
-            RelvmArgumentError, match="dims: n: dims sets the sizes of random inputs and cannot be combined with inputs"
+            RelvmArgumentError, match="dims: n: the sizes apply only to random inputs, but inputs are given"
         ):
             compare(model, np.ones(3, np.float32), dims={"n": 3})
 

@@ -408,7 +408,7 @@ def test_what_is_run_cannot_use_the_debugger(debugger: Debugger) -> None:
     debugger.close()
     debugger.delete(1)
     debugger.break_at("factorial:2", when=lambda at: debugger.resume())
-    with pytest.raises(RelvmBusyError, match="a condition of a breakpoint receives the values"):
+    with pytest.raises(RelvmBusyError, match="in the condition of a breakpoint, get values"):
         debugger.run("factorial", 3)
 
 
@@ -467,7 +467,7 @@ def test_options_that_have_no_meaning_are_refused(tmp_path: Path, executables: d
         ):
             Debugger(path, **option)
     with pytest.raises(
-        RelvmArgumentError, match="dims: n: dims applies to model files only; a module already has its sizes"
+        RelvmArgumentError, match="dims: n: sizes apply only to model files; a module already has its sizes"
     ):
         Debugger(parse_module(TEXT), dims={"n": 2})
 

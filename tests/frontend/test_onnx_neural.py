@@ -335,7 +335,7 @@ REFUSED = [
     ),
     (
         Case("Col2Im", np.zeros((1, 9, 4), np.float32), {}, (np.array([3, 3]), np.array([2, 2])), 18),
-        "9 rows must be a multiple of the block size 4",
+        "the number of rows, 9, must be a multiple of the block size, 4",
         RelvmShapeError,
     ),
     (Case("DepthToSpace", IMAGE, {"blocksize": 3}), "4 channels, expected a multiple of 9", RelvmShapeError),

@@ -42,7 +42,7 @@ BODIES = [
     ("¦x + 1\nreturn x", RelvmSyntaxError, "an expression whose value is not used"),
     ("¦x[0] = 1\nreturn x", RelvmSyntaxError, None),
     ("return ¦[y for y in x]", RelvmSyntaxError, "the syntax ListComp is not supported in a script"),
-    ("return ¦0 < x < 1", RelvmTypeError, "bool[n] cannot be a condition; use & | ~ on tensors"),
+    ("return ¦0 < x < 1", RelvmTypeError, "bool[n] cannot be a condition; combine bool tensors with & | ~"),
     ("return c and ¦x", RelvmTypeError, "f32[n] cannot be a condition"),
     ("return ¦x is x", RelvmSyntaxError, "the operator Is"),
     ("return ¦x // 2", RelvmSyntaxError, "the operator FloorDiv"),
@@ -184,7 +184,7 @@ def test_functions_that_call_each_other_need_result_types():
 
         return odd
 
-    with pytest.raises(RelvmTypeError, match="odd is recursive and needs a result type; annotate it"):
+    with pytest.raises(RelvmTypeError, match="odd is recursive and needs a result type annotation"):
         functions().module  # noqa: B018
 
 

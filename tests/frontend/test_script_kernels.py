@@ -130,7 +130,7 @@ def test_kernels_are_called_by_scripts_only() -> None:
 BODIES = [
     ("for i in ¦x:\n    pass", RelvmSyntaxError, "expected a loop over one of grid, range, simd, parallel"),
     ("for ¦out[0] in range(n):\n    pass", RelvmSyntaxError, "a loop target other than names"),
-    ("for i in ¦range(n, 1, 2):\n    pass", RelvmSyntaxError, "a stop or a start and a stop"),
+    ("for i in ¦range(n, 1, 2):\n    pass", RelvmSyntaxError, "the arguments (stop) or (start, stop)"),
     (
         "for i in range(n):\n    pass\nelse:\n    ¦pass",
         RelvmSyntaxError,

@@ -19,7 +19,7 @@ CASES = [
     ("def f(x¦) { return x }", RelvmSyntaxError, "expected : and the parameter's type, got )"),
     ("def f(x: i64, ¦x: i64) { return x }", RelvmSyntaxError, "two parameters are named x"),
     ("def f(x: i64 ¦y: i64) { return x }", RelvmSyntaxError, "expected , or ), got y"),
-    ("def f() ¦return 1", RelvmSyntaxError, "expected { or = and the function body, got return"),
+    ("def f() ¦return 1", RelvmSyntaxError, "expected the function body, which begins with { or =, got return"),
     ("def f() { x = 1\n¦", RelvmSyntaxError, "expected a binding or return, got the end of the text"),
     ("def f() { x = 1 ¦y = 2; return x }", RelvmSyntaxError, "expected a new line or ; after the binding, got y"),
     ("def f() { x ¦1\n return x }", RelvmSyntaxError, "expected =, got 1"),

@@ -82,7 +82,11 @@ CASES = [
     ("kernel k(x: f32[n]) ¦{ }", RelvmSyntaxError, "expected -> and the outputs of the kernel, got {"),
     ("kernel k¦(x: f32[n]) -> () { }", RelvmTypeError, "kernel k has no output"),
     ("kernel k¦(x: f32[n]) -> (out: f32[n]) { }", RelvmTypeError, "kernel k never writes its output out"),
-    ("kernel k¦(x: f32[n + 1]) -> (out: f32[]) { out = 1.0 }", RelvmNameError, "has an axis of size n alone"),
+    (
+        "kernel k¦(x: f32[n + 1]) -> (out: f32[]) { out = 1.0 }",
+        RelvmNameError,
+        "no axis of a parameter has exactly the size n",
+    ),
     (
         "kernel k(¦x: str[n]) -> (out: f32[]) { out = 1.0 }",
         RelvmTypeError,
@@ -97,7 +101,7 @@ CASES = [
     ("for i in ¦whatever(n) { }", RelvmSyntaxError, "expected one of grid, range, simd, parallel, got whatever"),
     ("for i, j in ¦range(n) { }", RelvmSyntaxError, "range: expected one counter"),
     ("for i in ¦grid(n, m) { }", RelvmSyntaxError, "grid: expected one size for each of 1 counters, got 2"),
-    ("for i in ¦simd(1, n, 2) { }", RelvmSyntaxError, "a stop or a start and a stop"),
+    ("for i in ¦simd(1, n, 2) { }", RelvmSyntaxError, "the arguments (stop) or (start, stop)"),
     ("for ¦x in range(n) { }", RelvmNameError, "x is defined twice; use another name"),
     ("for i in range(n) { for ¦i in range(n) { } }", RelvmNameError, "i is defined twice"),
     ("for i in ¦range(x[0, 0]) { }", RelvmTypeError, "expected an i64, got f32; convert it with i64(x)"),

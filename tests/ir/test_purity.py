@@ -70,7 +70,7 @@ def test_making_or_naming_an_impure_function_has_no_effect() -> None:
     ],
 )
 def test_a_wrong_claim_names_the_call(text: str, culprit: str) -> None:
-    with pytest.raises(RelvmTypeError, match=rf"{culprit} have effects; declare it with =>"):
+    with pytest.raises(RelvmTypeError, match=rf"{culprit} have effects; use => instead"):
         infer_types(parse_module(text))
 
 

@@ -81,7 +81,7 @@ REFUSED = {
     # Iterations that depend on each other.
     "for i in simd(1, n) { out[i] = out[i - 1] }": DEPENDENT,
     "for i in simd(n) { for j in range(n) { out[j] = x[i] } }": DEPENDENT,
-    "for i in simd(n) { for j in range(n) { if i + j < n { out[i + j] = 1.0 } } }": "a simd loop has no if statements",
+    "for i in simd(n) { for j in range(n) { if i + j < n { out[i + j] = 1.0 } } }": "simd loop must not contain an if",
     "for i in parallel(n) { for j in range(n) { if i + j < n { out[i + j] = 1.0 } } }": DEPENDENT,
     "for i in parallel(n) { out[i // 2] = 1.0 }": DEPENDENT,
     "for t in parallel(n // 4) { for c in range(5) { if t * 4 + c < n { out[t * 4 + c] = 1.0 } } }": DEPENDENT,

@@ -275,7 +275,7 @@ class _Planner:
         raise RelvmMemoryError(
             f"{self.function.name}: pool {pool.name} is too small for {largest.name} ({largest.size_bytes} bytes): "
             f"{need} bytes are needed, {need - limit} more than the limit of {limit}; "
-            f"{minimum} are alive at once"
+            f"{minimum} bytes are alive at the same time"
         )
 
 

@@ -249,7 +249,7 @@ def _expect_dims_usable(dims: Mapping[str, Any], inputs: Sequence[Any], params: 
     """
     if inputs:
         raise RelvmArgumentError(
-            f"dims: {', '.join(dims)}: dims sets the sizes of random inputs and cannot be combined with inputs"
+            f"dims: {', '.join(dims)}: the sizes apply only to random inputs, but inputs are given"
         )
     shapes = (param.type.shape or () for param in params if isinstance(param.type, TensorType))
     names = {var.name for shape in shapes for dim in shape for var in dim_vars(dim)}

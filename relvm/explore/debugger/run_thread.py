@@ -126,8 +126,8 @@ class PausedRun:
     def _expect_owner(self) -> None:
         if threading.current_thread() is self._thread:
             raise RelvmBusyError(
-                "a function that the debugged program calls cannot use the debugger; a condition of a breakpoint"
-                " receives the values as its argument"
+                "a function that the debugged program calls cannot use the debugger; in the condition of a"
+                " breakpoint, get values from the argument of the condition"
             )
 
 

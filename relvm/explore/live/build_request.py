@@ -62,7 +62,7 @@ def _expect_form(name: str, value: Any) -> None:
                 raise RelvmArgumentError(f"fused: expected true or false, got {type(value).__name__}")
         case "without":
             if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-                raise RelvmArgumentError("without: expected a list of pass names")
+                raise RelvmArgumentError("`without`: expected a list of pass names")
         case _:
             if not isinstance(value, str):
                 raise RelvmArgumentError(f"{name}: expected a string, got {type(value).__name__}")

@@ -60,7 +60,7 @@ def as_module(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
         return read_model(Path(model), dims)
     if dims:
         raise RelvmArgumentError(
-            f"dims: {', '.join(dims)}: dims applies to model files only; a module already has its sizes"
+            f"dims: {', '.join(dims)}: sizes apply only to model files; a module already has its sizes"
         )
     return model
 

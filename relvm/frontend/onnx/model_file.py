@@ -140,8 +140,8 @@ class ModelFile:
         indices = self.array(sparse.indices, f"{here}: indices").astype(np.int64)
         if any(dim < 0 for dim in dims) or values.ndim != 1:
             raise RelvmFormatError(
-                f"{here}: a sparse tensor must have values of rank 1 and dimensions of at least 0, got values of shape"
-                f" {values.shape} and dimensions {list(dims)}"
+                f"{here}: the values of a sparse tensor must have rank 1, and its dimensions must be at least 0, got "
+                f"values of shape {values.shape} and dimensions {list(dims)}"
             )
         if math.prod(dims) > 2**31:
             raise RelvmUnsupportedError(

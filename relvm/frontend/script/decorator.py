@@ -212,7 +212,7 @@ class _ModuleTranslator:
             if self.known[name].python is not function.python:
                 raise RelvmNameError(f"two functions are named {name}")
             if name in self.open and function.tree.returns is None:
-                raise RelvmTypeError(f"{name} is recursive and needs a result type; annotate it")
+                raise RelvmTypeError(f"{name} is recursive and needs a result type annotation")
             return name
         self.known[name] = function
         if isinstance(function, ScriptKernel):

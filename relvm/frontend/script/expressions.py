@@ -319,7 +319,7 @@ class ExpressionTranslator(SourceReader):
     def as_bool(self, value: Value) -> Value:
         """Convert a condition to bool.  Raise RelvmTypeError if it is a tensor with axes."""
         if isinstance(value, Expr) and isinstance(value.type, TensorType) and value.type.rank != 0:
-            raise RelvmTypeError(f"{value.type} cannot be a condition; use & | ~ on tensors")
+            raise RelvmTypeError(f"{value.type} cannot be a condition; combine bool tensors with & | ~")
         return self.convert(value, BOOL)
 
     def logical_operand(self, node: ast.expr) -> Value:

@@ -246,7 +246,7 @@ class StatementTranslator(LoopTranslator):
         names = [*([function.name] if recursive else []), *(name for name, _ in params)]
         if recursive and result is None:
             raise self.error(
-                RelvmTypeError, f"{function.name} is recursive and needs a result type; annotate it", function
+                RelvmTypeError, f"{function.name} is recursive and needs a result type annotation", function
             )
 
         body = self.body_translator(function, names, result)
@@ -271,7 +271,7 @@ class StatementTranslator(LoopTranslator):
             params, result = self.signature(function)
             if result is None:
                 reason = (
-                    f"{function.name} and adjacent functions call each other, so it needs a result type; annotate it"
+                    f"{function.name} needs a result type annotation, because it and adjacent functions call each other"
                 )
                 raise self.error(RelvmTypeError, reason, function)
 

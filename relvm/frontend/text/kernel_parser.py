@@ -286,6 +286,6 @@ def loop_bounds(kind: str, counters: int, bounds: list[kd.Operand]) -> list[tupl
         return [(0, kd.as_index(bound)) for bound in bounds]
     if counters != 1 or len(bounds) not in (1, 2):
         got = f"{counters} counters and {len(bounds)} arguments"
-        raise RelvmSyntaxError(f"{kind}: expected one counter, and either a stop or a start and a stop, got {got}")
+        raise RelvmSyntaxError(f"{kind}: expected one counter and the arguments (stop) or (start, stop), got {got}")
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds
     return [(kd.as_index(start), kd.as_index(stop))]

@@ -215,7 +215,7 @@ class _Parser(KernelReader):
         elif self.at("{"):
             body = self.block()
         else:
-            raise self.unexpected("{ or = and the function body")
+            raise self.unexpected("the function body, which begins with { or =")
         self.scopes.pop()
         return Function(name, params, body, result_type, pure, attributes, claims_pure=claims_pure, origin=origin)
 

@@ -41,7 +41,7 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
         or not 0 < rotated_size <= size
     ):
         raise RelvmUnsupportedError(
-            f"rotary_embedding_dim is {rotated_size}, expected an even number of at most the head size {size}"
+            f"rotary_embedding_dim is {rotated_size}, expected an even number that does not exceed the head size {size}"
         )
     cos, sin = (_angles(node, i) for i in (1, 2))
     result = rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("interleaved", 0)))
@@ -148,7 +148,9 @@ def _query_heads_per_key_head(q: TensorExpr, k: TensorExpr) -> int:
     if many == few:
         return 1
     if not isinstance(many, int) or not isinstance(few, int) or few < 1 or many % few:
-        raise RelvmShapeError(f"{many} query heads must be a multiple of {few} key/value heads")
+        raise RelvmShapeError(
+            f"the number of query heads, {many}, must be a multiple of the number of key/value heads, {few}"
+        )
     return many // few
 
 

@@ -101,7 +101,7 @@ def _gather_blocks(node: OnnxNode) -> Expr:
         )
     if len(scales.shape) != rank or scales.shape[axis] != data.shape[axis]:
         raise RelvmShapeError(
-            f"scales is {scales.type}, expected rank {rank} and the size of data, {data.type}, along axis {axis}"
+            f"scales is {scales.type}, expected rank {rank}, and along axis {axis} the same size as data, {data.type}"
         )
     size = data.shape[axis]
     if not isinstance(size, int):

@@ -106,7 +106,7 @@ def _channels(node: OnnxNode, rows: AnyDim, block: AnyDim) -> AnyDim:
     """
     channels = exact_quotient(rows, block)
     if channels is None and isinstance(rows, int) and isinstance(block, int):
-        raise RelvmShapeError(f"{rows} rows must be a multiple of the block size {block}")
+        raise RelvmShapeError(f"the number of rows, {rows}, must be a multiple of the block size, {block}")
     if channels is None:
         above, below = dims_as_tensor(node, [rows]), dims_as_tensor(node, [block])
         (channels,) = run_time_sizes(above / below.apply(ops.maximum, 1))

@@ -39,7 +39,7 @@ def _gather_nd(node: OnnxNode) -> Expr:
     x, dims = shaped_input(node, 0), indices.shape
     if not 0 < batch < min(len(x.shape), len(dims)):
         raise RelvmShapeError(
-            f"batch_dims is {batch}, expected less than the ranks of data, {len(x.shape)}, and indices, {len(dims)}"
+            f"batch_dims is {batch}, but must be less than the ranks of data ({len(x.shape)}) and indices ({len(dims)})"
         )
     numbers = iota(node, *dims[:batch], *[1] * (len(dims) - batch))
     numbers = numbers.apply(ops.broadcast_to, node.shape([*dims[:-1], 1]))

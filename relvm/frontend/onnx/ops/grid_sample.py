@@ -93,7 +93,9 @@ def _deform_conv(node: OnnxNode) -> Expr:
     shares, window = node.attribute("offset_group", 1), kernel[0] * kernel[1]
     out = list(offset.shape[2:])
     if not isinstance(channels, int) or channels % shares or channels % groups:
-        raise RelvmShapeError(f"{channels} channels must be a multiple of group, {groups}, and offset_group, {shares}")
+        raise RelvmShapeError(
+            f"group is {groups} and offset_group is {shares}, but both must divide the number of channels, {channels}"
+        )
     moved = offset.reshape(images * shares, window, 2, product(out)).apply(ops.transpose, perm=(0, 1, 3, 2))
     at = moved + _window_positions(node, kernel, strides, dilations, pads, out, offset.type.dtype)
     split = x.reshape(images * shares, channels // shares, *x.shape[2:])

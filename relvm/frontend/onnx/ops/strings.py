@@ -99,7 +99,7 @@ def _tokenizer(node: OnnxNode) -> Expr:
         pattern = "(?s)."
     if not pattern or node.attribute("mark", 0) or string_list(node, "stopwords") is not None:
         raise RelvmUnsupportedError(
-            "expected tokenexp, or an empty string as the only separator, and neither mark nor stopwords"
+            "expected either tokenexp or an empty string as the only separator; mark and stopwords are not supported"
         )
     least = node.attribute("mincharnum", 1)
     if least > 1:

@@ -183,7 +183,7 @@ def _probabilities(decisions: TensorExpr, classes: int, slopes: np.ndarray, shif
     pairs, own = list(itertools.combinations(range(classes), 2)), decisions.type.known_dtype.numpy
     if not len(slopes) == len(shifts) == len(pairs):
         raise RelvmFormatError(
-            f"prob_a and prob_b have {len(slopes)} and {len(shifts)} elements, expected {len(pairs)}"
+            f"prob_a and prob_b have {len(slopes)} and {len(shifts)} elements, expected {len(pairs)} each"
         )
     lost = decisions.apply(ops.multiply, constant(slopes.astype(own))).apply(ops.add, constant(shifts.astype(own)))
     first = (0 - lost).apply(ops.sigmoid).apply(ops.clip, min=1e-7, max=1 - 1e-7)
