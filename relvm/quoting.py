@@ -82,8 +82,8 @@ def makefile_word(text: str) -> str:
 def file_name(text: str) -> str:
     """Return a relative name for a file, or for a member of an archive.  It cannot refer to a place outside its folder.
 
-    Slashes separate folders.  The following are percent-encoded: a folder named .. or ., a slash without a name before
-    it, a backslash, and every character that is not printable.
+    Slashes separate folders.  The following are percent-encoded: a folder named `..` or `.`, a slash that does not
+    follow a name, a backslash, and every character that is not printable.
     """
 
     def part(name: str) -> str:
@@ -141,7 +141,7 @@ def svg_id(text: str) -> str:
 
 
 def text_string(text: str) -> str:
-    """Return a string literal of the text form that is parsed as `text`.  All its characters are printable."""
+    """Return the string literal for `text` in the text form.  All characters of the literal are printable."""
     quoted = json.dumps(text, ensure_ascii=False)
     return quoted if quoted.isprintable() else "".join(ch if ch.isprintable() else _utf16_escapes(ch) for ch in quoted)
 

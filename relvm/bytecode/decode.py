@@ -63,10 +63,11 @@ def _decode(sections: dict[str, memoryview]) -> Program:
 
 
 def _portable_sections(sections: dict[str, memoryview]) -> dict[str, memoryview]:
-    """Return the sections of the portable program that an executable contains, by name.
+    """Return the sections of the portable program in an executable, as a dict from names to contents.
 
-    sections: the sections of the executable, by name.  If the portable program has no section `data` of its own, it
-    uses that of the executable.
+    If the portable program has no section `data`, the result contains the section `data` of the executable.
+
+    sections: the sections of the executable, as a dict from names to contents.
     """
     inner = unpack_sections(sections["portable"])
     if forbidden := [name for name in ("native", "portable") if name in inner]:

@@ -63,7 +63,7 @@ def export(options: argparse.Namespace) -> int:
 def _aot_config(options: argparse.Namespace) -> aot.AotConfig:
     """Return the AotConfig of the command-line options.
 
-    With interface "c" of the bare runtime, kernels are always unpacked.
+    With `--runtime bare --interface c`, kernels always have the calling convention of `--unpacked`.
     """
     interface = options.interface or ("c" if options.runtime == "bare" else "packed")
     unpacked = options.unpacked or (options.runtime == "bare" and interface == "c")

@@ -158,7 +158,7 @@ class StripPrinter:
         p.current = outer
 
     def inner_loop(self, loop: Loop) -> None:
-        """Print a loop inside the loop over strips.  Each of its iterations processes the whole strip."""
+        """Print an inner loop of the loop over strips.  Each iteration of the inner loop processes a whole strip."""
         p, known = self.p, dict(self.known)
         start, stop, top, end = p.scalar(loop.start), p.scalar(loop.stop), Label(), Label()
         with p.open_block() as body:

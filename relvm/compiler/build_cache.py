@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class CacheEntry:
     """The place of a build in the cache.
 
-    prefix: a digest of the module's origin and of the build options, with which the name of the file begins.
+    prefix: the first part of the file name, which is a digest of the module's origin and of the build options.
     """
 
     prefix: str

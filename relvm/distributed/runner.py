@@ -49,7 +49,7 @@ class Runner:
         the creator of the runner vouches for the native code in every process that receives the runner.
     functions
         The names of the registered functions that the executable may call.  A name that ends with * stands for all
-        names with that prefix.  None allows the kernels of target "numpy".
+        names with that prefix.  With None, the executable may only call the kernels of target "numpy".
     num_threads
         The number of threads for kernels.  The default is one, because there is usually a process for each processor.
     max_bytes, max_steps, max_seconds

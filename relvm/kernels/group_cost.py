@@ -78,7 +78,7 @@ def scalar_operations(result: Scalar) -> int:
 def _elements_read(group: Group, arg: Expr) -> AnyDim | None:
     """Return the maximum number of elements that the group's kernel reads of argument `arg`, or None for all elements.
 
-    The kernel reads all elements if an operator does more than select elements of the argument.
+    The maximum is known if each operator that uses the argument only selects elements of it, as a slice does.
     """
     total: AnyDim = 0
     for call in group.members.values():

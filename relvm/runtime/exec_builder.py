@@ -106,8 +106,8 @@ class ExecBuilder:
         executable = b.get()
 
     The n parameters of a function are in registers 0 to n-1.  Other registers can have any numbers, because `get`
-    renumbers the registers, unless the function was defined with `registers`.  Constants are added to the constant
-    table, and functions to the function table, in order of first use.
+    renumbers the registers.  It keeps the numbers only if the function was defined with the argument
+    `registers`.  Constants are added to the constant table, and functions to the function table, in order of first use.
 
     Attributes
     ----------
@@ -248,7 +248,9 @@ class ExecBuilder:
             inside another function.  The error is also raised if a label is used but never placed.
         """
         if self._body:
-            raise RelvmFormatError(f"function {name} is defined inside function {self._body.name}; end that one first")
+            raise RelvmFormatError(
+                f"function {name} is defined inside function {self._body.name}; end {self._body.name} first"
+            )
         row = self._row(name)
         if row.body or row.kind == "packed":
             raise RelvmFormatError(f"function {name} is already defined")

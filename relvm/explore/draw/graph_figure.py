@@ -70,7 +70,12 @@ class _GraphLayout:
         return width, height
 
     def shift(self, items: tuple[Item, ...], corner: Point, box: Hashable = ROOT) -> None:
-        """Make the positions of `items`, the contents of a box, absolute.  corner: the position of their upper left."""
+        """Convert the positions of the items in a box to positions in the figure.
+
+        items: the items, whose positions are relative to the upper left corner of the box.
+        corner: the position of this corner in the figure.
+        box: the key of the box.
+        """
         self.corner[box] = corner
         for item in items:
             x, y = self.middle[item.key]

@@ -32,8 +32,9 @@ class _BlockLayout:
 
     For example, with stride 2 and dilation 1, window columns 0 and 2 read the same input elements, but for different
     output positions.  Such window positions have the same phase.  The phase of a window position consists of its row
-    offset and its column offset, modulo the strides.  The elements that the positions of one phase read are stored
-    once, in one plane.  A block has one plane for each pair of a channel of the group and a phase.
+    offset and its column offset, modulo the strides.  All window positions of a phase
+    share one plane, which contains the input elements that they read.  A block has one plane for each phase of each
+    channel of the group.
 
     A plane has one row for each output row, plus `reach[0]` rows at the end.  A row has one element for each output
     position, plus `reach[1]` elements at the end.  The window at the last output position reads these additional rows
