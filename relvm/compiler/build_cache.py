@@ -43,7 +43,7 @@ class CacheEntry:
         return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
 
     def may_exist(self) -> bool:
-        """Return whether the cache contains a file for this entry, whichever sources of relvm it was built with.
+        """Return whether the cache contains a file that these or other sources of relvm have written for this entry.
 
         This test takes less time than computing the digest of the sources.
         """

@@ -214,7 +214,7 @@ class Stream:
 
 @contextmanager
 def _expect_cluster() -> Iterator[None]:
-    """Context manager: raise RelvmInterrupted if the client is closed or cannot reach the scheduler in the block."""
+    """A context manager that raises RelvmInterrupted if its block finds the client closed or the scheduler unreachable."""
     from distributed.client import ClosedClientError
 
     try:

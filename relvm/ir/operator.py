@@ -221,8 +221,10 @@ class Operator:
 
     @functools.cached_property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The parameters of the type rule that stand for arguments.  The type rule is the function that computes the
-        result type."""
+        """The parameters of the operator for arguments, not for attributes.
+
+        They are parameters of the type rule, the function that computes the result type.
+        """
         return tuple(p for p in self.signature.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY)
 
     @property

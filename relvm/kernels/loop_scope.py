@@ -93,9 +93,9 @@ class Scope:
         return _sum(self.outer.base(leaf), self.outer.position(leaf))
 
     def prepare(self, leaf: BufferLoad) -> None:
-        """Generate a variable for the part of the position of `leaf` that this scope and outer scopes determine.
+        """Generate a variable for the part of the position of `leaf` that the loops of this and outer scopes determine.
 
-        Inner scopes then use this variable.
+        Inner scopes add the terms of their own loops to this variable.
         """
         position = _sum(self.base(leaf), self.position(leaf))
         if position is not None and not isinstance(position, Local | Literal | Size):

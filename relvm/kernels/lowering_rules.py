@@ -121,8 +121,8 @@ IndexExprs = tuple[IndexExpr, ...]
 class DataMovement:
     """A rearrangement of the elements of the argument x.
 
-    source_indices(at, x_shape, out_shape, **attributes): returns the indices of the element of x that becomes the
-    result's element at the indices `at`.
+    source_indices(at, x_shape, out_shape, **attributes): returns indices into x.  The element of x at these indices
+    becomes the element of the result at the indices `at`.
     """
 
     source_indices: Callable[..., IndexExprs]

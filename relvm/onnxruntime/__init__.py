@@ -241,7 +241,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _replaced_modules() -> dict[str, ModuleType]:
-    """Return relvm's replacements of the modules of onnxruntime that programs import, by module name."""
+    """Return a dict from the name of each replaced module of onnxruntime to the module that programs import instead."""
     here = sys.modules[__name__]
     state = ModuleType("onnxruntime.capi.onnxruntime_pybind11_state", "The exceptions and types of onnxruntime.")
     state.__dict__.update({name: getattr(errors, name) for name in errors.__all__})

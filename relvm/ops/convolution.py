@@ -172,7 +172,7 @@ class ColumnRun:
 
 
 def pad_run(k: KernelBuilder, panel: Buffer, start_at: Scalar, run: ColumnRun, padding: int | Scalar) -> None:
-    """Generate code that stores the padding of `run`.
+    """Generate code that stores the value `padding` in the columns of `run` that lie outside of the input.
 
     start_at: column j of the run is stored at position `start_at + j` of the panel.
     """

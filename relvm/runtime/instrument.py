@@ -37,7 +37,10 @@ class Opaque:
 
 
 def python_instrument() -> Any:
-    """Return the C instrument (callbacks before and after each call) that passes every call to Objects.instrument."""
+    """Return an instrument, the C callbacks that run before and after each call.
+
+    These callbacks pass every call to `Objects.instrument`.
+    """
     hooks = {"before": lib.relvm_py_before, "after": lib.relvm_py_after}
     return ffi.new("rvm_instrument *", {"kinds": (1 << len(KINDS)) - 1, **hooks})
 

@@ -1,4 +1,4 @@
-"""Ahead-of-time compilation of a module, and the files of an export."""
+"""Ahead-of-time compilation: converts a module to the files of an export, such as C sources."""
 
 from __future__ import annotations
 

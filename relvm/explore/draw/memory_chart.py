@@ -64,7 +64,10 @@ def _truncate_to_box(name: str, share: float) -> str:
 
 
 def bytes_in_use(boxes: Sequence[Box], points: range) -> list[int]:
-    """Return the total size of the boxes in use at each point.  points: a range that starts at 0."""
+    """Return, for each point in time, the total size of the boxes that are in use at that point.
+
+    points: the points in time, a range that starts at 0.
+    """
     changes = [0] * (len(points) + 1)
     for box in boxes:
         changes[box.first] += box.size_bytes

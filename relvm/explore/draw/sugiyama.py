@@ -5,8 +5,9 @@ edges that close cycles are reversed, and each node is placed in a layer below i
 are ordered by the positions of their neighbors.  An edge that crosses a layer runs through a lane of this layer.  All
 edges that leave the same node share the lane.
 
-Layout libraries return only the positions of nodes, which is not enough for the HTML page of a graph.  The page needs
-nodes that stay in the first or last layer, where edges enter and leave a box.  It also needs the order of the nodes and
+Layout libraries return only the positions of nodes, which is not enough for the HTML page of a graph.  In the page,
+a node can be a box with an inner graph, which edges enter at the first layer and leave at the last.  The nodes at which
+they do so must stay in these layers.  It also needs the order of the nodes and
 lanes in each layer, to move them apart when a box is opened.  This module therefore does not use a library.
 """
 

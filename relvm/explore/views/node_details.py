@@ -120,7 +120,7 @@ def constant_statistics(constant: Constant) -> dict[str, Any]:
 
 
 def _operands(value: Expr) -> Iterator[tuple[str, Expr]]:
-    """Yield the operands of an expression, each with the name of its parameter.  A parameter without a name has ""."""
+    """Yield the name of the parameter, or "" if it has none, and the operand, for each operand of an expression."""
     match value:
         case OpCall(op, args):
             names = [parameter.name for parameter in op.parameters]

@@ -299,7 +299,7 @@ class ImportContext(ABC):
     ) -> None:
         """Define the initializers of a graph as constants.
 
-        overridden: the names of initializers that are not defined, because they are parameters.
+        overridden: the names of initializers to skip, because they have become parameters.
         weights: arrays that replace dense initializers, by name.
         """
         for tensor in graph.initializer:

@@ -132,7 +132,7 @@ class OnnxNode:
         Raises
         ------
         RelvmShapeError
-            The division has a remainder, whatever values the dimension variables of `dim` have.
+            The division has a remainder for all values of the dimension variables of `dim`.
         """
         exact = exact_quotient(dim, divisor)
         if exact is None:

@@ -87,7 +87,7 @@ class JoinPoint:
 
 
 class ControlFlowTranslator(ExpressionTranslator):
-    """Translates the ends of paths, and the join points at which they meet.
+    """Translates the control flow of statements: where a path of execution ends, and where several paths join.
 
     value_type: the result type of the statements being translated, or None if it is not known yet.
     """
