@@ -214,7 +214,10 @@ class Stream:
 
 @contextmanager
 def _expect_cluster() -> Iterator[None]:
-    """A context manager that raises RelvmInterrupted if its block finds the client closed or the scheduler unreachable."""
+    """A context manager that raises RelvmInterrupted in place of two errors that its block can raise.
+
+    The errors are that the client is closed, and that it cannot reach the scheduler.
+    """
     from distributed.client import ClosedClientError
 
     try:
