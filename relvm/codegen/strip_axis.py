@@ -32,15 +32,13 @@ _SHORT = SUM_LANES
 
 
 def suits_strips(loop: Loop) -> bool:
-    """Return whether to vectorize `loop` instead of the loops inside it.
+    """Return whether to vectorize `loop`, which is not a SIMD loop, instead of the loops inside it.
 
     All loops inside it must be short, and its iterations must be independent.  Its statements must all be loops,
     definitions, assignments or stores.
     """
     count = trip_count(loop)
-    if (count is not None and count < _SHORT) or not any(isinstance(item, Loop) for item in loop.body):
-        return False
-    if not all(map(_can_vectorize, loop.body)):
+    if (count is not None and count < _SHORT) or not all(map(_can_vectorize, loop.body)):
         return False
     statements = list(_statements(loop.body))
     return _are_independent(statements) and _assigns_own_locals(statements)

@@ -12,6 +12,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from relvm.compiler.target import Target
     from relvm.ir.expr import Module
 
+_SUFFIXES = (".py", ".tsv")  # of the files on which a build depends
+_IMPORTED = time.time()
+
 
 @value_record
 class CacheEntry:
@@ -38,9 +42,10 @@ class CacheEntry:
     prefix: str
 
     @property
-    def path(self) -> Path:
-        """The path of the file.  Its name ends with a digest of the sources of relvm."""
-        return cache_file_path("builds", f"{self.prefix}-{_sources_digest()}")
+    def path(self) -> Path | None:
+        """The path of the file, or None if the digest of the sources of relvm, with which its name ends, is unknown."""
+        digest = _sources_digest()
+        return None if digest is None else cache_file_path("builds", f"{self.prefix}-{digest}")
 
     def may_exist(self) -> bool:
         """Return whether the cache contains a file that these or other sources of relvm have written for this entry.
@@ -114,13 +119,14 @@ def has_bytecode(executable: Executable) -> bool:
 
 def cached_executable(entry: CacheEntry) -> Executable | None:
     """Return the executable of a cache entry, or None if its file does not exist or cannot be used."""
-    if not entry.may_exist():
+    path = entry.path if entry.may_exist() else None
+    if path is None:
         return None
     try:
-        executable = Executable.open(entry.path)
+        executable = Executable.open(path)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
-    record_use(entry.path)
+    record_use(path)
     return executable
 
 
@@ -131,9 +137,10 @@ def lock_entry(entry: CacheEntry) -> Iterator[None]:
     If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
     is not writable, the entry is not locked.
     """
+    path = entry.path
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = cache_file_path("claims", entry.path.name)
+            file = cache_file_path("claims", entry.prefix if path is None else path.name)
             file.parent.mkdir(parents=True, exist_ok=True)
             opened = stack.enter_context(open(file, "wb"))
             fcntl.flock(opened, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
@@ -141,35 +148,46 @@ def lock_entry(entry: CacheEntry) -> Iterator[None]:
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:
-    """Write an executable to the file of a cache entry.  An existing file is replaced."""
-    write(entry.path, executable.to_buffer())
+    """Write an executable to the file of a cache entry, if its path is known.  An existing file is replaced."""
+    if (path := entry.path) is not None:
+        write(path, executable.to_buffer())
 
 
 @functools.cache
-def _sources_digest() -> str:
-    """Return a digest of the Python sources of this installation of relvm.
+def _sources_digest() -> str | None:
+    """Return a digest of the sources of this installation of relvm.
 
-    The digest depends only on the names and contents of the files, and not on how relvm was installed.
+    The digest depends only on the names and contents of the files, and not on how relvm was installed.  Return None if
+    a file cannot be read, or was changed after this process imported relvm: the sources are then not those that run.
     """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    files = dict(_python_files(package))
-    return hashlib.sha256(b"\n".join(_recorded_rows(package, files) or _rows(package, files))).hexdigest()
+    try:
+        files = dict(_source_files(package))
+        if any(modified > _IMPORTED for modified in files.values()):
+            return None
+        rows = _recorded_rows(package, files) or _rows(package, files)
+    except OSError:
+        return None
+    return hashlib.sha256(b"\n".join(rows)).hexdigest()
 
 
-def _python_files(package: str) -> Iterator[tuple[str, float]]:
-    """Yield the path of each Python file of a package, and the time at which the file was last modified."""
+def _source_files(package: str) -> Iterator[tuple[str, float]]:
+    """Yield the path of each source file of a package, and the time at which the file was last modified.
+
+    Besides the Python files, the table of ONNX schemas is a source, because the importer reads it.
+    """
     folders = [package]
     while folders:
         with os.scandir(folders.pop()) as entries:  # pathlib would be the slowest part
             for entry in entries:
-                if entry.name.endswith(".py"):
+                if entry.name.endswith(_SUFFIXES):
                     yield entry.path, entry.stat().st_mtime
                 elif entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
 
 
 def _rows(package: str, files: Mapping[str, float]) -> list[bytes]:
-    """Return a row `path,sha256=digest,bytes` for each Python file of a package, in sorted order.
+    """Return a row `path,sha256=digest,bytes` for each source file of a package, in sorted order.
 
     The file RECORD of an installed package has the same rows.   files: a dict whose keys are the paths of the files.
     Source: Python Packaging User Guide, Recording installed projects.
@@ -198,7 +216,8 @@ def _recorded_rows(package: str, files: Mapping[str, float]) -> list[bytes] | No
             with open(os.path.join(folder, info, "RECORD"), "rb") as record:
                 written = os.fstat(record.fileno()).st_mtime
                 rows = {row.partition(b",")[0]: row for row in record.read().splitlines()}
-            python = {path for path in rows if path.startswith(f"{name}/".encode()) and path.endswith(b".py")}
-            if python == names and all(modified <= written for modified in files.values()):
+            suffixes = tuple(suffix.encode() for suffix in _SUFFIXES)
+            sources = {path for path in rows if path.startswith(f"{name}/".encode()) and path.endswith(suffixes)}
+            if sources == names and all(modified <= written for modified in files.values()):
                 return sorted(rows[path] for path in names)
     return None

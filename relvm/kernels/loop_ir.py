@@ -139,7 +139,7 @@ def _simplify(function: str, left: Scalar, right: Scalar) -> Scalar | None:
         neutral = function == "&&"
         if a is not None:
             return right if a == neutral else left
-        return left if b == neutral else None
+        return left if b == neutral else right
     if left.dtype is not I64 or function not in _INTEGER_OPERATIONS:
         return None
     if a is not None and b is not None:
@@ -493,13 +493,18 @@ def as_scalar(value, dtype: DType) -> Scalar:
 
 
 def constant_value(scalar: Scalar) -> int | None:
-    """Return the value of the integer expression `scalar`, or None if the expression is not constant."""
+    """Return the value of the integer expression `scalar`.
+
+    Return None if the expression is not constant, or if its value does not fit in an i64 and would wrap around.
+    """
     match scalar:
         case Literal(value=int() as value) | Size(dim=int() as value):
             return value
         case Binary("+" | "-" | "*" as function, left, right):
             a, b = constant_value(left), constant_value(right)
-            return None if a is None or b is None else {"+": a + b, "-": a - b, "*": a * b}[function]
+            if a is not None and b is not None:
+                value = _INTEGER_OPERATIONS[function](a, b)
+                return value if -(1 << 63) <= value < 1 << 63 else None
     return None
 
 
@@ -544,13 +549,13 @@ def integer_quotient(x: Scalar, y: Scalar) -> Scalar:
     """
     quotient = x / y
     if x.dtype.is_signed:
-        quotient = Select(y.eq(-1), -x, quotient)
-    return Select(y.eq(0), Literal(0, x.dtype), quotient)
+        quotient = select(y.eq(-1), -x, quotient)
+    return select(y.eq(0), Literal(0, x.dtype), quotient)
 
 
 def integer_remainder(x: Scalar, y: Scalar) -> Scalar:
     """Return the remainder of the division x / y in `integer_quotient`.  It has the sign of x, and is 0 if y is 0."""
     rest = x % y
     if x.dtype.is_signed:
-        rest = Select(y.eq(-1), Literal(0, x.dtype), rest)
-    return Select(y.eq(0), Literal(0, x.dtype), rest)
+        rest = select(y.eq(-1), Literal(0, x.dtype), rest)
+    return select(y.eq(0), Literal(0, x.dtype), rest)

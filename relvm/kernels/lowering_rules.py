@@ -216,12 +216,10 @@ def elementwise(point: Callable[..., Scalar]) -> Pointwise:
 
 def strides_of(shape: tuple[AnyDim, ...]) -> tuple[AnyDim, ...]:
     """Return the strides, in elements, of a contiguous row-major array of shape `shape`."""
-    strides: list[AnyDim] = []
-    stride: AnyDim = 1
-    for dim in reversed(shape):
-        strides.append(stride)
-        stride = product((stride, dim))
-    return tuple(reversed(strides))
+    strides: list[AnyDim] = [1]
+    for dim in reversed(shape[1:]):
+        strides.insert(0, product((strides[0], dim)))
+    return tuple(strides) if shape else ()
 
 
 @dataclass

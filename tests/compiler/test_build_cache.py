@@ -140,8 +140,28 @@ def test_the_sources_are_read_only_if_there_is_a_build_of_the_model(model: Path,
     assert build_cache.cached_executable(entry) is None
 
 
+def test_builds_are_not_cached_if_the_sources_changed_after_the_import(model: Path, cache: Path, monkeypatch) -> None:
+    from relvm.compiler import build_cache
+
+    for imported, scan in ((0.0, build_cache._source_files), (build_cache._IMPORTED, unreadable)):
+        monkeypatch.setattr(build_cache, "_IMPORTED", imported)
+        monkeypatch.setattr(build_cache, "_source_files", scan)
+        build_cache._sources_digest.cache_clear()
+        try:
+            assert build_cache._sources_digest() is None
+            for mode in ("bytecode", "auto"):
+                assert steps(from_onnx(model), mode) and steps(from_onnx(model), mode)
+            assert not list((cache / "builds").glob("*"))
+        finally:
+            build_cache._sources_digest.cache_clear()
+
+
+def unreadable(package: str):
+    raise FileNotFoundError(package)
+
+
 def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path) -> None:
-    from relvm.compiler.build_cache import _python_files, _recorded_rows, _rows
+    from relvm.compiler.build_cache import _recorded_rows, _rows, _source_files
 
     package, info = tmp_path / "relvm", tmp_path / "relvm-1.0.dist-info"
     (package / "compiler").mkdir(parents=True)
@@ -152,9 +172,9 @@ def test_the_record_of_an_installer_stands_for_unchanged_sources(tmp_path: Path)
 
     def recorded(*rows: bytes) -> list[bytes] | None:
         record.write_bytes(b"".join(row + b"\r\n" for row in rows))
-        return _recorded_rows(str(package), dict(_python_files(str(package))))
+        return _recorded_rows(str(package), dict(_source_files(str(package))))
 
-    own = _rows(str(package), dict(_python_files(str(package))))
+    own = _rows(str(package), dict(_source_files(str(package))))
     assert own[1].startswith(b"relvm/compiler/target.py,sha256=") and own[1].endswith(b",6")
     assert recorded(b"../../bin/relvm,sha256=7,235", *own, b"relvm/__pycache__/__init__.pyc,,") == own
     assert recorded(own[0]) is None, "RECORD does not list all files"

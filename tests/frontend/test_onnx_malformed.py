@@ -94,6 +94,10 @@ REFUSED = {
         "contains both 17 and 11",
     ),
     "opset 0": (changed(lambda m: setattr(m.opset_import[0], "version", 0)), "opset 0 of ai.onnx"),
+    "an opset that no int holds": (
+        changed(lambda m: m.opset_import.add(domain="my.domain", version=2**31)),
+        "opset 2147483648 of my.domain, expected an integer of 1 to 2147483647",
+    ),
     "an opset of the future": (changed(lambda m: setattr(m.opset_import[0], "version", 10**6)), "opset 1000000"),
     "an IR of the future": (changed(lambda m: setattr(m, "ir_version", 10**6)), "ir_version 1000000"),
     "a name of a megabyte": (node("Q" * 10**6), "operator Q{100}[.]{3} is not supported$"),

@@ -19,6 +19,7 @@ from relvm.kernels.loop_ir import (
     Loop,
     Scalar,
     Select,
+    constant_value,
     maximum,
     minimum,
     select,
@@ -126,6 +127,15 @@ def test_branches_and_loops_with_literal_bounds() -> None:
     statements = k.finish()
     assert [type(item) for item in statements] == [Let, Fail, IfThen, Loop, Let, Loop, Loop]
     assert statements[0].local.name == "always" and statements[1].message == "always"
+
+
+def test_a_bound_that_wraps_around_is_not_a_constant() -> None:
+    largest = Literal(2**63 - 1, I64)
+    wrapped = largest + Literal(2**62, I64) + 1
+    assert constant_value(wrapped) is None and constant_value(largest) == 2**63 - 1
+    k = KernelBuilder()
+    with k.loop(wrapped, start=largest + Literal(2**62, I64)) as i:
+        assert isinstance(i, Local)
 
 
 def test_a_variable_is_not_replaced_by_its_first_value() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, shortened
 
 DEEPEST = 50  # limit on the nesting depth of graphs, and of function calls
+_NEWEST_OPSET = 2**31 - 1  # of any domain; the onnx package stores opsets in an int
 _MAX_NODES = 10**5  # nodes allowed after inlining, in addition to a few times the nodes of the model
 _GIVEN = "the graph"  # the description of what defines inputs and initializers, for messages
 
@@ -32,7 +33,7 @@ def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
     Raises
     ------
     RelvmFormatError
-        A version is below 1, or a domain has two versions.
+        A version is out of range, or a domain has two versions.
     RelvmUnsupportedError
         The model imports a version of one of ONNX's own domains that the installed onnx package lacks.
     """
@@ -41,8 +42,8 @@ def opset_versions(imports: Iterable[Any], here: str) -> dict[str, int]:
         domain, version = plain_domain(entry.domain), entry.version
         name = shortened(domain) or "ai.onnx"
         newest = newest_versions().get(domain)
-        if version < 1:
-            raise RelvmFormatError(f"{here}: opset {version} of {name}, expected an integer of at least 1")
+        if not 1 <= version <= _NEWEST_OPSET:
+            raise RelvmFormatError(f"{here}: opset {version} of {name}, expected an integer of 1 to {_NEWEST_OPSET}")
         if found.setdefault(domain, version) != version:
             raise RelvmFormatError(f"{here}: opset_import contains both {found[domain]} and {version} for {name}")
         if newest is not None and version > newest:

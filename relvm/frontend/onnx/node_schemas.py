@@ -64,7 +64,9 @@ def schema_of(domain: str, name: str, opset: int) -> NodeSchema | None:
 
     domain: "" for ONNX's own domain.
     """
-    if opset > newest_opsets().get(domain, opset):
+    if domain and not domain.startswith("ai.onnx"):
+        return None
+    if opset > newest_opsets().get(domain, 0):
         definition = definition_of(domain, name, opset)
         return None if definition is None else _from_definition(definition)
     versions = json.loads(_lines().get(f"{domain} {name}", "{}"))
