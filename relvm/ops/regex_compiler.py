@@ -255,7 +255,7 @@ class _Parser:
             elif flag in "imsU":
                 self.flags = self.flags | {flag} if is_set else self.flags - {flag}
             else:
-                raise self.fail(f"the flag {flag} in (?{flag})")
+                raise self.fail(f"(?{flag}")
         return self.take() == ")"
 
     def escape(self) -> Part:
