@@ -164,6 +164,15 @@ static inline void copy_element(void *to, const void *from, uint32_t bytes) {
   }
 }
 
+/* Copies rows whose beginnings are `to_pitch` and `from_pitch` bytes apart. */
+static inline void copy_rows(char *to, int64_t to_pitch, const char *from, int64_t from_pitch, int64_t rows, int64_t bytes) {
+  if (to_pitch == bytes && from_pitch == bytes) { /* the rows are adjacent */
+    bytes *= rows;
+    rows = 1;
+  }
+  for (int64_t i = 0; i < rows; i++) memmove(to + i * to_pitch, from + i * from_pitch, (size_t)bytes);
+}
+
 static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_t width) {
   const uint64_t left = first < stop ? (uint64_t)stop - (uint64_t)first : 0;
   const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
@@ -350,12 +359,8 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
     if (!from) return fail_bounds(state, place, "buffer");
     char *to = state->at[step->a];
     const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
-    if (R(e) == 1 && R(d) == width) /* the rows are adjacent */
-      memmove(to, from, (size_t)(n * size));
-    else if (R(e) == 1)
-      for (int64_t i = 0; i < rows; i++) memmove(to + i * width * size, from + i * pitch, (size_t)(width * size));
-    else if (R(e) == 0)
-      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->splat(width, to + i * width * size, from + i * pitch);
+    if (R(e) == 1)
+      copy_rows(to, width * size, from, pitch, rows, width * size);
     else
       for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
     SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
@@ -368,10 +373,8 @@ static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
     const int is_strip = step->f >= scalars;
     const char *from = state->at[step->f];
     const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
-    if (R(d) == 1 && R(c) == width && is_strip) /* the rows are adjacent */
-      memmove(to, from, (size_t)(n * size));
-    else if (R(d) == 1 && is_strip)
-      for (int64_t i = 0; i < rows; i++) memmove(to + i * pitch, from + i * by, (size_t)(width * size));
+    if (R(d) == 1 && is_strip)
+      copy_rows(to, pitch, from, by, rows, width * size);
     else
       for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
     SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)

@@ -27,6 +27,11 @@
   static void strided_##T(int64_t n, void *out_, const void *from_, int64_t step) {                                      \
     T *out = out_;                                                                                                        \
     const T *from = from_;                                                                                                \
+    if (step == 0) {                                                                                                      \
+      RVM_INDEPENDENT                                                                                                     \
+      for (int64_t i = 0; i < n; i++) out[i] = *from;                                                                     \
+      return;                                                                                                             \
+    }                                                                                                                     \
     if (step == 2) {                                                                                                      \
       RVM_INDEPENDENT                                                                                                     \
       for (int64_t i = 0; i < n; i++) out[i] = from[i * 2];                                                               \
