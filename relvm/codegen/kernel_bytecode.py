@@ -29,8 +29,8 @@ from relvm.codegen.kernel_registers import (
     Label,
     Reg,
     StripValue,
+    buffer_position,
     conversions,
-    flat_position,
     function_number,
     intrinsic,
     min_or_max,
@@ -497,4 +497,4 @@ class _Printer:
         return total
 
     def position(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> Reg:
-        return self.scalar(flat_position(buffer, indices))
+        return self.scalar(buffer_position(buffer, indices))

@@ -6,20 +6,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from relvm.ir.dtypes import F16, F32, F64, I8, I64, DType
+from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
 from relvm.kernels.loop_ir import (
     Binary,
     Buffer,
-    Literal,
     Load,
     Local,
     Scalar,
     Select,
     Statement,
-    as_scalar,
     parts_of,
 )
+from relvm.kernels.lowering_rules import flat_position
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
 
 STRIP = 512  # csrc/kernels/kernel_program.h
@@ -100,7 +99,7 @@ class Affine:
 StripValue = Reg | Affine  # a scalar register is a strip of equal elements
 
 
-def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
+def buffer_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
     """Return the row-major position of an element of `buffer`.
 
     indices: the index along each axis, or a single item, which is the row-major position itself.
@@ -108,10 +107,7 @@ def flat_position(buffer: Buffer, indices: tuple[Scalar, ...]) -> Scalar:
     if len(indices) != len(buffer.shape):
         assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
         return indices[0]
-    total: Scalar = Literal(0, I64)
-    for i, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
-        total = index if i == 0 else total * as_scalar(dim, I64) + index
-    return total
+    return flat_position(indices, buffer.shape)
 
 
 def conversions(source: DType, target: DType) -> Iterator[str]:

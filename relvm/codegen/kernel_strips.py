@@ -15,9 +15,9 @@ from relvm.codegen.kernel_registers import (
     Label,
     Reg,
     StripValue,
+    buffer_position,
     combination,
     conversions,
-    flat_position,
     function_number,
     intrinsic,
     min_or_max,
@@ -185,7 +185,7 @@ class StripPrinter:
     def store(self, store: Store, *, is_last: bool) -> None:
         p, buffer = self.p, store.buffer
         size = buffer.dtype.size_bytes
-        where = self.value(flat_position(buffer, store.indices), None)
+        where = self.value(buffer_position(buffer, store.indices), None)
         value = self.strip_of(self.value(store.value, None), buffer.dtype)
         if not is_last:
             self.copy_views(buffer)
@@ -435,7 +435,7 @@ class StripPrinter:
     def load(self, buffer: Buffer, indices: tuple[Scalar, ...], mask: Reg | None) -> Reg:
         p, size = self.p, buffer.dtype.size_bytes
         number = p.buffers[buffer.name]
-        where = self.value(flat_position(buffer, indices), mask)
+        where = self.value(buffer_position(buffer, indices), mask)
         if isinstance(where, Reg) and where.kind == "scalar":
             where = Affine(where, p.constant(0), p.constant(0))
         if isinstance(where, Affine) and self.width is not None and not self.is_contiguous(where):

@@ -67,43 +67,23 @@ class Scope:
         self.values: dict[FusedExpr, Scalar] = {}
         self.bases: dict[BufferLoad, Scalar] = {}
 
-    def position(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of the position of `leaf` in its buffer that depends on the loops of this scope.
-
-        Return None if this part is 0.
-        """
-        total: Scalar | None = None
+    def flat(self, leaf: BufferLoad) -> Scalar:
+        """Return the part of the position of `leaf` that the loops of this scope and outer scopes determine."""
+        own: Scalar = Literal(0, I64)
         for collapsed, counter in self.counters:
-            stride = leaf.strides.get(collapsed.axes[-1], 0)
-            if stride == 0:
-                continue
-            term = counter if stride == 1 else counter * as_scalar(stride, I64)
-            total = term if total is None else total + term
-        return total
-
-    def base(self, leaf: BufferLoad) -> Scalar | None:
-        """Return the part of the position of `leaf` in its buffer that does not depend on the loops of this scope.
-
-        Return None if this part is 0.
-        """
+            own = own + counter * as_scalar(leaf.strides.get(collapsed.axes[-1], 0), I64)
         if self.outer is None:
-            return None if isinstance(leaf.start, int) and leaf.start == 0 else as_scalar(leaf.start, I64)
-        if leaf in self.outer.bases:
-            return self.outer.bases[leaf]
-        return _sum(self.outer.base(leaf), self.outer.position(leaf))
+            return as_scalar(leaf.start, I64) + own
+        return (self.outer.bases[leaf] if leaf in self.outer.bases else self.outer.flat(leaf)) + own
 
     def prepare(self, leaf: BufferLoad) -> None:
         """Generate a variable for the part of the position of `leaf` that the loops of this and outer scopes determine.
 
         Inner scopes add the terms of their own loops to this variable.
         """
-        position = _sum(self.base(leaf), self.position(leaf))
-        if position is not None and not isinstance(position, Local | Literal | Size):
+        position = self.flat(leaf)
+        if not isinstance(position, Local | Literal | Size):
             self.bases[leaf] = self.k.let(f"{leaf.buffer.name}at", position)
-
-    def flat(self, leaf: BufferLoad) -> Scalar:
-        position = _sum(self.base(leaf), self.position(leaf))
-        return as_scalar(0, I64) if position is None else position
 
     def computed_value(self, tree: FusedExpr) -> Scalar | None:
         """Return the value of `tree` if this scope or an outer scope has computed it, otherwise None."""
@@ -136,12 +116,6 @@ class Scope:
 
     def store(self, leaf: BufferLoad, value: Scalar) -> None:
         self.k.store(leaf.buffer, (self.flat(leaf),), value)
-
-
-def _sum(a: Scalar | None, b: Scalar | None) -> Scalar | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return a + b
 
 
 def c_name(name: str) -> str:

@@ -321,14 +321,12 @@ class _Lowering:
         """Return the dimension `dim` as a scalar expression of the sizes of axes."""
         if isinstance(dim, int):
             return ir.Literal(dim, I64)
-        total: ir.Scalar | None = None
+        total: ir.Scalar = ir.Literal(0, I64)
         for monomial, factor in dim.terms:
             term: ir.Scalar = ir.Literal(factor, I64)
-            for number, atom in enumerate(monomial):
-                value = ir.Size(var_dim(atom)) if isinstance(atom, DimVar) else self.dim_operation(atom)
-                term = value if number == 0 and factor == 1 else term * value
-            total = term if total is None else total + term
-        assert total is not None
+            for atom in monomial:
+                term = term * (ir.Size(var_dim(atom)) if isinstance(atom, DimVar) else self.dim_operation(atom))
+            total = total + term
         return total
 
     def dim_operation(self, atom) -> ir.Scalar:

@@ -31,7 +31,7 @@ from relvm.data_classes import cached_hash, value_record
 from relvm.ir.dtypes import I64, DType
 from relvm.ir.symbolic import AnyDim, product
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Scalar, Select, as_scalar, constant_value, maximum, minimum
+from relvm.kernels.loop_ir import Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 
 
 @value_record
@@ -312,7 +312,7 @@ def nonnegative_index(index: Scalar, size: Scalar) -> Scalar:
 
 def flat_position(indices: tuple[Scalar, ...], shape: tuple[AnyDim, ...]) -> Scalar:
     """Return the row-major position of the element at `indices` in an array of shape `shape`."""
-    total = indices[0]
-    for index, dim in zip(indices[1:], shape[1:], strict=True):
+    total: Scalar = Literal(0, I64)
+    for index, dim in zip(indices, shape, strict=True):
         total = total * as_scalar(dim, I64) + index
     return total

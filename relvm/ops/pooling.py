@@ -331,7 +331,7 @@ def _max_pool_indices(
                 start = place[axis] * window.strides[axis] - window.pads[axis]
                 at.append(k.let("at", start + taps[axis] * window.dilations[axis]))
                 within = (at[axis] >= 0).logical_and(at[axis] < dim)
-                inside = within if axis == 0 else inside.logical_and(within)
+                inside = inside.logical_and(within)
             with k.branch(inside):
                 element = k.let("element", x.flat(plane * area + flat_position(tuple(at), x.shape[2:])))
                 wins = (element > best).logical_or(found < 0)

@@ -353,8 +353,9 @@ class GraphImporter(ImportContext):
         if convert is None:
             full = shortened(f"{proto.domain}.{proto.op_type}" if proto.domain else proto.op_type)
             raise RelvmUnsupportedError(f"operator {full} is not supported{near_matches(full, supported_operators())}")
-        is_own = model_checker.function_key(proto) in self.functions
-        schema = None if is_own else schema_of(model_checker.plain_domain(proto.domain), proto.op_type, opset)
+        key = model_checker.function_key(proto)
+        is_own = key in self.functions
+        schema = None if is_own else schema_of(*key[:2], opset)
         if schema:
             node_checker.expect_valid_node(proto, schema)
         inputs = [self.lookup(name, here) if name else None for name in proto.input]

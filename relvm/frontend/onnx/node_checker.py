@@ -52,9 +52,8 @@ def expect_valid_node(proto: Any, schema: NodeSchema) -> None:
             raise RelvmFormatError(f"attribute {name} of type {wanted} has no value")
         if name in _FLAGS and attribute.i not in (0, 1):
             raise RelvmFormatError(f"attribute {name} is {attribute.i}, expected 0 or 1")
-    for name in known:
-        if name in schema.required and name not in found:
-            raise RelvmFormatError(f"attribute {name} is missing")
+    if missing := schema.required - found:
+        raise RelvmFormatError(f"attribute {min(missing)} is missing")
 
 
 # Boolean attributes.  ONNX does not define values other than 0 and 1, and implementations differ.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ class NodeSchema:
     attributes: Mapping[str, str]
     required: frozenset[str]
 
-    @property
+    @cached_property
     def required_inputs(self) -> int:
         """The number of inputs that cannot be omitted.  They come first."""
         return sum(each.kind == "single" for each in self.formal_inputs[: self.inputs[0]])

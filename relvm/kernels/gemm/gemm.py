@@ -361,13 +361,9 @@ class _PanelMatmul:
             widths = {width for width in WIDTHS if width <= self.width}
         for width in sorted(widths):
             smaller_ones = [other for other in widths if other < width]
-            above = self.count > max(smaller_ones) if smaller_ones else None
-            below = self.count <= width if width < self.width else None
-            bounds = [bound for bound in (above, below) if bound is not None]
-            if not bounds:
-                body(width)
-                continue
-            with self.k.branch(bounds[0] if len(bounds) == 1 else bounds[0].logical_and(bounds[1])):
+            above = self.count > max(smaller_ones) if smaller_ones else Literal(True, BOOL)
+            below = self.count <= width if width < self.width else Literal(True, BOOL)
+            with self.k.branch(above.logical_and(below)):
                 body(width)
 
     def _plain_tile(
