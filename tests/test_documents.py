@@ -159,13 +159,6 @@ def test_code_fits_into_the_column_of_the_site(document: Path) -> None:
     assert not [line for line in lines if len(line) > 95 and not line.startswith("relvm.errors.")]
 
 
-def test_no_file_is_longer_than_600_lines() -> None:
-    patterns = ("relvm/**/*.py", "csrc/**/*.[ch]", "tests/**/*.py", "tests/**/*.[ch]")
-    files = [file for pattern in patterns for file in ROOT.glob(pattern)]
-    long = [str(f.relative_to(ROOT)) for f in files if len(f.read_text().splitlines()) > 600]
-    assert not long
-
-
 def test_nothing_generated_or_heavy_is_committed() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode != 0:

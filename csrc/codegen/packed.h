@@ -34,6 +34,9 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
   return RVM_OK;
 }
 
+/* The message for a compound dimension, such as n * 2, that a tensor does not have: the expected size, and the size found. */
+#define RVM_SIZE_MISMATCH "kernel: expected a size of %lld, got %lld"
+
 /* A loop of [0, count), in parts: at once on several threads where the kernel runs in a machine that has them and there is
    more than `grain` to do. */
 static inline void rvm_parallel(void *self, rvm_part part, const void *shared, int64_t count, int64_t grain) {

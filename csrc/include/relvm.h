@@ -193,7 +193,9 @@ int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
 int32_t rvm_executable_function_parameters(const rvm_executable *executable, int32_t index); /* -1: any; -2: unknown function */
-int32_t rvm_executable_find(const rvm_executable *executable, const char *name); /* index; -1: unknown or private */
+/* Returns the index of the function that the program defines under `name`, else of the packed function `name`; -1 if there is neither,
+   or only a private function. */
+int32_t rvm_executable_find(const rvm_executable *executable, const char *name);
 
 /* ---- machines ---- */
 enum { RVM_MAX_THREADS = 256 };

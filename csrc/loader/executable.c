@@ -67,8 +67,12 @@ void rvm_executable_release(rvm_executable *executable) {
 
 /* ---- functions ---- */
 
-int rvm_compare_names(const void *a, const void *b) {
-  return strcmp(((const rvm_function_name *)a)->name, ((const rvm_function_name *)b)->name);
+int rvm_is_builtin_name(const char *name) { return strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) == 0; }
+
+int rvm_function_names_compare(const void *a, const void *b) {
+  const rvm_function_name *left = a, *right = b;
+  const int order = strcmp(left->name, right->name);
+  return order ? order : left->is_packed - right->is_packed;
 }
 
 int32_t rvm_executable_function_count(const rvm_executable *executable) { return executable ? executable->function_count : -1; }
@@ -94,8 +98,11 @@ int32_t rvm_executable_function_parameters(const rvm_executable *executable, int
 
 int32_t rvm_executable_find(const rvm_executable *executable, const char *name) {
   if (!executable || !name) return -1;
-  const rvm_function_name key = {.name = name};
-  const rvm_function_name *found =
-      bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, rvm_compare_names);
-  return found && !(executable->functions[found->index].flags & RVM_PRIVATE) ? found->index : -1;
+  for (int32_t is_packed = 0; is_packed <= 1; is_packed++) {
+    const rvm_function_name key = {.name = name, .is_packed = is_packed};
+    const rvm_function_name *found =
+        bsearch(&key, executable->by_name, (size_t)executable->function_count, sizeof key, rvm_function_names_compare);
+    if (found && !(executable->functions[found->index].flags & RVM_PRIVATE)) return found->index;
+  }
+  return -1;
 }

@@ -66,8 +66,10 @@ typedef struct rvm_section {
   int64_t size_bytes;
 } rvm_section;
 
+/* The key of a function: a packed function can have the name of a function that the program defines. */
 typedef struct rvm_function_name {
   const char *name;
+  int32_t is_packed; /* 0 or 1 */
   int32_t index;
 } rvm_function_name;
 
@@ -110,7 +112,10 @@ const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint6
 int rvm_executable_may_call(const rvm_executable *executable, const char *name);
 rvm_status rvm_fail_forbidden(const char *name, rvm_value *error);
 
-/* Compares two rvm_function_name by their names, for qsort and bsearch. */
-int rvm_compare_names(const void *a, const void *b);
+/* Returns whether `name` begins with the prefix of builtins.  Only builtins have such names. */
+int rvm_is_builtin_name(const char *name);
+
+/* Compares two rvm_function_name by name, then by is_packed, for qsort and bsearch. */
+int rvm_function_names_compare(const void *a, const void *b);
 
 #endif

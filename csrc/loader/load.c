@@ -211,6 +211,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   if (function->kind >= RVM_KIND_COUNT) return BAD(error, "function %s has unknown kind %u", name, function->kind);
   int packed = function->kind == RVM_KIND_packed, bytecode = function->kind == RVM_KIND_bytecode;
   int has_code = bytecode || function->kind == RVM_KIND_native;
+  if (!packed && rvm_is_builtin_name(name))
+    return BAD(error, "function %s: names that begin with " RVM_BUILTIN_PREFIX " belong to builtins", name);
   if (function->flags > has_code * 3) return BAD(error, "function %s has invalid flags", name);
   if (function->parameter_count < (packed ? -1 : 0)) return BAD(error, "function %s has no parameter count", name);
   uint32_t parameter_count = function->parameter_count < 0 ? 0 : (uint32_t)function->parameter_count;
@@ -239,16 +241,17 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   return RVM_OK;
 }
 
-/* No two functions have the same string as their name.  Then sorting by name compares each byte of a name at most once in each of
-   the log2(count) merges. */
+/* Checks that a string is the name of at most one packed function and one other function.  Sorting by name then compares each byte
+   of a name at most twice in each of the log2(count) merges. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
   unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
   if (!is_name) return rvm_out_of_memory(error);
   rvm_status status = RVM_OK;
   for (int32_t i = 0; i < executable->function_count && !status; i++) {
     uint32_t name = executable->functions[i].name;
-    if (is_name[name]) status = BAD(error, "two functions use string %u as their name", name);
-    is_name[name] = 1;
+    const unsigned char bit = executable->functions[i].kind == RVM_KIND_packed ? 1 : 2;
+    if (is_name[name] & bit) status = BAD(error, "two functions use string %u as their name", name);
+    is_name[name] |= bit;
   }
   rvm_free(is_name);
   return status;
@@ -261,10 +264,12 @@ static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
   executable->by_name = rvm_allocate((size_t)count * sizeof *executable->by_name);
   if (!executable->by_name) return rvm_out_of_memory(error);
   for (int32_t i = 0; i < count; i++)
-    executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i), .index = i};
-  qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_compare_names);
+    executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i),
+                                                   .is_packed = executable->functions[i].kind == RVM_KIND_packed,
+                                                   .index = i};
+  qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_function_names_compare);
   for (int32_t i = 1; i < count; i++)
-    if (rvm_compare_names(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
+    if (rvm_function_names_compare(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
       return BAD(error, "two functions are named %s", executable->by_name[i].name);
   return RVM_OK;
 }
@@ -445,7 +450,7 @@ static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
   for (int32_t i = 0; i < executable->function_count; i++) {
     if (executable->functions[i].kind != RVM_KIND_packed) continue;
     const char *name = rvm_executable_function_name(executable, i);
-    if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0 && !rvm_executable_may_call(executable, name))
+    if (!rvm_is_builtin_name(name) && !rvm_executable_may_call(executable, name))
       return rvm_fail_forbidden(name, error);
   }
   return RVM_OK;

@@ -81,10 +81,9 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
   if (function->kind == RVM_KIND_bytecode) return BYTECODE;
   if (function->kind == RVM_KIND_kernel) return KERNEL;
   const char *name = rvm_executable_string(executable, function->name);
-  size_t prefix = strlen(RVM_BUILTIN_PREFIX);
-  if (function->kind != RVM_KIND_packed || strncmp(name, RVM_BUILTIN_PREFIX, prefix) != 0) return OTHER;
+  if (!rvm_is_builtin_name(name)) return OTHER;
   for (size_t i = 0; i < sizeof builtins / sizeof *builtins; i++)
-    if (strcmp(name + prefix, builtins[i].name) == 0) return builtins[i].class;
+    if (strcmp(name + strlen(RVM_BUILTIN_PREFIX), builtins[i].name) == 0) return builtins[i].class;
   return OTHER;
 }
 

@@ -21,7 +21,7 @@ static rvm_status find_packed(rvm_function *function, rvm_value *error) {
   function->invokes = function->call == rvm_builtins[RVM_BUILTIN_invoke_closure] ||
                       function->call == rvm_builtins[RVM_BUILTIN_invoke_pure_closure];
   if (function->invokes) function->watch = 0;
-  if (strncmp(function->name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) function->cost = RVM_LONG_CALL_COST;
+  if (!rvm_is_builtin_name(function->name)) function->cost = RVM_LONG_CALL_COST;
   return RVM_OK;
 }
 

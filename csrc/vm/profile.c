@@ -89,8 +89,7 @@ static int64_t read_bytes(rvm_value argument, double elements) {
 }
 
 static int is_builtin(const rvm_profile *profile, int32_t function) {
-  const char *name = rvm_executable_function_name(profile->executable, function);
-  return strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) == 0;
+  return rvm_is_builtin_name(rvm_executable_function_name(profile->executable, function));
 }
 
 static rvm_status make_room(rvm_profile *profile, rvm_value *error) {

@@ -34,7 +34,7 @@ const char *rvm_builtin_name(enum rvm_builtin builtin) { return builtin_names[bu
 
 /* The number of the builtin of that name; -1: there is none. */
 static int32_t builtin_number(const char *name) {
-  if (strncmp(name, RVM_BUILTIN_PREFIX, strlen(RVM_BUILTIN_PREFIX)) != 0) return -1;
+  if (!rvm_is_builtin_name(name)) return -1;
   for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++)
     if (strcmp(builtin_names[i], name) == 0) return i;
   return -1;
@@ -108,7 +108,8 @@ static rvm_status entry_put(char *name, rvm_packed_function function, void *self
 rvm_status rvm_register(const char *name, rvm_packed_function function, void *self, int32_t replace, rvm_value *error) {
   RVM_EXPECT_POINTER(name, error);
   RVM_EXPECT_POINTER(function, error);
-  if (builtin_number(name) >= 0) return rvm_fail(error, RVM_BUSY, "register: \"%s\" is the name of a builtin; choose another name", name);
+  if (rvm_is_builtin_name(name))
+    return rvm_fail(error, RVM_BUSY, "register: \"%s\": names that begin with " RVM_BUILTIN_PREFIX " belong to builtins; choose another name", name);
   size_t name_bytes = strlen(name) + 1;
   char *copy = rvm_allocate(name_bytes);
   if (!copy) return rvm_out_of_memory(error);

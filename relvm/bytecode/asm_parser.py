@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.bytecode.asm_printer import HEADLINE
+from relvm.bytecode.asm_printer import HEADLINE, function_keys
 from relvm.bytecode.container import MAJOR, MINOR
 from relvm.bytecode.decode import decode
 from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
@@ -197,19 +197,39 @@ def parse_text(text: str) -> Program:
                     f"c{len(constants)}, f{len(entries)}, program, native, portable, source, signature or debug"
                 )
         line.expect("")
-    indices = {entry.name: index for index, (entry, _) in enumerate(entries)}
+    indices = _FunctionIndices(function_keys(entry for entry, _ in entries))
     functions = tuple(replace(entry, code=_code(lines, indices)) for entry, lines in entries)
     return Program(functions, tuple(constants), kernels=kernels, **parts)
 
 
-def parse_code(lines: Iterable[str], names: Sequence[str]) -> tuple[Instruction, ...]:
+def parse_code(lines: Iterable[str], functions: Sequence[tuple[bool, str]]) -> tuple[Instruction, ...]:
     """Return the instructions of a function.
 
     lines: one instruction each, in the form that `instruction_text` prints.
-    names: the names of the functions in the function table.
+    functions: the keys of the functions in the function table, as `function_keys` returns them.
     """
     numbered = [_Line(number + 1, f"{number}: {line}") for number, line in enumerate(lines)]
-    return _code(numbered, {name: index for index, name in enumerate(names)})
+    return _code(numbered, _FunctionIndices(functions))
+
+
+class _FunctionIndices:
+    """The positions of functions in the function table.
+
+    keys: the keys of the functions, as `function_keys` returns them.
+    """
+
+    def __init__(self, keys: Sequence[tuple[bool, str]]) -> None:
+        self.indices = {key: index for index, key in enumerate(keys)}
+        self.names = [name for _, name in keys]
+
+    def find(self, name: str, *, is_packed: bool) -> int | None:
+        """Return the index of a function, or None if there is none.
+
+        is_packed: whether the function is a packed function.  If False, it is the function `name` that the program
+        defines, or else the packed function `name`.
+        """
+        index = self.indices.get((is_packed, name))
+        return self.indices.get((True, name)) if index is None else index
 
 
 def _statements(text: str) -> list[_Statement]:
@@ -292,7 +312,7 @@ def _heading(line: _Line) -> FunctionEntry:
     return FunctionEntry(name, kind, parameters, registers, symbol=symbol, private=private, impure=impure)
 
 
-def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...]:
+def _code(lines: list[_Line], indices: _FunctionIndices) -> tuple[Instruction, ...]:
     code = []
     for number, line in enumerate(lines):
         line.expect(str(number))
@@ -303,7 +323,7 @@ def _code(lines: list[_Line], indices: dict[str, int]) -> tuple[Instruction, ...
     return tuple(code)
 
 
-def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[Argument, ...]:
+def _operand(letter: str, line: _Line, indices: _FunctionIndices) -> int | tuple[Argument, ...]:
     match letter:
         case "d":
             if line.tokens[line.position + bool(line.peek)][0] != "=":
@@ -321,10 +341,14 @@ def _operand(letter: str, line: _Line, indices: dict[str, int]) -> int | tuple[A
         case "A":
             return tuple(line.list("(", ")", lambda: line.convert("an argument", _argument)))
     assert letter == "f"
+    is_packed = line.peek == "packed" and line.tokens[line.position + 1][0] not in ("(", "")
+    if is_packed:
+        line.next_token()
     name = line.name()
-    if name not in indices:
-        raise RelvmNameError(f"line {line.number}: no function {name}{near_matches(name, indices)}")
-    return indices[name]
+    index = indices.find(name, is_packed=is_packed)
+    if index is None:
+        raise RelvmNameError(f"line {line.number}: no function {name}{near_matches(name, indices.names)}")
+    return index
 
 
 def _argument(token: str) -> Argument:

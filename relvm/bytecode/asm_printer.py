@@ -13,7 +13,7 @@ The instruction set is that of csrc/tables/*.def.  An example:
 Each operand has a letter in opcodes.def, which determines its text:
 d: `r4 =` for a destination register, or nothing;
 r, u: `r4` for a register;
-f: the name of a function;
+f: the name of a function, or `packed NAME` for a packed function if the program also defines a function NAME;
 p: the name of a scalar operator;
 j: `-> 7` for a jump target;
 A: a list of arguments in parentheses.
@@ -26,7 +26,7 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,7 @@ def _lines(program: Program) -> Iterator[str]:
         yield ""
     for index, value in enumerate(program.constants):
         yield from _constant_lines(f"c{index} = ", value)
-    names = [quoted(entry.name) for entry in program.functions]
+    names = function_texts(function_keys(program.functions))
     for index, entry in enumerate(program.functions):
         if index == 0 or entry.code or program.functions[index - 1].code:
             yield ""
@@ -102,10 +102,26 @@ def quoted(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.]*", name) else text_string(name)
 
 
+def function_keys(functions: Iterable[FunctionEntry]) -> list[tuple[bool, str]]:
+    """Return the keys of entries of the function table: whether the function is packed, and its name."""
+    return [(entry.kind == "packed", entry.name) for entry in functions]
+
+
+def function_texts(keys: Sequence[tuple[bool, str]]) -> list[str]:
+    """Return the text of each function as the operand of an instruction.
+
+    It is the function's name, after `packed` if the function is packed and the program defines a function of that name.
+
+    keys: the keys of the functions in the function table, as `function_keys` returns them.
+    """
+    defined = {name for is_packed, name in keys if not is_packed}
+    return ["packed " * (is_packed and name in defined) + quoted(name) for is_packed, name in keys]
+
+
 def instruction_text(instruction: Instruction, names: Sequence[str]) -> str:
     """Return the text of one instruction, without its index in the function.
 
-    names: the names of the functions in the function table, in the text form that `quoted` returns.
+    names: the functions in the function table, in the text form that `function_texts` returns.
     """
     text = instruction.op + " "
     for letter, operand in zip(_LETTERS[instruction.op], instruction.operands, strict=True):

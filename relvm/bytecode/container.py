@@ -23,7 +23,7 @@ from relvm.errors import RelvmFormatError, RelvmUnsupportedError
 from relvm.tables import SECTIONS
 
 MAGIC = b"\x89RVM\r\n\x1a\n"
-MAJOR, MINOR = 1, 3
+MAJOR, MINOR = 1, 4
 ALIGNMENT = 64
 
 _HEADER = struct.Struct("<8sHHIQII32x")

@@ -14,7 +14,7 @@ from relvm.bytecode.container import align_up, crc32c, pack_sections
 from relvm.bytecode.program import Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmFormatError, RelvmTypeError
 from relvm.numpy_dtypes import dtype_number, plain_array, plain_bytes
-from relvm.tables import ARGUMENTS, KINDS, OPCODES, TAGS, numbers
+from relvm.tables import ARGUMENTS, BUILTIN_PREFIX, KINDS, OPCODES, TAGS, numbers
 
 FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
@@ -142,7 +142,7 @@ def _sections(program: Program, tensors: _Tensors) -> dict[str, list[Any]]:
 
 def _kernel_section(program: Program) -> bytes:
     """Return the bytes of the section `kernels`: the kernel programs, in the order of the function table."""
-    indices = {entry.name: index for index, entry in enumerate(program.functions)}
+    indices = {entry.name: index for index, entry in enumerate(program.functions) if entry.kind != "packed"}
     if unknown := [name for name in program.kernels if name not in indices]:
         raise RelvmFormatError(f"the kernel {unknown[0]} is not in the function table")
     names = sorted(program.kernels, key=indices.__getitem__)
@@ -176,15 +176,18 @@ def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, cod
     """
     records: list[bytes] = []
     parameters: list[int] = []
-    names: set[str] = set()
+    keys: set[tuple[bool, str]] = set()
     for entry in functions:
-        if entry.name in names:
-            raise RelvmFormatError(f"two functions are named {entry.name}")
+        key = entry.kind == "packed", entry.name
+        if key in keys:
+            raise RelvmFormatError(f"two {'packed ' * key[0]}functions are named {entry.name}")
+        if entry.kind != "packed" and entry.name.startswith(BUILTIN_PREFIX):
+            raise RelvmFormatError(f"{entry.name}: names that begin with {BUILTIN_PREFIX} belong to builtins")
         if entry.kind not in _KINDS:
             raise RelvmFormatError(f"{entry.name}: unknown kind {entry.kind!r}; expected one of {', '.join(_KINDS)}")
         if not 0 <= entry.registers < 1 << 31:
             raise RelvmFormatError(f"{entry.name}: expected a number of registers in [0, 2^31), got {entry.registers}")
-        names.add(entry.name)
+        keys.add(key)
         start = len(code)
         code += _encode_code(entry)
         symbol = ABSENT if entry.symbol is None else strings.name(entry.symbol)

@@ -147,7 +147,7 @@ class FunctionEntry(Displayed):
     Attributes
     ----------
     name
-        The name of the function, unique in the program.
+        The name of the function.  It is unique among packed functions, and among all other functions of the program.
     kind
         The name of a row in csrc/tables/kinds.def.
     parameters

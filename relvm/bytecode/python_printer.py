@@ -77,8 +77,9 @@ def _lines(program: Program) -> Iterator[str]:
     if program.source:
         yield f"b.source = {program.source!r}"
     yield ""
-    for entry in program.functions:
-        yield _declaration(entry)
+    names = _FunctionNames(program)
+    for index, entry in enumerate(program.functions):
+        yield _declaration(entry, names.variable(index))
     yield ""
     seen: set[tuple] = set()
     for index, value in enumerate(program.constants):
@@ -87,7 +88,7 @@ def _lines(program: Program) -> Iterator[str]:
         seen.add(key)
     for entry in program.functions:
         if entry.kind == "bytecode":
-            yield from _function(program, entry)
+            yield from _function(program, entry, names)
     yield ""
     yield "executable = b.get()"
 
@@ -96,12 +97,36 @@ def _names(names: tuple[str, ...]) -> str:
     return f"[{', '.join(map(repr, names))}]"
 
 
-def _declaration(entry: FunctionEntry) -> str:
+class _FunctionNames:
+    """The expressions for the functions of a program.
+
+    Functions are referred to by their names.  A packed function that has the name of a function of the program is
+    assigned to a variable.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.functions = program.functions
+        self.defined = {entry.name for entry in program.functions if entry.kind != "packed"}
+
+    def variable(self, index: int) -> str:
+        """Return the variable to which the function is assigned, or "" if there is none."""
+        entry = self.functions[index]
+        return f"f{index}" if entry.kind == "packed" and entry.name in self.defined else ""
+
+    def callee(self, index: int) -> str:
+        return self.variable(index) or repr(self.functions[index].name)
+
+    def value(self, index: int) -> str:
+        return self.variable(index) or f"b.f({self.functions[index].name!r})"
+
+
+def _declaration(entry: FunctionEntry, variable: str) -> str:
     parameters = "" if entry.parameters is None else f", {_names(entry.parameters)}"
-    return f"b.{'declare' if entry.kind == 'bytecode' else 'packed'}({entry.name!r}{parameters})"
+    start = f"{variable} = " if variable else ""
+    return f"{start}b.{'declare' if entry.kind == 'bytecode' else 'packed'}({entry.name!r}{parameters})"
 
 
-def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
+def _function(program: Program, entry: FunctionEntry, names: _FunctionNames) -> Iterator[str]:
     targets = sorted({target for instruction in entry.code for target in _targets(instruction)})
     yield ""
     flags = ", private=True" * entry.private + ", impure=True" * entry.impure
@@ -112,7 +137,7 @@ def _function(program: Program, entry: FunctionEntry) -> Iterator[str]:
         if number in targets:
             yield f"    b.place(l{number})"
         comment = terminal(" ".join(program.comment(entry.name, number).split()))
-        yield f"    {_statement(instruction, program)}{f'  # {comment}' if comment else ''}"
+        yield f"    {_statement(instruction, names)}{f'  # {comment}' if comment else ''}"
 
 
 def _targets(instruction: Instruction) -> list[int]:
@@ -120,9 +145,9 @@ def _targets(instruction: Instruction) -> list[int]:
     return [operand for letter, operand in pairs if letter == "j"]
 
 
-def _statement(instruction: Instruction, program: Program) -> str:
+def _statement(instruction: Instruction, names: _FunctionNames) -> str:
     pairs = zip(_LETTERS[instruction.op], instruction.operands, strict=True)
-    operands = [_operand(letter, operand, program) for letter, operand in pairs]
+    operands = [_operand(letter, operand, names) for letter, operand in pairs]
     if instruction.op == "call":
         destination, callee, arguments = operands
         return f"b.emit_call({callee}, {arguments}{f', dst={destination}' if destination != 'None' else ''})"
@@ -131,31 +156,31 @@ def _statement(instruction: Instruction, program: Program) -> str:
     return f"b.emit({', '.join([repr(instruction.op), *operands])})"
 
 
-def _operand(letter: str, operand: Any, program: Program) -> str:
+def _operand(letter: str, operand: Any, names: _FunctionNames) -> str:
     match letter:
         case "d" if operand < 0:
             return "None"
         case "d" | "r" | "u":
             return f"b.r({operand})"
         case "f":
-            return repr(program.functions[operand].name)
+            return names.callee(operand)
         case "j":
             return f"l{operand}"
         case "p":
             return repr(PRIM_OPERATORS[operand].name)
         case "A":
-            return f"[{', '.join(_argument(each, program) for each in operand)}]"
+            return f"[{', '.join(_argument(each, names) for each in operand)}]"
     return repr(operand)
 
 
-def _argument(argument: Argument, program: Program) -> str:
+def _argument(argument: Argument, names: _FunctionNames) -> str:
     match argument:
         case ("REGISTER", index):
             return f"b.r({index})"
         case ("CONSTANT", index):
             return f"c{index}"
         case ("FUNCTION", index):
-            return f"b.f({program.functions[index].name!r})"
+            return names.value(index)
         case ("IMMEDIATE", value):
             return f"b.imm({value})"
         case ("BOOL", value):

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from relvm.bytecode.asm_printer import instruction_text, quoted
+from relvm.bytecode.asm_printer import function_texts, instruction_text
 from relvm.codegen.emit_bytecode import Bytecode
 from relvm.ir.expr import Binding, Function, MatchCast, Module
 from relvm.ir.node import walk
@@ -60,7 +60,7 @@ def debug_section(
             )
     if source is None:
         return section | {name: {"instructions": names} for name, names in bytecode.comments.items()}
-    table = [quoted(name) for name in lir.functions]
+    table = function_texts([(key.kind == "packed", key.name) for key in lir.functions])
     for name, names in bytecode.comments.items():
         section[name] = {"instructions": names, "origins": [list(each) for each in bytecode.origins[name]]}
         if name in compiled:

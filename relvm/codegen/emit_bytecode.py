@@ -13,10 +13,12 @@ from relvm.bytecode.program import Argument, Instruction
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
 from relvm.lir.routine import (
+    COPY,
     CallStatement,
     ConstantItem,
     ContextPointer,
     FunctionItem,
+    FunctionKey,
     IfStatement,
     Immediate,
     LirModule,
@@ -69,7 +71,7 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None,
     constants = list(constant_values(module))
     extra_constants: dict[Any, int] = {}
     code, comments, origins, statement_positions, registers = {}, {}, {}, {}, {}
-    functions = {name: i for i, name in enumerate(module.functions)}
+    functions = {key: i for i, key in enumerate(module.functions)}
     for routine in module.routines if routines is None else routines:
         printer = _Printer(functions, constants, extra_constants, routine)
         printer.block(routine.body)
@@ -99,7 +101,7 @@ def constant_values(module: LirModule) -> tuple[Any, ...]:
 
 class _Printer:
     def __init__(
-        self, functions: dict[str, int], constants: list, extra_constants: dict[Any, int], routine: Routine
+        self, functions: dict[FunctionKey, int], constants: list, extra_constants: dict[Any, int], routine: Routine
     ) -> None:
         self.functions = functions
         self.constants = constants
@@ -122,15 +124,15 @@ class _Printer:
             if not isinstance(statement, IfStatement):
                 self.statement_positions.append(len(self.instructions))
             match statement:
-                case CallStatement(name, args, destination, _, comment):
+                case CallStatement(function, args, destination, _, comment):
                     target = -1 if destination is None else destination
                     self.emit(
-                        program.call(target, self.functions[name], *map(self.argument, args)),
+                        program.call(target, self.functions[function], *map(self.argument, args)),
                         comment,
                         statement.origins,
                     )
-                case TailCallStatement(name, args):
-                    call = program.tail_call(self.functions[name], *map(self.argument, args))
+                case TailCallStatement(function, args):
+                    call = program.tail_call(self.functions[function], *map(self.argument, args))
                     self.emit(call, origins=statement.origins)
                 case PrimStatement(row, args, destination, comment):
                     self.emit(
@@ -174,7 +176,7 @@ class _Printer:
         if isinstance(cond, Register):
             return cond.index
         self.registers = self.spare + 1
-        copy = program.call(self.spare, self.functions["vm.builtin.copy"], self.argument(cond))
+        copy = program.call(self.spare, self.functions[COPY], self.argument(cond))
         self.emit(copy)
         return self.spare
 

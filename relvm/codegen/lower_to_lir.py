@@ -44,10 +44,12 @@ from relvm.ir.scalar_ops import find_row
 from relvm.ir.types import VOID, format_type
 from relvm.kernels.loop_ir import Kernel, ReferenceKernel
 from relvm.lir.routine import (
+    COPY,
     CallStatement,
     ConstantItem,
     ContextPointer,
     FunctionItem,
+    FunctionKey,
     IfStatement,
     Immediate,
     LirModule,
@@ -58,13 +60,13 @@ from relvm.lir.routine import (
     ResetStatement,
     Routine,
     Statement,
+    builtin,
+    packed,
+    routine,
 )
-from relvm.tables import BUILTINS
+from relvm.tables import BUILTINS, REFERENCE_PREFIX
 
-BUILTIN_PREFIX = "vm.builtin."
-REFERENCE_PREFIX = "reference."
-
-_TAKES_CONTEXT = frozenset(row.name for row in BUILTINS if row.signature.startswith("ctx"))
+_TAKES_CONTEXT = frozenset(builtin(row.name) for row in BUILTINS if row.signature.startswith("ctx"))
 _VOID_BUILTINS = frozenset(
     row.name for row in BUILTINS if row.signature.endswith("-> nil") and row.name != "null_value"
 )
@@ -107,12 +109,12 @@ class _Tables:
         self.kernels = dict(module.kernels)
         self.constants: list[Any] = []
         self.constant_index: dict[Any, int] = {}
-        self.functions: dict[str, int] = {}
+        self.functions: dict[FunctionKey, int] = {}
         for function in module.functions:
-            self.function(function.name)
+            self.function(routine(function.name))
 
-    def function(self, name: str) -> int:
-        return self.functions.setdefault(name, len(self.functions))
+    def function(self, key: FunctionKey) -> int:
+        return self.functions.setdefault(key, len(self.functions))
 
     def constant(self, value: Any) -> ConstantItem:
         """Return the operand for the constant `value`, which is added to the constant table if it is not there.
@@ -159,7 +161,7 @@ class _Generator:
         for binding in block.bindings:
             self.binding(binding, statements)
         source, origins = self.operand(block.result), (block.origin,) if block.origin else ()
-        copy = CallStatement(BUILTIN_PREFIX + "copy", (source,), result.index, comment=name, origins=origins)
+        copy = CallStatement(COPY, (source,), result.index, comment=name, origins=origins)
         self.tables.function(copy.function)
         return (*statements, copy)
 
@@ -188,48 +190,49 @@ class _Generator:
                 self.registers[var] = register = self.new_register()
                 statements.append(PrimStatement(row.name, operands, register.index, var.name, origins=var.origins))
             case _:
-                name, args, kernel, void = self.call(value)
+                callee, args, void = self.call(value)
                 operands = tuple(map(self.operand, args))
-                if name.removeprefix(BUILTIN_PREFIX) in _TAKES_CONTEXT and name.startswith(BUILTIN_PREFIX):
+                if callee in _TAKES_CONTEXT:
                     operands = (ContextPointer(), *operands)
                 destination = None
                 if not void:
                     self.registers[var] = register = self.new_register()
                     destination = register.index
-                self.tables.function(name)
+                self.tables.function(callee)
                 comment = ", ".join(value.names) if isinstance(value, KernelRun) else "" if void else var.name
-                statements.append(CallStatement(name, operands, destination, kernel, comment, origins=var.origins))
+                is_kernel = callee.kind == "kernel"
+                statements.append(CallStatement(callee, operands, destination, is_kernel, comment, origins=var.origins))
 
-    def call(self, value: Expr) -> tuple[str, tuple[Expr, ...], bool, bool]:
-        """Return the call that computes `value`, as a tuple of four items.
-
-        The tuple contains the name of the called function, its arguments, whether the function is a kernel, and whether
-        it has no result.
-        """
+    def call(self, value: Expr) -> tuple[FunctionKey, tuple[Expr, ...], bool]:
+        """Return the call that computes `value`: the called function, its arguments, and whether it has no result."""
         match value:
             case PackedCall(name, args):
-                return name, args, False, value.type == VOID
+                return packed(name), args, value.type == VOID
             case KernelRun(kernel, args):
                 implementation = self.tables.kernels[kernel]
                 if isinstance(implementation, ReferenceKernel):
-                    return REFERENCE_PREFIX + implementation.op, (String(implementation.attributes), *args), False, True
-                return kernel, args, True, True
+                    return (
+                        packed(REFERENCE_PREFIX + implementation.op),
+                        (String(implementation.attributes), *args),
+                        True,
+                    )
+                return FunctionKey("kernel", kernel), args, True
             case BuiltinCall(name, args):
-                return BUILTIN_PREFIX + name, args, False, name in _VOID_BUILTINS
+                return builtin(name), args, name in _VOID_BUILTINS
             case Call(callee, args):
-                return BUILTIN_PREFIX + "invoke_closure", (callee, *args), False, False
+                return builtin("invoke_closure"), (callee, *args), False
             case Tuple(fields):
-                return BUILTIN_PREFIX + "make_tuple", fields, False, False
+                return builtin("make_tuple"), fields, False
             case TupleItem(tuple_, index):
-                return BUILTIN_PREFIX + "tuple_getitem", (tuple_, prim(index)), False, False
+                return builtin("tuple_getitem"), (tuple_, prim(index)), False
             case Null():
-                return BUILTIN_PREFIX + "null_value", (), False, False
+                return builtin("null_value"), (), False
             case Function():
                 raise RelvmVerifyError(
                     f"{self._where(value)}: a local function is not lowered; run the pass lambda_lifting first"
                 )
         if isinstance(value, Constant | Prim | String | DTypeValue | FunctionRef | PackedRef | Shape):
-            return BUILTIN_PREFIX + "copy", (value,), False, False
+            return builtin("copy"), (value,), False
         raise RelvmVerifyError(
             f"{self._where(value)}: {type(value).__name__} is not lowered; run lower_to_kernels and plan_memory first"
         )
@@ -254,8 +257,10 @@ class _Generator:
                         f"{self._where(expr)}: a symbolic shape is not lowered; run the pass lower_shapes first"
                     )
                 return self.tables.constant(dims)
-            case FunctionRef(name) | PackedRef(name):
-                return FunctionItem(self.tables.function(name))
+            case FunctionRef(name):
+                return FunctionItem(self.tables.function(routine(name)))
+            case PackedRef(name):
+                return FunctionItem(self.tables.function(packed(name)))
             case Null():
                 return NullHandle()
         raise RelvmVerifyError(f"{self._where(expr)}: {type(expr).__name__} is not an atom; run the pass to_anf first")

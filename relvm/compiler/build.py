@@ -34,7 +34,7 @@ from relvm.ir.expr import Module
 from relvm.ir.operator import clear_type_cache
 from relvm.ir.symbolic import clear_product_cache
 from relvm.kernels.loop_ir import Kernel
-from relvm.lir.routine import LirModule, Routine, used_functions
+from relvm.lir.routine import FunctionKey, LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Publish
@@ -230,18 +230,18 @@ def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> froz
 
 
 def _assign_mode(
-    mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[str, ...], assigned: dict
+    mode: str, start: Routine, routines: dict[str, Routine], functions: tuple[FunctionKey, ...], assigned: dict
 ) -> None:
     """Assign `mode` to each private function that `start` uses, directly or indirectly, unless it already has a mode.
 
     routines: all routines of the module, by name.
-    functions: the names in the function table.
+    functions: the function table.
     assigned: the mode of each function, by name.  The new modes are added to this dict.
     """
     waiting = [start]
     while waiting:
-        for name in used_functions(waiting.pop(), functions):
-            if name in routines and routines[name].private and name not in assigned:
+        for kind, name in used_functions(waiting.pop(), functions):
+            if kind == "routine" and routines[name].private and name not in assigned:
                 assigned[name] = mode
                 waiting.append(routines[name])
 
@@ -282,9 +282,7 @@ def assemble(
 
 
 class _EntryMaker:
-    """A callable that returns the entry of the function table for the name of a function.
-
-    A name that belongs neither to a kernel nor to a routine of the module is the name of a packed function.
+    """A callable that returns the entry of the function table for the key of a function.
 
     lir: the module.
     bytecode: the code of the routines that become bytecode.
@@ -297,10 +295,11 @@ class _EntryMaker:
         self.routines = {routine.name: routine for routine in lir.routines}
         self.kernels = {kernel.name: kernel for kernel in lir.kernels}
 
-    def __call__(self, name: str) -> FunctionEntry:
-        if name in self.kernels:
+    def __call__(self, key: FunctionKey) -> FunctionEntry:
+        kind, name = key
+        if kind == "kernel":
             return _kernel_entry(self.kernels[name])
-        if name not in self.routines:
+        if kind == "packed":
             return FunctionEntry(name, "packed")
         routine = self.routines[name]
         if name in self.compiled:

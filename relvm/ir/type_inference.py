@@ -72,6 +72,7 @@ from relvm.ir.types import (
     substitute_dims,
     type_vars,
 )
+from relvm.ir.verifier import expect_valid_names
 from relvm.ir.visitor import AnyExpr, are_functions, group_functions
 from relvm.tables import BUILTINS
 
@@ -96,8 +97,10 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         An expression is ill-typed, or a function that is declared pure has a side effect.  The message contains the
         source location, the function and the binding.
     RelvmNameError
-        An expression refers to a function, kernel or dimension that is not defined.
+        An expression refers to a function, kernel or dimension that is not defined, or the name of a function or kernel
+        is not allowed (`expect_valid_names`).
     """
+    expect_valid_names(module)
     references = {f.name: _referenced(f) for f in module.functions}
     callers = _find_callers(module.functions)
     impure = _add_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmVerifyError
+from relvm.errors import RelvmNameError, RelvmVerifyError
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     ATOMS,
@@ -36,6 +36,7 @@ from relvm.ir.node import Node, children
 from relvm.ir.symbolic import DimVar
 from relvm.ir.types import FuncType, type_vars
 from relvm.ir.visitor import are_functions, group_functions
+from relvm.tables import BUILTIN_PREFIX
 
 
 class Stage(enum.IntEnum):
@@ -76,6 +77,28 @@ RULES = {
 }
 
 
+def expect_valid_names(module: Module) -> None:
+    """Check the names that a module defines.
+
+    Functions and kernels of a module share one namespace.  Packed functions, which belong to the host, have another: a
+    module can define `f` and call the packed function `f`.
+
+    Raises
+    ------
+    RelvmNameError
+        Two functions or kernels have the same name, or a name begins with the prefix of builtins.
+    """
+    names: set[str] = set()
+    for name in (*(function.name for function in module.functions), *(name for name, _ in module.kernels)):
+        if name in names:
+            raise RelvmNameError(f"two functions or kernels are named {name}; rename one of them")
+        if name.startswith(BUILTIN_PREFIX):
+            raise RelvmNameError(
+                f"{name}: names that begin with {BUILTIN_PREFIX} belong to builtins; choose another name"
+            )
+        names.add(name)
+
+
 def verify(module: Module, stage: Stage) -> None:
     """Check that a module obeys the rules of `stage`: on scopes, types, A-normal form and allowed expressions.
 
@@ -84,11 +107,11 @@ def verify(module: Module, stage: Stage) -> None:
     RelvmVerifyError
         The module violates a rule.  The message names the function, the binding and the rule.
     """
-    names: set[str] = set()
-    for function in module.functions:
-        if function.name in names:
-            raise RelvmVerifyError(f"two functions are named {function.name}")
-        names.add(function.name)
+    try:
+        expect_valid_names(module)
+    except RelvmNameError as error:
+        raise RelvmVerifyError(str(error)) from None
+    names = {function.name for function in module.functions}
     kernels = {name for name, _ in module.kernels}
     for function in module.functions:
         _Verifier(stage, function.name, names, kernels).function(function)

@@ -8,7 +8,7 @@ from functools import cached_property
 from relvm.data_classes import record
 from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
-from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, as_var, dim_var, dim_vars, evaluate_with
+from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
 from relvm.kernels.epilogue import Epilogue, make_epilogue
 from relvm.kernels.fused_expr import (
@@ -110,10 +110,26 @@ class Group:
             return dim
         if dim in self.sizes:
             return self.sizes[dim]
-        own = {as_var(outer): inner for outer, inner in self.sizes.items() if as_var(outer)}
+        own = self._own_dims
         if _has_operators(dim) or any(var not in own for var in dim_vars(dim)):
             raise NotFusable
         return evaluate_with(dim, own.get)
+
+    @cached_property
+    def _own_dims(self) -> dict[DimVar, AnyDim]:
+        """The kernel's variable for each dimension variable that is a whole dimension of a tensor."""
+        return {var: inner for outer, inner in self.sizes.items() if (var := as_var(outer))}
+
+    @cached_property
+    def relations(self) -> tuple[tuple[AnyDim, AnyDim], ...]:
+        """The compound dimensions that other dimensions determine (Kernel.relations)."""
+        own = self._own_dims
+        return tuple(
+            (inner, evaluate_with(outer, own.get))
+            for outer, inner in self.sizes.items()
+            if isinstance(outer, Dim) and as_var(outer) is None and not _has_operators(outer)
+            if all(var in own for var in dim_vars(outer))
+        )
 
     def type(self, expr: Expr) -> TensorType:
         """Return the type of a value of the group, with dimensions that are expressions of the kernel's own size
@@ -143,7 +159,8 @@ class Group:
             rows.append((call.op.name, repr(call.attributes), operands, _type_key(var.type, self, order)))
             position[var] = len(position)
         types = tuple(_type_key(arg.type, self, order) for arg in self.args)
-        return types, tuple(rows), tuple(position[var] for var in self.results)
+        relations = tuple((_dim_key(size, order), _dim_key(dim, order)) for size, dim in self.relations)
+        return types, tuple(rows), tuple(position[var] for var in self.results), relations
 
     def kernel(self, name: str, *, is_compact: bool = False) -> Kernel:
         """Return the kernel of the group.
@@ -175,12 +192,16 @@ class Group:
                 own = tuple(buffers[arg] for arg in core.args)
                 core.op.lower.function(builder, own, result, **dict(core.attributes))
                 body, provenance = builder.finish(), self._provenance(builder)
-                return Kernel(name, inputs, outputs, body, self.comment, provenance=provenance)
+                return Kernel(
+                    name, inputs, outputs, body, self.comment, provenance=provenance, relations=self.relations
+                )
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_before_reading(root, trees):
                 in_place = _overwritable_inputs(inputs, root, *trees[0])
         body, provenance = builder.finish(), self._provenance(builder)
-        return Kernel(name, inputs, outputs, body, self.comment, in_place, provenance=provenance)
+        return Kernel(
+            name, inputs, outputs, body, self.comment, in_place, provenance=provenance, relations=self.relations
+        )
 
     def _provenance(self, builder: KernelBuilder) -> Provenance:
         number: dict[Hashable, int] = {var: i for i, var in enumerate(self.members)}
@@ -368,15 +389,16 @@ def _type_key(type_: Type, group: Group, order: Mapping[Atom, int]) -> Hashable:
     """
     found = []
     for tensor in tensors(type_):
-        dims: list[Hashable] = []
-        for dim in tensor.shape or ():
-            kernel_type = group.dim(dim)
-            if isinstance(kernel_type, int):
-                dims.append(kernel_type)
-            else:
-                dims.append(tuple((tuple(order[var] for var in monomial), n) for monomial, n in kernel_type.terms))
-        found.append((tensor.dtype, tuple(dims)))
+        dims = tuple(_dim_key(group.dim(dim), order) for dim in tensor.shape or ())
+        found.append((tensor.dtype, dims))
     return tuple(found)
+
+
+def _dim_key(dim: AnyDim, order: Mapping[Atom, int]) -> Hashable:
+    """Return a key of an expression of the kernel's variables, in which the numbers `order` replace their names."""
+    if isinstance(dim, int):
+        return dim
+    return tuple((tuple(order[var] for var in monomial), n) for monomial, n in dim.terms)
 
 
 def _size_name(dim: AnyDim) -> str:

@@ -24,6 +24,9 @@ from relvm.lir.routine import (
 )
 from relvm.quoting import terminal, text_string
 
+# The names of the printed forms of calls, by the kind of the callee.
+_CALLS = {"packed": "call_packed", "routine": "call_routine", "kernel": "call_cpacked"}
+
 
 def format_module(module: LirModule) -> str:
     """Return the text of all routines of the module."""
@@ -58,7 +61,7 @@ def _statement(statement: Statement) -> str:
         case CallStatement():
             return _call(statement)
         case TailCallStatement(function, args):
-            parts = ", ".join([text_string(function), *map(_operand, args)])
+            parts = ", ".join([text_string(function.name), *map(_operand, args)])
             return f"return tail_call({parts})"
         case PrimStatement(row, args, destination):
             return f"anylist_setitem(r, {destination}, {row}({', '.join(map(_operand, args))}))"
@@ -70,10 +73,10 @@ def _statement(statement: Statement) -> str:
 
 
 def _call(call: CallStatement) -> str:
-    parts = [text_string(call.function), *map(_operand, call.args)]
+    parts = [text_string(call.function.name), *map(_operand, call.args)]
     if call.kernel:
         parts.append("null")
-    form = "call_cpacked" if call.kernel else "call_packed"
+    form = _CALLS[call.function.kind]
     if call.destination is None:
         return f"{form}({', '.join(parts)})"
     return f"anylist_setitem_{form}(r, {call.destination}, {', '.join(parts)})"

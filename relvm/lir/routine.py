@@ -10,15 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from relvm.data_classes import value_record
 from relvm.display import Displayed
 from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import terminal
+from relvm.tables import BUILTIN_PREFIX
 
-INVOKES = ("vm.builtin.invoke_closure", "vm.builtin.invoke_pure_closure")
 PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the routine __vmtir__foo
+
+
+class FunctionKey(NamedTuple):
+    """The identity of an entry of the function table.  Functions of different kinds can have the same name.
+
+    kind: "packed" for a builtin or a registered function of the host, "routine" or "kernel" for a function of the
+    module.
+    """
+
+    kind: str
+    name: str
+
+
+def packed(name: str) -> FunctionKey:
+    """Return the key of the builtin or registered function `name`."""
+    return FunctionKey("packed", name)
+
+
+def builtin(name: str) -> FunctionKey:
+    """Return the key of the builtin `name`, a row of csrc/tables/builtins.def."""
+    return packed(BUILTIN_PREFIX + name)
+
+
+def routine(name: str) -> FunctionKey:
+    """Return the key of the function `name` of the module."""
+    return FunctionKey("routine", name)
+
+
+COPY = builtin("copy")
+INVOKES = (builtin("invoke_closure"), builtin("invoke_pure_closure"))
 
 
 @value_record
@@ -66,16 +96,15 @@ Operand = Register | ConstantItem | FunctionItem | Immediate | ContextPointer | 
 class CallStatement:
     """A call.  `kernel` and `destination` determine which of four printed forms it has.
 
-    function: the name of the callee.
+    function: the callee.  Calls of routines are created by LIR passes.
     args: the arguments.
     destination: the register for the result, or None.
-    kernel: whether this is a direct call of a kernel of this module.  Otherwise the callee is in the function table: a
-    packed function or, after LIR passes, another routine.
+    kernel: whether this is a direct call of a native kernel of this module, not through the function table.
     comment: the name of the IR value that the call computes, for readers.
     origins: the source locations of that value (Var.origins).
     """
 
-    function: str
+    function: FunctionKey
     args: tuple[Operand, ...]
     destination: int | None
     kernel: bool = False
@@ -91,7 +120,7 @@ class TailCallStatement:
     relvm/lir/passes/tail_calls.py creates tail calls.
     """
 
-    function: str
+    function: FunctionKey
     args: tuple[Operand, ...]
     origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
@@ -140,10 +169,10 @@ def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str,
     return tuple(dict.fromkeys((*first, *second)))
 
 
-def used_functions(routine: Routine, functions: tuple[str, ...]) -> Iterator[str]:
-    """Yield the names of the functions that a routine calls or uses as values.
+def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iterator[FunctionKey]:
+    """Yield the functions that a routine calls or uses as values.
 
-    functions: the names in the function table.
+    functions: the function table.
     """
     stack = list(routine.body)
     while stack:
@@ -188,6 +217,11 @@ class Routine(Displayed):
     private: bool = False
     impure: bool = False
 
+    @property
+    def key(self) -> FunctionKey:
+        """The key of the routine in the function table."""
+        return routine(self.name)
+
     def __str__(self) -> str:
         return terminal(f"<routine {self.name}({', '.join(self.params)}): {self.registers} registers>")
 
@@ -196,7 +230,7 @@ class Routine(Displayed):
 class LirModule(Displayed):
     """The lowered module, from which bytecode and C are printed.
 
-    functions: the names in the function table: the functions of the module, then others in order of first use.
+    functions: the function table: the functions of the module, then others in order of first use.
     constants: the constant table.  Each entry is an np.ndarray, a tuple of int (a shape), a str, a DType of the IR, an
     int or a float.
     signature: the parameter and result types of each public function, as text.
@@ -204,7 +238,7 @@ class LirModule(Displayed):
 
     routines: tuple[Routine, ...]
     kernels: tuple[Kernel, ...]
-    functions: tuple[str, ...]
+    functions: tuple[FunctionKey, ...]
     constants: tuple[Any, ...]
     signature: dict[str, Any]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from relvm.data_classes import value_record
@@ -29,6 +29,7 @@ from relvm.ir.types import FuncType, Type, is_proven, type_vars
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import are_functions, free_vars, group_functions, substitute
 from relvm.passes.pass_manager import module_pass
+from relvm.passes.util.used_names import used_names
 
 
 @module_pass("lambda_lifting", at=Stage.ANF)
@@ -44,11 +45,12 @@ def lambda_lifting(module: Module) -> Module:
     A function that captures nothing needs no closure: the value is a reference to the function.  A local function that
     uses another local function also captures the values that the other function captures.
 
-    A lifted function can need dimension variables of the surrounding function.  If no other value determines them, or
-    if arguments are checked against them, they are passed together as one shape.  The function attribute `captured` is
-    the number of added parameters.
+    A local function also captures the dimension variables of the surrounding functions that it uses, so that a type in
+    its body means the same size as before.  Those that no captured value determines are passed together as one shape.
+    A variable that the function's own parameters determine is left out if all calls are proven to pass arguments of
+    these types.  The function attribute `captured` is the number of added parameters.
     """
-    lifter = _Lifter({f.name for f in module.functions})
+    lifter = _Lifter(used_names(module))
     outer = [lifter.top_level(function) for function in module.functions]
     return module.with_functions((*outer, *lifter.lifted))
 
@@ -74,7 +76,7 @@ _Known = Mapping[Var, _Lifted]  # the variable of a local function in scope -> t
 class _Lifter:
     """Lifts the local functions of a module.
 
-    names: the names of functions in use.
+    names: the names in use, of functions, kernels and packed functions.
     lifted: the functions that are already lifted.
     values: the variables that the current module function uses as values, not only as callees.
     unproven: the variables that the current module function calls with an argument whose type is not proven.
@@ -146,9 +148,7 @@ class _Lifter:
         dims: the dimension variables in scope.
         """
         functions = {binding.var: binding.value for binding in run if isinstance(binding.value, Function)}
-        checked = self.values | self.unproven
-        outer = {var: dims if var in checked else frozenset() for var in functions}
-        captured = _find_captured(functions, known, outer)
+        captured = _find_captured(functions, known, dims, self.values | self.unproven)
         these = {}
         for var, local in functions.items():
             values = captured[var]
@@ -233,15 +233,15 @@ def _called_unproven(expr: Node) -> set[Var]:
 
 
 def _find_captured(
-    run: Mapping[Var, Function], known: _Known, outer: Mapping[Var, frozenset[DimVar]]
+    run: Mapping[Var, Function], known: _Known, scope: frozenset[DimVar], checked: Collection[Var]
 ) -> dict[Var, tuple[Expr, ...]]:
     """Return the values that each local function in `run` captures.
 
     A function captures the values that it uses itself, and those that the functions it uses capture.
 
     known: the lifted functions in scope.
-    outer: for each function, those dimension variables of the surrounding function that are needed to check the
-    arguments of calls.
+    scope: the dimension variables of the surrounding functions that are in scope.
+    checked: the variables of local functions whose arguments are checked at run time.
     """
     variables: dict[Var, dict[Var, None]] = {}
     uses: dict[Var, list[Var]] = {}
@@ -254,15 +254,20 @@ def _find_captured(
         needs += [value for captured in called for value in captured if isinstance(value, Var)]
         variables[var] = dict.fromkeys(needs)
         dims[var] = dict.fromkeys(dim for captured in called for value in captured for dim in _dims(value))
+        dims[var].update(dict.fromkeys(_free_dims(local, var in checked, checked)))
     _add_transitive_needs(variables, uses)
-    for var, local in run.items():
-        dims[var].update(dict.fromkeys(_used_dims(local)))
-    omitted = {var: _dims_to_omit(local, variables[var], outer[var]) for var, local in run.items()}
-    dims = {var: {dim: None for dim in needed if dim not in omitted[var]} for var, needed in dims.items()}
+    known_dims = {
+        var: _plain_dims(variables[var]) | (frozenset() if var in checked else _plain_dims(local.params))
+        for var, local in run.items()
+    }
+    dims = {
+        var: {dim: None for dim in needed if dim in scope and dim not in known_dims[var]}
+        for var, needed in dims.items()
+    }
     _add_transitive_needs(dims, uses)
     captured: dict[Var, tuple[Expr, ...]] = {}
     for var in run:
-        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in omitted[var])
+        missing = tuple(var_dim(dim) for dim in dims[var] if dim not in known_dims[var])
         captured[var] = (*variables[var], Shape(missing)) if missing else tuple(variables[var])
     return captured
 
@@ -298,38 +303,39 @@ def _dims(value: Expr) -> Iterable[DimVar]:
     return (var for dim in value.dims for var in dim_vars(dim)) if isinstance(value, Shape) else ()
 
 
-def _dims_to_omit(local: Function, captured: Iterable[Var], outer: frozenset[DimVar]) -> set[DimVar]:
-    """Return the dimension variables that `local` need not capture, because other values determine them.
+def _free_dims(local: Function, is_checked: bool, checked: Collection[Var]) -> Iterator[DimVar]:
+    """Yield the dimension variables whose values a local function needs, apart from those that its arguments determine.
 
-    These are the variables that captured values bind, and the variables that parameters or checks inside the function
-    bind.  A variable of the second kind is excluded if it is in `outer`: it must be captured, because arguments are
-    compared with its value.
+    Variables that the body binds, in a match_cast or by the result of a packed function, are included.
 
-    outer: those dimension variables of the surrounding function that are needed to check the arguments of calls.
+    is_checked: whether the arguments are checked at run time.  If not, they determine the plain dimension variables of
+    the parameters.
+    checked: the variables of local functions whose arguments are checked.
     """
-    omitted = set((_plain_dims(local.params) - outer) | _plain_dims(captured))
-    for item in walk(local):
-        match item:
-            case MatchCast(var=Var(type=type_)) | PackedCall(type=type_):
-                omitted.update(_plain_dims([Var("", type=type_)]) - outer)
-            case Function(params=params) if item is not local:
-                omitted.update(_plain_dims(params) - outer)
-    return omitted
+    own = frozenset() if is_checked else _plain_dims(local.params)
+    yield from (dim for dim in _used_dims(local, checked) if dim not in own)
 
 
-def _used_dims(local: Function) -> Iterable[DimVar]:
-    """Yield the dimension variables in the parameters, the body and the result type of a local function."""
+def _used_dims(local: Function, checked: Collection[Var]) -> Iterator[DimVar]:
+    """Yield the dimension variables whose values a local function needs: in its parameters, its body and its result.
+
+    checked: the variables of local functions whose arguments are checked.
+    """
     for param in local.params:
         yield from type_vars(param.type)
-    for item in walk(local):
+    if local.result_type is not None:
+        yield from type_vars(local.result_type)
+    stack: list[Node] = [local.body]
+    while stack:
+        item = stack.pop()
         match item:
-            case Function():
-                pass
+            case Binding(var, Function() as inner):
+                yield from _free_dims(inner, var in checked, checked)
+                continue
             case Shape():
                 yield from _dims(item)
             case DimValue(dim):
                 yield from dim_vars(dim)
-            case Expr(type=type_) if type_ is not None:
+            case Expr(type=type_) if type_ is not None and not isinstance(type_, FuncType):
                 yield from type_vars(type_)
-    if local.result_type is not None:
-        yield from type_vars(local.result_type)
+        stack.extend(children(item))

@@ -39,6 +39,7 @@ from relvm.kernels.lowering_rules import Alias, Builtin, Composition, Reinterpre
 from relvm.passes.check_sizes import find_unknown_argument
 from relvm.passes.decompose import expand_composite
 from relvm.passes.pass_manager import Pass
+from relvm.passes.util.used_names import used_names
 
 
 def lower_to_kernels(target: str, *, is_compact: bool = False) -> Pass:
@@ -71,7 +72,7 @@ class _KernelLowering:
     def __init__(self, module: Module, target: str, is_compact: bool) -> None:
         self.target, self.is_compact = target, is_compact
         self.definitions = dict(module.kernels)
-        self.used_names = {function.name for function in module.functions}
+        self.used_names = used_names(module) - self.definitions.keys()
         self.kernels: dict[str, Kernel | ReferenceKernel] = {}
         self.known: dict[Hashable, str] = {}
         self.counts: dict[str, int] = {}

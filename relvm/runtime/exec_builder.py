@@ -40,9 +40,7 @@ from relvm.errors import (
 from relvm.numpy_dtypes import plain_array
 from relvm.runtime.executable import Executable
 from relvm.runtime.packed_func import provide_all
-from relvm.tables import BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
-
-BUILTIN_PREFIX = "vm.builtin."
+from relvm.tables import BUILTIN_PREFIX, BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
 
 _OPCODES = {row.name: row for row in OPCODES}
 _PRIM_ROWS = numbers(PRIM_OPERATORS)
@@ -84,12 +82,14 @@ class _Body:
 class _Row:
     """A row of the function table under construction.
 
+    name: the name of the function.
     kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.
     is_called: whether an instruction calls the function by name.
     body: the definition of a bytecode function, or None.
     """
 
     index: int
+    name: str
     kind: str | None = None
     parameters: tuple[str, ...] | None = None
     is_called: bool = False
@@ -126,7 +126,9 @@ class ExecBuilder:
         self.source = ""
         self.signature: dict[str, Any] = {}
         self.debug: dict[str, Any] = {}
-        self._rows: dict[str, _Row] = {}
+        self._rows: list[_Row] = []
+        self._named: dict[str, _Row] = {}  # rows of functions that are defined, declared or called by name
+        self._packed: dict[str, _Row] = {}  # rows of functions that are declared as packed
         self._constants: list[Constant] = []
         self._constant_indices: dict[tuple, int] = {}
         self._body: _Body | None = None
@@ -179,7 +181,8 @@ class ExecBuilder:
 
     def f(self, name: str) -> Argument:
         """Return the operand for the function `name` as a value.  `name` is a function of this builder, possibly
-        defined later, or a packed function (a registered function of the host)."""
+        defined later, or a packed function (a registered function of the host).  If there are both, it is the function
+        of this builder."""
         return self._own_argument(function(self._row(name).index))
 
     # ---- functions ----
@@ -191,13 +194,19 @@ class ExecBuilder:
         Raises
         ------
         RelvmFormatError
-            A function of this name is already declared or defined, or is packed.
+            A function of this name is already declared or defined, or the name belongs to builtins.
         """
-        return self._declare(name, "bytecode", tuple(parameters))
+        row = self._definition(name)
+        if row.kind or row.body:
+            raise RelvmFormatError(f"function {name} is already declared")
+        return self._declare(row, "bytecode", tuple(parameters))
 
     def packed(self, name: str, parameters: Sequence[str] | None = None) -> Argument:
         """Declare `name` as a packed function, and add its row to the function table.  The declaration is optional: a
         function that is called but not defined is a packed function.
+
+        The builder can also define a function of the same name.  To call the packed function then, pass the result of
+        this method to `emit_call`, because a name refers to the function of the builder.
 
         Parameters
         ----------
@@ -210,9 +219,17 @@ class ExecBuilder:
         Raises
         ------
         RelvmFormatError
-            A function of this name is already declared or defined.
+            A packed function of this name is already declared.
         """
-        return self._declare(name, "packed", None if parameters is None else tuple(parameters))
+        if name in self._packed:
+            raise RelvmFormatError(f"packed function {name} is already declared")
+        row = self._named.get(name)
+        if row is None or row.kind or row.body:
+            row = self._new_row(name)
+        else:
+            del self._named[name]  # it is only called so far
+        self._packed[name] = row
+        return self._declare(row, "packed", None if parameters is None else tuple(parameters))
 
     @contextlib.contextmanager
     def function(
@@ -251,8 +268,8 @@ class ExecBuilder:
             raise RelvmFormatError(
                 f"function {name} is defined inside function {self._body.name}; end {self._body.name} first"
             )
-        row = self._row(name)
-        if row.body or row.kind == "packed":
+        row = self._definition(name)
+        if row.body:
             raise RelvmFormatError(f"function {name} is already defined")
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names or ()) or "none" for names in (row.parameters, parameters))
@@ -371,21 +388,22 @@ class ExecBuilder:
                 f"get: function {self._body.name} is still being written; leave its `with` block first"
             )
         orders: dict[str, list[int]] = {}
-        entries = tuple(self._entry(name, row, orders) for name, row in self._rows.items())
+        entries = tuple(self._entry(row, orders) for row in self._rows)
         program = Program(entries, tuple(self._constants), None, self.source, dict(self.signature), dict(self.debug))
         try:
             return Executable.from_program(program)
         except RelvmFormatError as error:
             raise RelvmFormatError(f"{error}{_original_number_note(str(error), orders)}") from None
 
-    def _entry(self, name: str, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
-        """Return the entry of the function table for the function `name`, described by `row`.
+    def _entry(self, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
+        """Return the entry of the function table for `row`.
 
-        If its registers are renumbered, set `orders[name]` to a list with the old number of each new register.
+        If the registers of the function are renumbered, add its name to `orders` with a list of the old number of each
+        new register.
         """
-        body = row.body
+        name, body = row.name, row.body
         if body is None:
-            self._expect_packed(name, row)
+            self._expect_packed(row)
             return FunctionEntry(name, "packed", row.parameters)
         code = tuple(map(_resolve_labels, body.code))
         if body.registers is not None:
@@ -399,7 +417,8 @@ class ExecBuilder:
             name, "bytecode", body.parameters, len(order), code, private=body.private, impure=body.impure
         )
 
-    def _expect_packed(self, name: str, row: _Row) -> None:
+    def _expect_packed(self, row: _Row) -> None:
+        name = row.name
         if row.kind == "bytecode":
             raise RelvmNameError(f"function {name} is declared but not defined")
         if name.startswith(BUILTIN_PREFIX):
@@ -410,22 +429,31 @@ class ExecBuilder:
             return
         provide_all([name])
         if not lib.rvm_is_registered(name.encode()):
-            known = [*self._rows.keys() - {name}, *_BUILTIN_NAMES]
+            known = [*(each.name for each in self._rows if each is not row), *_BUILTIN_NAMES]
             raise RelvmNameError(f"function {name} is neither defined here nor registered{near_matches(name, known)}")
 
     # ---- parts ----
 
-    def _row(self, name: str) -> _Row:
+    def _new_row(self, name: str) -> _Row:
         if not isinstance(name, str):
             raise RelvmTypeError(f"expected a function name, got {name!r}")
-        return self._rows.setdefault(name, _Row(len(self._rows)))
+        self._rows.append(_Row(len(self._rows), name))
+        return self._rows[-1]
 
-    def _declare(self, name: str, kind: str, parameters: tuple[str, ...] | None) -> Argument:
-        row = self._row(name)
-        if row.kind or row.body:
-            raise RelvmFormatError(f"function {name} is already declared")
+    def _row(self, name: str) -> _Row:
+        """Return the row of the function that an instruction calls by name."""
+        row = self._named.get(name) or self._packed.get(name)
+        return row or self._named.setdefault(name, self._new_row(name))
+
+    def _definition(self, name: str) -> _Row:
+        """Return the row for a function that is defined by this builder."""
+        if isinstance(name, str) and name.startswith(BUILTIN_PREFIX):
+            raise RelvmFormatError(f"{name}: names that begin with {BUILTIN_PREFIX} belong to builtins")
+        return self._named.get(name) or self._named.setdefault(name, self._new_row(name))
+
+    def _declare(self, row: _Row, kind: str, parameters: tuple[str, ...] | None) -> Argument:
         if parameters is not None:
-            _expect_parameters(name, parameters)
+            _expect_parameters(row.name, parameters)
         row.kind, row.parameters = kind, parameters
         return self._own_argument(function(row.index))
 

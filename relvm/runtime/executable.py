@@ -6,7 +6,7 @@ import contextlib
 import os
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -50,7 +50,8 @@ class Stats(Displayed):
     functions
         For each kind of function, the names of the functions of that kind.
     calls
-        For each function, the number of call instructions that refer to it.
+        For each function, the number of call instructions that refer to it.  The key is the name of the function.  For
+        a packed function that has the name of a function that the program defines, it is "packed " and the name.
     instructions
         For each bytecode function, the number of its instructions.
     native_bytes
@@ -78,10 +79,20 @@ class Stats(Displayed):
             lines.append(f"{len(names)} {kind} functions")
             for name in names:
                 size = f", {self.instructions[name]} instructions" if name in self.instructions else ""
-                calls = f", called at {self.calls[name]} places" if name in self.calls else ""
+                count = self.calls.get(_call_key(kind, name, self.functions))
+                calls = f", called at {count} places" if count else ""
                 lines.append(f"  {terminal(name)}{size}{calls}")
         lines.append(f"{sum(self.instructions.values())} instructions")
         return "\n".join(lines)
+
+
+def _call_key(kind: str, name: str, functions: Mapping[str, Collection[str]]) -> str:
+    """Return the key of a function in `Stats.calls`.
+
+    functions: the names of the functions of each kind.
+    """
+    is_shared = kind == "packed" and any(name in names for other, names in functions.items() if other != "packed")
+    return f"packed {name}" if is_shared else name
 
 
 class Executable(Displayed):
@@ -378,8 +389,13 @@ class Executable(Displayed):
 
     @cached_property
     def functions(self) -> dict[str, FunctionEntry]:
-        """The entries of the function table, by name, in the order of the table."""
-        return {entry.name: entry for entry in self.program.functions}
+        """The entries of the function table, by name, in the order of the table.
+
+        A packed function is left out if the program defines a function of the same name.
+        """
+        table = self.program.functions
+        defined = {entry.name for entry in table if entry.kind != "packed"}
+        return {entry.name: entry for entry in table if entry.kind != "packed" or entry.name not in defined}
 
     @property
     def function_count(self) -> int:
@@ -456,12 +472,13 @@ class Executable(Displayed):
     def stats(self) -> Stats:
         """Return the statistics of the executable."""
         program = self.program
-        calls: Counter[str] = Counter()
-        for entry in program.functions:
-            calls.update(program.functions[callee].name for each in entry.code for callee in callees(each))
         kinds: dict[str, list[str]] = {}
         for entry in program.functions:
             kinds.setdefault(entry.kind, []).append(entry.name)
+        names = [_call_key(entry.kind, entry.name, kinds) for entry in program.functions]
+        calls: Counter[str] = Counter()
+        for entry in program.functions:
+            calls.update(names[callee] for each in entry.code for callee in callees(each))
         return Stats(
             size_bytes=len(self.to_buffer()),
             constants=tuple(map(_describe, program.constants)),

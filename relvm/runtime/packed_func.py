@@ -63,12 +63,25 @@ def register_func(name: str, function: Callable[..., Any] | None = None, *, over
     RelvmTypeError
         `name` is not a valid name, or `function` is not callable.
     RelvmBusyError
-        The name is taken, and `override` is not set.
+        The name is taken, and `override` is not set.  The error is also raised if the name belongs to a builtin, or
+        begins with a prefix that `register_library` was called with.
     """
     expect_name("register_func: name", name)
     if function is None:
         return lambda decorated: register_func(name, decorated, override=override)
     expect_type(f"register_func: {name}", function, Callable, "a callable")
+    _expect_no_library(name)
+    return _register(name, function, override=override)
+
+
+def _expect_no_library(name: str) -> None:
+    """Raise RelvmBusyError if `name` begins with the prefix of a library."""
+    for prefix in _libraries:
+        if name.startswith(prefix):
+            raise RelvmBusyError(f"register: names that begin with {prefix} belong to a library; choose another name")
+
+
+def _register(name: str, function: Callable[..., Any], *, override: bool) -> Callable[..., Any]:
     with _lock:
         registered = _registered.get(name) or _RegisteredFunction(name)
         error = ffi.new("rvm_value *")
@@ -98,7 +111,8 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
     Raises
     ------
     RelvmBusyError
-        The name is taken, and `override` is not set.
+        The name is taken, and `override` is not set.  The error is also raised if the name belongs to a builtin, or
+        begins with a prefix that `register_library` was called with.
     """
     expect_name("register_c_func: name", name)
     try:
@@ -107,6 +121,7 @@ def register_c_func(name: str, address: int, *, override: bool = False) -> None:
         raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}") from None
     if not 0 < address < 1 << 8 * ffi.sizeof("void *"):
         raise RelvmTypeError(f"{name}: expected the address of a C function, got {address!r}")
+    _expect_no_library(name)
     with _lock:
         error = ffi.new("rvm_value *")
         function = ffi.cast("rvm_packed_function", address)
@@ -177,4 +192,4 @@ def provide_all(names: Iterable[str]) -> None:
             providers = (provider for prefix, provider in _libraries.items() if name.startswith(prefix))
             found = next((function for function in (each(name) for each in providers) if function), None)
             if found:
-                register_func(name, found)
+                _register(name, found, override=False)

@@ -146,6 +146,26 @@ def test_nonsense_with_right_checksums_is_decoded_or_refused_but_never_crashes()
     assert {"read", "RelvmFormatError"} <= outcomes
 
 
+@pytest.mark.parametrize("kind", ["packed", "bytecode"])
+def test_a_table_with_two_meanings_of_a_name_is_refused(kind: str) -> None:
+    def program(*names: str) -> Program:
+        code = () if kind == "packed" else (ret(0),)
+        parameters = None if kind == "packed" else ("x",)
+        return Program(tuple(FunctionEntry(name, kind, parameters, len(code), code) for name in names))
+
+    with pytest.raises(RelvmFormatError, match="functions are named same"):
+        encode(program("same", "same"))
+    buffer = encode(program("same", "sama"))
+    with pytest.raises(RelvmFormatError, match="two functions are named same"):
+        Executable.from_bytes(rewritten(buffer, bytes(buffer).index(b"sama"), b"same"), functions=["*"])
+
+
+def test_a_file_that_defines_a_function_of_a_builtins_name_is_refused() -> None:
+    buffer = encode(Program((FunctionEntry("vm_builtin.copy", "bytecode", ("x",), 1, (ret(0),)),)))
+    with pytest.raises(RelvmFormatError, match="belong to builtins"):
+        Executable.from_bytes(rewritten(buffer, bytes(buffer).index(b"vm_builtin"), b"vm.builtin"))
+
+
 def test_unknown_sections_are_skipped() -> None:
     buffer = encode(PROGRAM)
     count = struct.unpack_from("<I", buffer, 12)[0]

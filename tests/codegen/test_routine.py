@@ -34,7 +34,7 @@ def test_direct_calls_drop_the_detour_through_a_closure() -> None:
     text = "def callee(x: object) -> object { return x }\ndef main(x: object) -> object { return @callee(x) }"
     before, after = routines(text), devirtualize_calls(routines(text))
     assert 'invoke_closure", ctx_ptr, anylist_getitem(f, 0), anylist_getitem(r, 0)' in format_module(before)
-    assert 'call_packed(r, 2, "callee", anylist_getitem(r, 0))' in format_module(after)
+    assert 'call_routine(r, 2, "callee", anylist_getitem(r, 0))' in format_module(after)
 
 
 @pytest.mark.parametrize(

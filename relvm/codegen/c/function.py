@@ -15,6 +15,7 @@ from relvm.codegen.c.operands import operand_text
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
+    FunctionKey,
     IfStatement,
     Operand,
     PrimStatement,
@@ -24,6 +25,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
     always_tail_calls,
+    builtin,
 )
 from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
@@ -34,9 +36,8 @@ PART_STATEMENTS = 200
 _MAX_RESETS = 16  # maximum number of registers that are released one by one at the end of a call
 _MAX_INLINED = 8  # maximum number of statements of a routine that is inlined
 
-_PREFIX = "vm.builtin."
-# Builtins that call no other functions, so that generated code can call them directly.
-_DIRECT = frozenset(_PREFIX + row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST"))
+# The names of builtins that call no other functions, so that generated code can call them directly.
+_DIRECT = {builtin(row.name): row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST")}
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
 
@@ -59,7 +60,7 @@ def _apply_head(routine: Routine) -> str:
     )
 
 
-def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bool) -> str:
+def print_apply(routine: Routine, functions: Mapping[FunctionKey, int], *, is_scalar: bool) -> str:
     """Return the C code of `apply_NAME`, the function through which other C code calls a routine directly.
 
     `apply_NAME` allocates the registers of the routine, copies the arguments to them, and runs the routine.  In the C
@@ -68,7 +69,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
     Parameters
     ----------
     functions
-        The index of each function in the function table, by name.
+        The index of each function in the function table, by key.
     is_scalar
         Whether the routine is printed by relvm/codegen/c/scalar_function.py.
     """
@@ -77,7 +78,7 @@ def print_apply(routine: Routine, functions: Mapping[str, int], *, is_scalar: bo
     return "\n".join(
         [
             f"{_apply_head(routine)} {{",
-            f"  const rvm_value callee = rvm_head(ctx)->function_values[{functions[routine.name]}];",
+            f"  const rvm_value callee = rvm_head(ctx)->function_values[{functions[routine.key]}];",
             f"  rvm_value *window = rvm_open(ctx, {registers});",
             f"  if (!window) return rvm_call(ctx, callee, {array}, {count}, destination, failure);",
             *(f"  rvm_pass(&window[{i}], a{i});" for i in range(count)),
@@ -115,8 +116,8 @@ def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
 
 def print_routine(
     routine: Routine,
-    functions: Mapping[str, int],
-    routines: Mapping[str, Routine],
+    functions: Mapping[FunctionKey, int],
+    routines: Mapping[FunctionKey, Routine],
     statement_positions: Sequence[int] | None = None,
 ) -> str:
     """Return the C code of one routine.
@@ -124,9 +125,9 @@ def print_routine(
     Parameters
     ----------
     functions
-        The index of each function in the function table f, by name.
+        The index of each function in the function table f, by key.
     routines
-        The routines in the same C file, by name.
+        The routines in the same C file, by key.
     statement_positions
         For debugging, the indices of the bytecode instructions that correspond to the statements
         (Bytecode.statement_positions).  The C code then reports these indices to the virtual machine.  None if the code
@@ -165,8 +166,8 @@ class _Printer:
     def __init__(
         self,
         routine: Routine,
-        functions: Mapping[str, int],
-        routines: Mapping[str, Routine],
+        functions: Mapping[FunctionKey, int],
+        routines: Mapping[FunctionKey, Routine],
         statement_positions: Sequence[int] | None,
     ) -> None:
         self.routine = routine
@@ -209,7 +210,7 @@ class _Printer:
         return [self.report_line(instruction, indent), *self.statement(statement, instruction, indent)]
 
     def report_line(self, instruction: int, indent: str) -> str:
-        function = self.functions[self.routine.name]
+        function = self.functions[self.routine.key]
         return f"{indent}RVM_TRY_AT({instruction}, rvm_step(ctx, r, {function}, {instruction}, failure));"
 
     def last_report(self, indent: str) -> list[str]:
@@ -260,8 +261,8 @@ class _Printer:
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
         leave_line = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
-        comment = f"  /* {c_comment(call.function)} */"
-        if call.function != self.routine.name or self.split:
+        comment = f"  /* {c_comment(call.function.name)} */"
+        if call.function != self.routine.key or self.split:
             return [f"{indent}{leave_line}{comment}"]
         self.restarts = True
         return [
@@ -317,34 +318,33 @@ def _array(args: tuple[Operand, ...]) -> str:
     return f"(const rvm_value[]){{{', '.join(map(operand_text, args))}}}" if args else "NULL"
 
 
-def print_checks(statements: tuple[Statement, ...], functions: Mapping[str, int]) -> str:
+def print_checks(statements: tuple[Statement, ...], functions: Mapping[FunctionKey, int]) -> str:
     """Return the C code of `statements`, the checks of parameters at the beginning of a routine."""
     return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
 
 
-def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[str, Routine]) -> str:
+def _call(call: CallStatement, functions: Mapping[FunctionKey, int], routines: Mapping[FunctionKey, Routine]) -> str:
     """Return the C code of a call.
 
-    functions: the index of each function in the function table, by name.
-    routines: the routines in the same C file, which are called directly.
+    functions: the index of each function in the function table, by key.
+    routines: the routines in the same C file, by key, which are called directly.
     """
     array, count = _array(call.args), len(call.args)
     destination = "NULL" if call.destination is None else f"&r[{call.destination}]"
-    text = call.function if not call.comment else f"{call.comment} = {call.function}"
+    name = call.function.name
+    text = name if not call.comment else f"{call.comment} = {name}"
     comment = f"  /* {c_comment(text)} */"
     callee = f"f[{functions[call.function]}]"
     if call.kernel:
-        return (
-            f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(call.function)}, {array}, {count}, failure));{comment}"
-        )
+        return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(name)}, {array}, {count}, failure));{comment}"
     args = ", ".join(map(operand_text, call.args))
     if call.function in routines:
         passed = f"{args}, " if args else ""
-        return f"RVM_TRY(apply_{routine_symbol(call.function)}(ctx, {passed}{destination}, failure));{comment}"
+        return f"RVM_TRY(apply_{routine_symbol(name)}(ctx, {passed}{destination}, failure));{comment}"
     if call.function in INVOKES and count >= 2:
         return f"RVM_TRY(rvm_invoke(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"
-    builtin = call.function.removeprefix(_PREFIX)
-    match builtin, call.args:
+    row = _DIRECT.get(call.function, "")
+    match row, call.args:
         case "copy", (_,) if call.destination is not None:
             return f"RVM_TRY(rvm_copy(ctx, {callee}, {args}, {destination}, failure));{comment}"
         case "check_prim_value_info", (_, _, _):
@@ -353,7 +353,7 @@ def _call(call: CallStatement, functions: Mapping[str, int], routines: Mapping[s
             return f"RVM_TRY(rvm_check_tensor(ctx, {callee}, {args}, failure));{comment}"
         case "tuple_getitem", (_, _) if call.destination is not None:
             return f"RVM_TRY(rvm_item(ctx, {callee}, {args}, {destination}, failure));{comment}"
-    if call.function in _DIRECT:
-        row = f"RVM_BUILTIN_{builtin}"
-        return f"RVM_TRY(rvm_builtin(ctx, {callee}, {row}, {array}, {count}, {destination}, failure));{comment}"
+    if row:
+        number = f"RVM_BUILTIN_{row}"
+        return f"RVM_TRY(rvm_builtin(ctx, {callee}, {number}, {array}, {count}, {destination}, failure));{comment}"
     return f"RVM_TRY(rvm_call(ctx, {callee}, {array}, {count}, {destination}, failure));{comment}"

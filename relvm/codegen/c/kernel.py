@@ -77,7 +77,7 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(kernel, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
@@ -114,21 +114,25 @@ def size_names(buffers: tuple[Buffer, ...]) -> dict[DimVar, str]:
     return sizes
 
 
-def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
+def _checks(kernel: Kernel, sizes: dict[DimVar, str], uses_self: bool) -> list[str]:
     """Return the lines of C that check the arguments of a kernel and read its sizes.
 
     The lines are a table of the expected tensors, and a call of `rvm_kernel_check`.  This call also fills the C array
-    `sizes`.
+    `sizes`.  Then the relations between sizes are checked.
 
-    buffers: the inputs and outputs of the kernel.
     sizes: the size variables of the kernel, with their C names.
     uses_self: whether the code of the kernel uses the C parameter `self`.
     """
     order: dict[DimVar | None, int] = {var: i for i, var in enumerate(sizes)}
     rows = []
+    buffers = (*kernel.inputs, *kernel.outputs)
     for buffer in buffers:
         dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
         rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
+
+    def element(var: DimVar) -> str:
+        return f"sizes[{order[var]}]"
+
     call = f"rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result)"
     return [
         "  static const int64_t expected[] = {" + ", ".join(rows) + "};",
@@ -136,7 +140,14 @@ def _checks(buffers: tuple[Buffer, ...], sizes: dict[DimVar, str], uses_self: bo
         f"  rvm_status status = {call};",
         *(() if uses_self else ("  (void)self;",)),
         "  if (status != RVM_OK) return status;",
+        *(_relation_check(format_dim(size, element), format_dim(dim, element)) for size, dim in kernel.relations),
     ]
+
+
+def _relation_check(actual: str, expected: str) -> str:
+    """Return the line of C that checks that two sizes are equal."""
+    fail = f"rvm_api->fail(result, RVM_SHAPE_ERROR, RVM_SIZE_MISMATCH, (long long)({expected}), (long long){actual})"
+    return f"  if ({actual} != {expected}) return {fail};"
 
 
 class KernelBody:

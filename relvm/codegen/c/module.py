@@ -156,17 +156,17 @@ def print_c(
     printed = [routine for routine in module.routines if routine.name in routines]
     if not printed:
         return CSource(kernels, "")
-    functions = {name: i for i, name in enumerate(module.functions)}
-    named = {} if statement_positions else {routine.name: routine for routine in printed}
+    functions = {key: i for i, key in enumerate(module.functions)}
+    named = {} if statement_positions else {routine.key: routine for routine in printed}
     scalars = {} if statement_positions else scalar_functions(replace(module, routines=tuple(printed)))
     symbols = [kernel_symbol(kernel.name) for kernel in module.kernels]
     parts = [_ROUTINES, '#include <math.h>\n\n#include "native_function.h"']
     parts.append("\n".join([*map(kernel_prototype, symbols), *map(print_prototype, printed)]))
     parts.append("\n".join(map(print_declarations, scalars.values())))
-    called = {name for r in named.values() if r.name not in scalars for name in used_functions(r, module.functions)}
-    parts.append("\n".join(print_apply_prototype(routine) for routine in printed if routine.name in called))
+    called = {key for r in named.values() if r.key not in scalars for key in used_functions(r, module.functions)}
+    parts.append("\n".join(print_apply_prototype(routine) for routine in printed if routine.key in called))
     for routine in printed:
-        scalar = scalars.get(routine.name)
+        scalar = scalars.get(routine.key)
         if scalar:
             checks = print_checks(routine.body[: scalar.checks], functions)
             parts.append(print_scalar_routine(scalar, functions, checks))
@@ -176,5 +176,5 @@ def print_c(
                     routine, functions, named, statement_positions[routine.name] if statement_positions else None
                 )
             )
-    parts += [print_apply(r, functions, is_scalar=r.name in scalars) for r in printed if r.name in called]
+    parts += [print_apply(r, functions, is_scalar=r.key in scalars) for r in printed if r.key in called]
     return CSource(kernels, "\n\n".join(part for part in parts if part) + "\n")

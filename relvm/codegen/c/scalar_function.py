@@ -16,7 +16,9 @@ from relvm.codegen.c.mangling import routine_symbol
 from relvm.codegen.c.operands import float_text, operand_text
 from relvm.lir.passes.scalar_functions import ScalarRoutine
 from relvm.lir.routine import (
+    COPY,
     CallStatement,
+    FunctionKey,
     IfStatement,
     Immediate,
     Operand,
@@ -43,13 +45,13 @@ def print_declarations(scalar: ScalarRoutine) -> str:
     )
 
 
-def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], checks: str) -> str:
+def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[FunctionKey, int], checks: str) -> str:
     """Return the C code of one scalar routine, which consists of three C functions (see the docstring of this module).
 
     Parameters
     ----------
     functions
-        The index of each function of the program in the function table, by name.
+        The index of each function of the program in the function table, by key.
     checks
         The C code that checks the parameters of the routine, which are in the C array `r` of registers.
     """
@@ -61,7 +63,7 @@ def print_scalar_routine(scalar: ScalarRoutine, functions: Mapping[str, int], ch
     variables = [
         f"  {_CTYPES[letter]} s{index} = 0;" for index, letter in sorted(scalar.letters.items()) if index >= count
     ]
-    function_index, out = functions[routine.name], _FIELDS[scalar.result]
+    function_index, out = functions[routine.key], _FIELDS[scalar.result]
     boxed = ", ".join(f"{_BOXES[scalar.letters[i]]}(s{i})" for i in range(count))
     arguments = f"(const rvm_value[]){{{boxed}}}" if count else "NULL"
     passed = "".join(f", s{i}" for i in range(count))
@@ -116,7 +118,7 @@ def _params(scalar: ScalarRoutine) -> str:
 
 
 class _Printer:
-    def __init__(self, scalar: ScalarRoutine, functions: Mapping[str, int]) -> None:
+    def __init__(self, scalar: ScalarRoutine, functions: Mapping[FunctionKey, int]) -> None:
         self.scalar = scalar
         self.functions = functions
         self.restarts = False  # whether the code contains a jump to its start
@@ -137,13 +139,13 @@ class _Printer:
                 check = f"rvm_scalar_op_has_value(RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]})"
                 fail = f"return rvm_scalar_arithmetic_failed(ctx, RVM_SCALAR_OP_{row}, {boxes[0]}, {boxes[1]});"
                 return [f"{indent}if (!{check}) {fail}", line]
-            case CallStatement(function=name, args=args, destination=destination, kernel=False):
-                if name == "vm.builtin.copy":
+            case CallStatement(function=function, args=args, destination=destination, kernel=False):
+                if function == COPY:
                     return [f"{indent}s{destination} = {_text(args[0])};"]
                 values = "".join(f", {_text(arg)}" for arg in args)
-                return [f"{indent}RVM_TRY(call_{routine_symbol(name)}(ctx{values}, &s{destination}));"]
-            case TailCallStatement(function=name, args=args):
-                return self.tail_call(name, args, indent)
+                return [f"{indent}RVM_TRY(call_{routine_symbol(function.name)}(ctx{values}, &s{destination}));"]
+            case TailCallStatement(function=function, args=args):
+                return self.tail_call(function, args, indent)
             case IfStatement(cond, then, orelse):
                 return [
                     f"{indent}if ({_text(cond)}) {{",
@@ -154,17 +156,17 @@ class _Printer:
                 ]
         raise AssertionError(f"cannot translate {statement!r} to C")
 
-    def tail_call(self, name: str, args: tuple[Operand, ...], indent: str) -> list[str]:
+    def tail_call(self, function: FunctionKey, args: tuple[Operand, ...], indent: str) -> list[str]:
         """Return the lines of a tail call.
 
         If the routine calls itself, the code jumps to the start of the function.  Otherwise the virtual machine
         performs the tail call.
         """
-        function_index = self.functions[name]
+        function_index = self.functions[function]
         boxed = ", ".join(map(self.boxed, args))
         array = f"(const rvm_value[]){{{boxed}}}" if args else "NULL"
         leave_line = f"return rvm_scalar_tail_call(ctx, {function_index}, {array}, {len(args)});"
-        if name != self.scalar.routine.name:
+        if function != self.scalar.routine.key:
             return [f"{indent}{leave_line}"]
         self.restarts = True
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from relvm.bytecode.asm_parser import parse_code
-from relvm.bytecode.asm_printer import instruction_text, quoted
+from relvm.bytecode.asm_printer import function_keys, function_texts, instruction_text
 from relvm.bytecode.program import Argument, Instruction, Program
 from relvm.errors import RelvmFormatError
 from relvm.explore.debugger.kernel_code import KernelCode
@@ -244,11 +244,14 @@ class ProgramCode:
 
 def _functions(program: Program) -> Iterator[FunctionCode]:
     table = tuple(entry.name for entry in program.functions)
-    texts_of = [quoted(name) for name in table]
+    keys = function_keys(program.functions)
+    texts_of = function_texts(keys)
     for index, entry in enumerate(program.functions):
+        if entry.kind == "packed":
+            continue
         entries = _debug_entries(program, entry.name)
         if entry.kind == "native" and entries["code"]:
-            code = parse_code(entries["code"], table)
+            code = parse_code(entries["code"], keys)
         elif entry.kind == "bytecode":
             code = entry.code
         else:

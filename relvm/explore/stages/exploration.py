@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relvm.bytecode.asm_printer import instruction_text, quoted
+from relvm.bytecode.asm_printer import function_texts, instruction_text, quoted
 from relvm.bytecode.kernel_printer import kernel_listing
 from relvm.codegen.c.kernel import kernel_lines
 from relvm.codegen.c.mangling import kernel_symbol
@@ -266,7 +266,7 @@ def _routine_lines(lir: LirModule) -> Iterator[Line]:
 
 def _bytecode_lines(lir: LirModule) -> Iterator[Line]:
     bytecode = print_bytecode(lir)
-    names = [quoted(name) for name in lir.functions]
+    names = function_texts([(key.kind == "packed", key.name) for key in lir.functions])
     for number, routine in enumerate(lir.routines):
         if number:
             yield Line("")
@@ -330,7 +330,7 @@ def _origins_of_calls(lir: LirModule) -> dict[str, Origins]:
     called: dict[str, dict[str, None]] = {}
     for statement in _call_statements(lir):
         if statement.kernel:
-            called.setdefault(statement.function, {}).update(dict.fromkeys(statement.origins))
+            called.setdefault(statement.function.name, {}).update(dict.fromkeys(statement.origins))
     return {name: tuple(origins) for name, origins in called.items()}
 
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 
 from relvm._native import lib
-from relvm.codegen.lower_to_lir import BUILTIN_PREFIX
 from relvm.compiler.build import assemble
 from relvm.compiler.disk_cache import cache_file_path, write
 from relvm.compiler.find_compiler import find_compiler
@@ -25,7 +24,7 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal
-from relvm.lir.routine import CallStatement, LirModule, Register, Routine
+from relvm.lir.routine import COPY, CallStatement, FunctionKey, LirModule, Register, Routine
 from relvm.runtime.machine_limits import thread_count
 from relvm.vm import Executable, VirtualMachine
 
@@ -212,7 +211,8 @@ def _multiply_adds() -> Executable:
     with k.parallel(rows.shape[0], 8 * _STEPS * _NUMBERS) as (first, last), k.loop(last, start=first) as row:
         k.invoke("rvm_multiply_adds", Address(rows, row * _NUMBERS), Literal(_STEPS, I64), factor, added)
     kernel = Kernel("multiply_adds", (), (rows,), k.finish(), "the peak of arithmetic")
-    end = BUILTIN_PREFIX + "copy"
-    body = (CallStatement(kernel.name, (Register(0),), None, kernel=True), CallStatement(end, (Register(0),), 1))
-    lir = LirModule((Routine("main", ("x",), 2, body),), (kernel,), ("main", kernel.name, end), (), _SIGNATURE)
+    callee = FunctionKey("kernel", kernel.name)
+    body = (CallStatement(callee, (Register(0),), None, kernel=True), CallStatement(COPY, (Register(0),), 1))
+    main = Routine("main", ("x",), 2, body)
+    lir = LirModule((main,), (kernel,), (main.key, callee, COPY), (), _SIGNATURE)
     return Executable.from_program(assemble(lir, ()))

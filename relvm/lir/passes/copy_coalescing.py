@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.lir.routine import (
+    COPY,
     CallStatement,
     IfStatement,
     LirModule,
@@ -16,8 +17,6 @@ from relvm.lir.routine import (
     TailCallStatement,
     merge_origins,
 )
-
-_COPY = "vm.builtin.copy"
 
 
 def copy_coalescing(module: LirModule) -> LirModule:
@@ -41,7 +40,7 @@ def _coalesce_block(body: tuple[Statement, ...]) -> tuple[Statement, ...]:
     body = tuple(map(_coalesce_branches, body))
     match body:
         case [*before, CallStatement(function=name, args=(Register(index),), destination=int(target)) as copy] if (
-            name == _COPY and any(_writes(statement, index) for statement in before)
+            name == COPY and any(_writes(statement, index) for statement in before)
         ):
             return tuple(_redirect(statement, index, copy, target) for statement in before)
     return body

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from relvm.lir.routine import CallStatement, FunctionItem, LirModule, Statement, map_statements
+from relvm.lir.routine import CallStatement, FunctionItem, LirModule, Statement, builtin, map_statements
 
-_INVOKE = "vm.builtin.invoke_closure"
+_INVOKE = builtin("invoke_closure")
 
 
 def devirtualize_calls(module: LirModule) -> LirModule:
     """Replace a call through `invoke_closure` by a direct call if the callee is in the function table:
 
-    call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_packed("foo", x)
+    call_packed("vm.builtin.invoke_closure", ctx_ptr, f[3], x)   ->   call_routine("foo", x)
     """
 
     def direct(item: Statement) -> Statement:
         match item:
-            case CallStatement(function=name, args=(_, FunctionItem(index), *args)) if name == _INVOKE:
+            case CallStatement(function=function, args=(_, FunctionItem(index), *args)) if function == _INVOKE:
                 return replace(item, function=module.functions[index], args=tuple(args))
         return item
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, F64, I64, DType
 from relvm.lir.routine import (
+    COPY,
     CallStatement,
     ConstantItem,
+    FunctionKey,
     IfStatement,
     Immediate,
     LirModule,
@@ -22,10 +24,11 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
+    builtin,
 )
 from relvm.tables import PRIM_OPERATORS
 
-_COPY, _CHECK = "vm.builtin.copy", "vm.builtin.check_prim_value_info"
+_CHECK = builtin("check_prim_value_info")
 _LETTERS = {I64: "i", F64: "f", BOOL: "b"}
 _ROWS = {row.name: row for row in PRIM_OPERATORS}
 
@@ -46,20 +49,20 @@ class ScalarRoutine:
     checks: int
 
 
-def scalar_functions(module: LirModule) -> dict[str, ScalarRoutine]:
-    """Return the scalar routines of the module, by name.
+def scalar_functions(module: LirModule) -> dict[FunctionKey, ScalarRoutine]:
+    """Return the scalar routines of the module, by key.
 
     Their parameters, intermediate values and results are scalars of known types.  They call only scalar routines.
     """
-    parameter_types = {routine.name: _checked_types(routine, module) for routine in module.routines}
-    routines = {r.name: r for r in module.routines if len(parameter_types[r.name]) == len(r.params)}
+    parameter_types = {routine.key: _checked_types(routine, module) for routine in module.routines}
+    routines = {r.key: r for r in module.routines if len(parameter_types[r.key]) == len(r.params)}
     while True:
         typed = _infer_types(routines, parameter_types)
-        still_scalar = {name: routines[name] for name in typed}
+        still_scalar = {key: routines[key] for key in typed}
         if len(still_scalar) == len(routines):
             return {
-                name: ScalarRoutine(routine, typed[name], typed[name][len(routine.params)], len(routine.params))
-                for name, routine in routines.items()
+                key: ScalarRoutine(routine, typed[key], typed[key][len(routine.params)], len(routine.params))
+                for key, routine in routines.items()
             }
         routines = still_scalar
 
@@ -72,8 +75,8 @@ def _checked_types(routine: Routine, module: LirModule) -> dict[int, str]:
     found: dict[int, str] = {}
     for statement in routine.body:
         match statement:
-            case CallStatement(function=name, args=(Register(index), ConstantItem(dtype), _), destination=None) if (
-                name == _CHECK and index < len(routine.params) and index not in found
+            case CallStatement(function=function, args=(Register(index), ConstantItem(dtype), _), destination=None) if (
+                function == _CHECK and index < len(routine.params) and index not in found
             ):
                 value = module.constants[dtype]
                 if not isinstance(value, DType) or value not in _LETTERS:
@@ -84,39 +87,44 @@ def _checked_types(routine: Routine, module: LirModule) -> dict[int, str]:
     return found
 
 
-def _infer_types(routines: dict[str, Routine], parameter_types: dict[str, dict[int, str]]) -> dict[str, dict[int, str]]:
+def _infer_types(
+    routines: dict[FunctionKey, Routine], parameter_types: dict[FunctionKey, dict[int, str]]
+) -> dict[FunctionKey, dict[int, str]]:
     """Infer the types of the registers of each routine.
 
-    Return a dict from register to type letter for each routine, by the name of the routine.  A routine with a register
+    Return a dict from register to type letter for each routine, by the key of the routine.  A routine with a register
     of unknown type is omitted.
 
     parameter_types: the types of the parameters of each routine, as dicts of the same form.
     """
-    types = {name: dict(parameter_types[name]) for name in routines}
+    types = {key: dict(parameter_types[key]) for key in routines}
     changed = True
     while changed:
         changed = False
-        for name, routine in list(routines.items()):
-            if name not in types:
+        for key, routine in list(routines.items()):
+            if key not in types:
                 continue
-            before = len(types[name])
+            before = len(types[key])
             if not _infer_block(routine, routine.body[len(routine.params) :], routines, types):
-                del types[name]
+                del types[key]
                 changed = True
             else:
-                changed |= len(types[name]) > before
-    fully_typed = (name for name in types if _is_fully_typed(routines[name], types))
-    return {name: types[name] for name in fully_typed}
+                changed |= len(types[key]) > before
+    fully_typed = (key for key in types if _is_fully_typed(routines[key], types))
+    return {key: types[key] for key in fully_typed}
 
 
 def _infer_block(
-    routine: Routine, body: tuple[Statement, ...], routines: dict[str, Routine], types: dict[str, dict[int, str]]
+    routine: Routine,
+    body: tuple[Statement, ...],
+    routines: dict[FunctionKey, Routine],
+    types: dict[FunctionKey, dict[int, str]],
 ) -> bool:
-    """Record in `types[routine.name]` the types of the registers that the block `body` writes, as far as known.
+    """Record in `types[routine.key]` the types of the registers that the block `body` writes, as far as known.
 
     Return whether the block computes with scalars only, and each register has a single type.
     """
-    known = types[routine.name]
+    known = types[routine.key]
     result = len(routine.params)
 
     def write(register: int, letter: str | None) -> bool:
@@ -131,16 +139,18 @@ def _infer_block(
                     return False
                 if not write(destination, _ROWS[row].result):
                     return False
-            case CallStatement(function=name, args=(value,), destination=int(destination)) if name == _COPY:
+            case CallStatement(function=function, args=(value,), destination=int(destination)) if function == COPY:
                 if not _is_scalar(value) or not write(destination, _letter(value, known)):
                     return False
-            case CallStatement(function=name, args=args, destination=int(destination)) if name in types:
+            case CallStatement(function=function, args=args, destination=int(destination)) if function in types:
                 if not all(map(_is_scalar, args)) or not write(
-                    destination, types[name].get(len(routines[name].params))
+                    destination, types[function].get(len(routines[function].params))
                 ):
                     return False
-            case TailCallStatement(function=name, args=args) if name in types:
-                if not all(map(_is_scalar, args)) or not write(result, types[name].get(len(routines[name].params))):
+            case TailCallStatement(function=function, args=args) if function in types:
+                if not all(map(_is_scalar, args)) or not write(
+                    result, types[function].get(len(routines[function].params))
+                ):
                     return False
             case IfStatement(cond, then, orelse):
                 if not _is_scalar(cond) or _letter(cond, known) == "f":
@@ -171,13 +181,13 @@ def _letter(operand: Operand, known: dict[int, str]) -> str | None:
     return None
 
 
-def _is_fully_typed(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
+def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) -> bool:
     """Return whether all types in a routine are known and consistent, so that C variables can replace its registers.
 
     Each register that it reads must have a type, and each call must pass the types that the callee expects.  The
     routine must write its result, and must not contain resets of registers.
     """
-    known = types[routine.name]
+    known = types[routine.key]
     if len(routine.params) not in known:
         return False
     for statement in _statements(routine.body[len(routine.params) :]):
@@ -186,7 +196,7 @@ def _is_fully_typed(routine: Routine, types: dict[str, dict[int, str]]) -> bool:
         operands = (statement.cond,) if isinstance(statement, IfStatement) else statement.args
         if any(_letter(operand, known) is None for operand in operands):
             return False
-        callee = getattr(statement, "function", "")
+        callee = getattr(statement, "function", None)
         if callee in types and [_letter(arg, known) for arg in operands] != [
             types[callee][i] for i in range(len(operands))
         ]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from relvm.lir.routine import (
+    COPY,
     INVOKES,
     CallStatement,
+    FunctionKey,
     IfStatement,
     LirModule,
     Register,
@@ -17,8 +19,6 @@ from relvm.lir.routine import (
     merge_origins,
 )
 
-_COPY = "vm.builtin.copy"
-
 
 def tail_calls(module: LirModule) -> LirModule:
     """Replace a call at the end of a routine by a tail call, which needs no stack space:
@@ -28,22 +28,22 @@ def tail_calls(module: LirModule) -> LirModule:
 
     If an `if` precedes the copy, the copy is first moved to the ends of both branches.
     """
-    functions = {routine.name for routine in module.routines} | set(INVOKES)
+    functions = {routine.key for routine in module.routines} | set(INVOKES)
     return replace(module, routines=tuple(_convert_routine(routine, functions) for routine in module.routines))
 
 
-def _convert_routine(routine: Routine, functions: set[str]) -> Routine:
+def _convert_routine(routine: Routine, functions: set[FunctionKey]) -> Routine:
     return replace(routine, body=_convert_end(routine.body, len(routine.params), functions))
 
 
-def _convert_end(body: tuple[Statement, ...], result: int, functions: set[str]) -> tuple[Statement, ...]:
+def _convert_end(body: tuple[Statement, ...], result: int, functions: set[FunctionKey]) -> tuple[Statement, ...]:
     """Replace calls at the end of a block, or at the ends of its branches, by tail calls where possible.
 
     body: the block.  Its last statement copies the result of the routine to register `result`.
-    functions: the names of the functions that tail calls can call.
+    functions: the functions that tail calls can call.
     """
     *before, last = body
-    assert isinstance(last, CallStatement) and last.function == _COPY, f"a body that ends with {last}"
+    assert isinstance(last, CallStatement) and last.function == COPY, f"a body that ends with {last}"
     value = last.args[0]
     if not isinstance(value, Register):
         return body
@@ -73,7 +73,7 @@ def _ends_with_copy_to(body: tuple[Statement, ...], result: Register) -> bool:
     result: the register.
     """
     last = body[-1]
-    return isinstance(last, CallStatement) and last.function == _COPY and last.destination == result.index
+    return isinstance(last, CallStatement) and last.function == COPY and last.destination == result.index
 
 
 def _change_destination(body: tuple[Statement, ...], copy: CallStatement) -> tuple[Statement, ...]:

@@ -33,7 +33,7 @@ def tail_recursion_to_loop(module: LirModule) -> LirModule:
 
 def _convert_block(body: tuple[Statement, ...], routine: Routine) -> tuple[Statement, ...]:
     match body:
-        case [*before, TailCallStatement(function=function) as call] if function == routine.name:
+        case [*before, TailCallStatement(function=function) as call] if function == routine.key:
             return _write_parameters(before, call, len(routine.params))
         case [*before, IfStatement(_, then, orelse) as last]:
             return (*before, replace(last, then=_convert_block(then, routine), orelse=_convert_block(orelse, routine)))

@@ -166,12 +166,37 @@ def test_two_functions_of_one_name_are_refused() -> None:
     b.packed("test.cases.add", ["a", "b"])
     with b.function("main", ["a"]):
         b.emit_ret(b.r(0))
-    for name in ("main", "test.cases.add"):
-        with pytest.raises(RelvmFormatError, match=f"function {name} is already defined"), b.function(name):
-            pass
-        for declare in (b.packed, lambda name: b.declare(name, ["a"])):
-            with pytest.raises(RelvmFormatError, match=f"function {name} is already declared"):
-                declare(name)
+    with pytest.raises(RelvmFormatError, match="function main is already defined"), b.function("main"):
+        pass
+    with pytest.raises(RelvmFormatError, match="function main is already declared"):
+        b.declare("main", ["a"])
+    with pytest.raises(RelvmFormatError, match=r"packed function test\.cases\.add is already declared"):
+        b.packed("test.cases.add")
+
+
+def test_a_packed_function_beside_a_function_of_its_name() -> None:
+    b = vm.ExecBuilder()
+    outside = b.packed("test.cases.add", ["a", "b"])
+    with b.function("test.cases.add", ["a", "b"]):
+        b.emit_ret(b.r(1))
+    with b.function("main", ["a"]):
+        b.emit_call("test.cases.add", [b.r(0), b.r(0)], dst=b.r(1))
+        b.emit_call(outside, [b.r(0), b.r(1)], dst=b.r(2))
+        b.emit_call("vm.builtin.make_tuple", [b.r(1), b.r(2), outside, b.f("test.cases.add")], dst=b.r(3))
+        b.emit_ret(b.r(3))
+    executable = b.get()
+    rebuilt: dict = {}
+    exec(executable.as_python(), rebuilt)
+    for each in (executable, rebuilt["executable"]):
+        x = np.ones(2, np.float32)
+        same, added, *functions = vm.VirtualMachine(each)["main"](x)
+        np.testing.assert_array_equal(same, [1, 1])
+        np.testing.assert_array_equal(added, [2, 2])
+        np.testing.assert_array_equal(functions[0](x, x), [2, 2])
+        np.testing.assert_array_equal(functions[1](x, x), [1, 1])
+    assert rebuilt["executable"].as_text() == executable.as_text()
+    assert executable.stats().calls == {"test.cases.add": 1, "packed test.cases.add": 1, "vm.builtin.make_tuple": 1}
+    assert str(executable.stats()).count("called at 1 places") == 3
 
 
 def test_a_call_with_the_wrong_number_of_arguments_is_refused() -> None:
