@@ -110,7 +110,57 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
   return RVM_OK;
 }
 
-/* The same of a builtin that calls nothing. */
+/* The kinds of operands of calls with many arguments.  A word holds the index of an operand, times 8, plus its kind. */
+enum { RVM_OPERAND_REGISTER, RVM_OPERAND_CONSTANT, RVM_OPERAND_FUNCTION, RVM_OPERAND_LITERAL, RVM_OPERAND_CONTEXT };
+
+/* What the words of operands refer to: the registers, the constant table, the function table, and immediate values. */
+typedef struct rvm_operand_tables {
+  const rvm_value *registers, *constants, *functions, *literals;
+} rvm_operand_tables;
+
+/* Copies `count` operands to the unused part of the value stack, as borrowed values, and returns them.  Returns NULL and sets
+   *failure if the value stack is too small. */
+static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx, const rvm_operand_tables *tables, const int32_t *words,
+                                                               int32_t count, rvm_value *failure) {
+  rvm_value *values = rvm_head(ctx)->top, error = RVM_NIL;
+  if (rvm_head(ctx)->stack_end - values < count) {
+    rvm_api->fail(&error, RVM_STACK_OVERFLOW, "the value stack is too small for a call with %d arguments", (int)count);
+    rvm_put(failure, error);
+    return NULL;
+  }
+  for (int32_t i = 0; i < count; i++) {
+    const int32_t index = words[i] >> 3;
+    switch (words[i] & 7) {
+      case RVM_OPERAND_REGISTER: rvm_move(&values[i], &tables->registers[index]); break;
+      case RVM_OPERAND_CONSTANT: rvm_move(&values[i], &tables->constants[index]); break;
+      case RVM_OPERAND_FUNCTION: rvm_move(&values[i], &tables->functions[index]); break;
+      case RVM_OPERAND_LITERAL: rvm_move(&values[i], &tables->literals[index]); break;
+      default: values[i] = RVM_CONTEXT(ctx);
+    }
+  }
+  return values;
+}
+
+/* rvm_call of a function with many arguments, for which the C compiler would take long to compile an array. */
+RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words, int32_t count,
+                         rvm_value *destination, rvm_value *failure) {
+  rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
+  if (!arguments) return RVM_STACK_OVERFLOW;
+  rvm_head(ctx)->top = arguments + count;
+  rvm_status status = rvm_call(ctx, callee, arguments, count, destination, failure);
+  rvm_head(ctx)->top = arguments;
+  for (int32_t i = 0; i < count; i++) arguments[i].tag = RVM_TAG_NIL;
+  return status;
+}
+
+/* The tail call of a function with many arguments. */
+RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
+                              int32_t count, rvm_value *failure) {
+  rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
+  return arguments ? rvm_api->tail_call(ctx, callee, arguments, count, failure) : RVM_STACK_OVERFLOW;
+}
+
+/* rvm_call of a builtin that calls no other function. */
 RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
                        int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);

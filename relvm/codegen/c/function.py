@@ -11,10 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
-from relvm.codegen.c.operands import operand_text
+from relvm.codegen.c.operands import literal_text, operand_text
 from relvm.lir.routine import (
     INVOKES,
     CallStatement,
+    ConstantItem,
+    ContextPointer,
+    FunctionItem,
     FunctionKey,
     IfStatement,
     Operand,
@@ -34,10 +37,14 @@ from relvm.tables import BUILTINS
 # than this is split into several functions.  This is possible because all values are in the registers.
 PART_STATEMENTS = 200
 _MAX_RESETS = 16  # maximum number of registers that are released one by one at the end of a call
+_MAX_ARRAY = 32  # maximum number of arguments that are passed as a C array; gcc takes quadratic time for long ones
 _MAX_INLINED = 8  # maximum number of statements of a routine that is inlined
 
 # The names of builtins that call no other functions, so that generated code can call them directly.
 _DIRECT = {builtin(row.name): row.name for row in BUILTINS if row.decoded not in ("INVOKE", "HOST")}
+
+# The kinds of operands in csrc/codegen/native_function.h.
+_REGISTER, _CONSTANT, _FUNCTION, _LITERAL, _CONTEXT = range(5)
 
 _PARAMETERS = "(rvm_machine *ctx, rvm_value *r, const rvm_value *c, const rvm_value *f)"
 
@@ -261,6 +268,10 @@ class _Printer:
         if call.function in INVOKES:
             callee, args = operand_text(call.args[1]), call.args[2:]
         leave_line = f"return rvm_api->tail_call(ctx, {callee}, {_array(args)}, {len(args)}, failure);"
+        if len(args) > _MAX_ARRAY:
+            leave_line = (
+                f"{{ {_tables(args)} return rvm_tail_call_many(ctx, {callee}, &tables, words, {len(args)}, failure); }}"
+            )
         comment = f"  /* {c_comment(call.function.name)} */"
         if call.function != self.routine.key or self.split:
             return [f"{indent}{leave_line}{comment}"]
@@ -318,6 +329,30 @@ def _array(args: tuple[Operand, ...]) -> str:
     return f"(const rvm_value[]){{{', '.join(map(operand_text, args))}}}" if args else "NULL"
 
 
+def _tables(args: tuple[Operand, ...]) -> str:
+    """Return the declarations of the C variables `words` and `tables`, which describe the arguments of a large call."""
+    words: list[int] = []
+    literals: list[str] = []
+    for arg in args:
+        match arg:
+            case Register(index):
+                words.append(8 * index + _REGISTER)
+            case ConstantItem(index):
+                words.append(8 * index + _CONSTANT)
+            case FunctionItem(index):
+                words.append(8 * index + _FUNCTION)
+            case ContextPointer():
+                words.append(_CONTEXT)
+            case _:
+                words.append(8 * len(literals) + _LITERAL)
+                literals.append(literal_text(arg))
+    table = f"static const rvm_value literals[] = {{{', '.join(literals)}}}; " if literals else ""
+    return (
+        f"static const int32_t words[] = {{{', '.join(map(str, words))}}}; {table}"
+        f"const rvm_operand_tables tables = {{r, c, f, {'literals' if literals else 'NULL'}}};"
+    )
+
+
 def print_checks(statements: tuple[Statement, ...], functions: Mapping[FunctionKey, int]) -> str:
     """Return the C code of `statements`, the checks of parameters at the beginning of a routine."""
     return "\n".join(f"  {_call(each, functions, {})}" for each in statements if isinstance(each, CallStatement))
@@ -335,6 +370,9 @@ def _call(call: CallStatement, functions: Mapping[FunctionKey, int], routines: M
     text = name if not call.comment else f"{call.comment} = {name}"
     comment = f"  /* {c_comment(text)} */"
     callee = f"f[{functions[call.function]}]"
+    if count > _MAX_ARRAY:
+        called = f"rvm_call_many(ctx, {callee}, &tables, words, {count}, {destination}, failure)"
+        return f"{{ {_tables(call.args)} RVM_TRY({called}); }}{comment}"
     if call.kernel:
         return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(name)}, {array}, {count}, failure));{comment}"
     args = ", ".join(map(operand_text, call.args))

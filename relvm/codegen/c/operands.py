@@ -20,7 +20,7 @@ def operand_text(operand: Operand) -> str:
         case Immediate(bool() as value):
             return f"RVM_BOOL({int(value)})"
         case Immediate(int() as value):
-            return f"RVM_INT({value if value != -(2**63) else 'INT64_MIN'})"
+            return f"RVM_INT({_int_text(value)})"
         case Immediate(value):
             return f"RVM_FLOAT({float_text(value)})"
         case ContextPointer():
@@ -28,6 +28,24 @@ def operand_text(operand: Operand) -> str:
         case NullHandle():
             return "RVM_NIL"
     raise AssertionError(f"cannot translate {operand!r} to C")
+
+
+def literal_text(operand: Immediate | NullHandle) -> str:
+    """Return the C initializer of a constant operand, for a static array of rvm_value."""
+    match operand:
+        case NullHandle():
+            return "{.tag = RVM_TAG_NIL}"
+        case Immediate(bool() as value):
+            return f"{{.tag = RVM_TAG_BOOL, .as.i = {int(value)}}}"
+        case Immediate(int() as value):
+            return f"{{.tag = RVM_TAG_INT, .as.i = {_int_text(value)}}}"
+        case Immediate(value):
+            return f"{{.tag = RVM_TAG_FLOAT, .as.f = {float_text(value)}}}"
+    raise AssertionError(f"not a constant: {operand!r}")
+
+
+def _int_text(value: int) -> str:
+    return str(value) if value != -(2**63) else "INT64_MIN"
 
 
 def float_text(value: float) -> str:
