@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from relvm.codegen.c.expression import integer, literal
+from relvm.ir.dtypes import F64
 from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immediate, NullHandle, Operand, Register
 
 
@@ -20,20 +22,11 @@ def operand_text(operand: Operand) -> str:
         case Immediate(bool() as value):
             return f"RVM_BOOL({int(value)})"
         case Immediate(int() as value):
-            return f"RVM_INT({value if value != -(2**63) else 'INT64_MIN'})"
+            return f"RVM_INT({integer(value)})"
         case Immediate(value):
-            return f"RVM_FLOAT({float_text(value)})"
+            return f"RVM_FLOAT({literal(value, F64)})"
         case ContextPointer():
             return "RVM_CONTEXT(ctx)"
         case NullHandle():
             return "RVM_NIL"
     raise AssertionError(f"cannot translate {operand!r} to C")
-
-
-def float_text(value: float) -> str:
-    """Return a float as a C constant.  It is exact, except for the bits of a NaN."""
-    if value != value:
-        return "NAN"
-    if value in (float("inf"), float("-inf")):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return value.hex()
