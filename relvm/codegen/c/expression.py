@@ -150,7 +150,8 @@ def _float_text(value: float, dtype: DType) -> str:
 def _integer_text(value: int, dtype: DType) -> str:
     if dtype.is_signed and value < 2**31:
         return str(value)
-    return f"{value}{ {'i64': 'LL', 'u64': 'ULL', 'u32': 'U'}.get(dtype.name, '') }"
+    suffix = {"i64": "LL", "u64": "ULL", "u32": "U"}.get(dtype.name, "")
+    return f"{value}{suffix}"
 
 
 def conversion(operand: CExpression, source: DType, target: DType) -> CExpression:
