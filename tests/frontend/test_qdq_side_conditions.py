@@ -239,6 +239,8 @@ REWRITTEN: dict[str, Case] = {
     "product with negative scales": product(F(-0.02), F([-1, 2, -3, 4])),
     "product with a column of scale 0": product(b=F([0.1, 0, 0.2, 0.3])),
     "product of the greatest depth": product(depth=33025, w=bytes_of("uint8", 33025, 2)),
+    "product with scales of rank 1": product(F([0.02]), F([0.05]), zero=[3]),
+    "requantized with a scale of rank 1": requantized(F([0.25]), zero=[3], new_zero=[3]),
     "convolution": convolution(attributes={"pads": [1, 1, 1, 1]}),
     "convolution with negative scales": convolution(F(-0.02), F([-1, 2, -3])),
 }

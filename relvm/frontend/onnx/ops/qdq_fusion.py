@@ -52,9 +52,13 @@ def record_dequantized(node: OnnxNode, result: Expr, x: Expr, scale: Expr, zero:
 
 
 def as_rank_0(node: OnnxNode, x: Expr) -> Expr:
-    """Reshape a tensor of one element to rank 0.  Return any other tensor unchanged."""
+    """Reshape a tensor of one element to rank 0.  Return any other tensor unchanged.  A constant remains one."""
     shape = x.tensor_type.shape
-    return node.emit(ops.reshape(x, node.shape([]))) if shape and all(dim == 1 for dim in shape) else x
+    if not shape or any(dim != 1 for dim in shape):
+        return x
+    if isinstance(x, Constant):
+        return constant(x.value.reshape(()))
+    return node.emit(ops.reshape(x, node.shape([])))
 
 
 def _dequantized_input(node: OnnxNode, index: int) -> Dequantized | None:
