@@ -33,17 +33,15 @@ RVM_NARROW(u16, uint16_t)
 RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
-/* The nearest number of the type, with a fraction that towards zero; NaN is 0.  What is converted fits, so that this needs
-   no more than three comparisons.  Of two choices that follow each other the C compiler makes branches, and no vectors: the
-   first is made by bits. */
+/* x rounded toward zero and clamped to the range of the type.  NaN becomes the lowest number.  gcc can
+   turn two selections in a row into branches, which it does not vectorize: rvm_saturate_u8 makes the first with bits. */
 static inline uint8_t rvm_saturate_u8(float x) {
   const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
   return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
 }
 static inline int8_t rvm_saturate_i8(float x) {
-  float within = x > -128.0f ? x : -128.0f;
-  within = within < 127.0f ? within : 127.0f;
-  return (int8_t)(int32_t)(x == x ? within : 0.0f);
+  const float above = x > -128.0f ? x : -128.0f;
+  return (int8_t)(int32_t)(above < 127.0f ? above : 127.0f);
 }
 
 /* base to the power of exponent modulo 2^64. */

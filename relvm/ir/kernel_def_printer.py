@@ -92,10 +92,10 @@ class _Printer:
         return loops, f"{kind}({', '.join(bounds)})"
 
     def standalone(self, value: kd.Scalar) -> str:
-        """Return the text of the value of a `let`, or of the operand of a cast.
+        """Return the text of the value of a `let`.
 
-        No other operand determines the dtype of a literal in these positions.  A literal is therefore printed with its
-        dtype, unless this is the default dtype of its value.
+        No operand determines the dtype of a literal in this position.  A literal is therefore printed with its dtype,
+        unless this is the default dtype of its value.
         """
         if isinstance(value, kd.Literal) and kd.default_dtype(value.value) != value.dtype:
             return self.literal(value, is_typed=True)
@@ -125,7 +125,8 @@ class _Printer:
                 text = f"if {self.scalar(cond)} then {first} else {self.scalar(orelse)}"
                 return f"({text})" if outer >= 0 else text
             case kd.Operation("cast", (operand,), dtype):
-                return f"{dtype}({self.standalone(operand)})"
+                # The literal of a conversion has a dtype of its own: f64(f32(0.1)) differs from the literal f64(0.1).
+                return f"{dtype}({self.first_operand(operand)})"
             case kd.Operation(function, (left, right)) if function in _SIGNS:
                 level = LEVEL_OF[_SIGNS[function]]
                 # Comparisons are not associative.

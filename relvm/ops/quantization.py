@@ -30,7 +30,9 @@ def _dynamic_quantize(k: KernelBuilder, inputs, outputs) -> None:
         k.assign(high, Select(element > high, element, high))
     span = k.let("span", high - low)
     scale = k.let("scale", Select(span.eq(0), Literal(1, F32), span / _HIGHEST))
-    zero = k.let("zero", _clamp_to_u8(_rounded(-low / scale)))
+    # NaN, of an infinite low and scale, becomes 255.
+    below = k.let("below", _rounded(-low / scale))
+    zero = k.let("zero", _clamp_to_u8(Select(below < _HIGHEST, below, Literal(_HIGHEST, F32))))
     k.store(scale_out, (nothing,), scale)
     k.store(zero_out, (nothing,), zero.to(U8))
     with k.loop(size, simd=True) as i:
@@ -54,7 +56,7 @@ def _numpy_dynamic_quantize(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.n
     with np.errstate(all="ignore"):
         span = np.subtract(high, low)
         scale = np.float32(1) if span == 0 else np.divide(span, highest)
-        zero = np.fmin(np.fmax(np.rint(-low / scale), nothing), highest)
+        zero = np.fmax(np.fmin(np.rint(-low / scale), highest), nothing)
         indices = np.fmin(np.fmax(np.rint(x / scale) + zero, nothing), highest)
     return indices.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero, np.uint8)
 
@@ -75,7 +77,7 @@ def dynamic_quantize(x: TensorType) -> TupleType:
     minimum of 0 and all elements of x, and `high` is the maximum of 0 and all elements of x.
 
     x: an f32 tensor.  A NaN does not affect the interval, and is quantized to 0.  If x has no elements, or all are
-    zero, the scale is 1.
+    zero, the scale is 1.  If the scale is infinite because x contains -inf, or 0 by underflow, the zero point is 255.
     Result: a tuple of three tensors: the quantized x (u8), the scale (f32, rank 0), and the zero point (u8, rank 0).
     Raises RelvmTypeError if x has another dtype.
     Source: ONNX DynamicQuantizeLinear-11; ONNX Runtime for the cases that ONNX does not define.

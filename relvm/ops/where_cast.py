@@ -70,7 +70,7 @@ def cast(x: TensorType, *, to: str | DType) -> TensorType:
 
 def _numpy_saturating_cast(x: np.ndarray, *, to: str | DType) -> np.ndarray:
     dtype = dtype_of(to)
-    return np.where(np.isnan(x), 0, np.clip(x, *dtype.limits)).astype(dtype.numpy)
+    return np.where(np.isnan(x), dtype.limits[0], np.clip(x, *dtype.limits)).astype(dtype.numpy)
 
 
 def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
@@ -78,8 +78,7 @@ def _saturating_cast(x: Scalar, *, to: str | DType) -> Scalar:
     if x.dtype == F32 and dtype.bits == 8:
         return Intrinsic(f"rvm_saturate_{dtype}", (x,), dtype)
     lowest, highest = (Literal(limit, x.dtype) for limit in dtype.limits)
-    within = Select(x > highest, highest, Select(x < lowest, lowest, x))
-    return Select(x.eq(x), within, Literal(0, x.dtype)).to(dtype)
+    return Select(x > lowest, Select(x < highest, x, highest), lowest).to(dtype)
 
 
 @op("saturating_cast", numpy=_numpy_saturating_cast, lower=elementwise(_saturating_cast))
@@ -88,9 +87,9 @@ def saturating_cast(x: TensorType, *, to: str | DType) -> TensorType:
 
     x: a tensor of a float dtype.
     to: the name of an integer dtype of at most 16 bits.
-    Result: a tensor with the dtype `to` and the shape of x.  NaN becomes 0.
+    Result: a tensor with the dtype `to` and the shape of x.  NaN becomes the lowest number of `to`.
     Raises RelvmTypeError if x has another dtype.
-    Source: ONNX QuantizeLinear-25.
+    Source: ONNX QuantizeLinear-25; its reference implementation and ONNX Runtime for NaN.
 
     Examples:
 

@@ -28,6 +28,7 @@ from relvm.passes.util.scale_factors import (
 
 _DEEPEST = 8  # maximum number of operators between a factor and the weights into which it is folded
 _SHARED_BYTES = 4096  # a larger constant that several operators use is not copied
+_LARGE_FACTOR = 2.0**64  # a larger or smaller factor could make the weights or the results overflow or underflow
 _LARGE_TERM = 2.0**20  # adding a term of this size or more can round away digits of the other term
 # Operators that can turn a small difference in their argument into a large one.  So does a cast to integers.
 _STEPS = (ops.round, ops.floor, ops.ceil, ops.saturating_cast)
@@ -52,9 +53,10 @@ def fold_scales(module):
 
     A folded factor changes rounding: the products of weights and the factor are rounded when the module is built,
     whereas before, each result was rounded again after its multiplication by the factor.  A factor is not folded if it
-    would make a weight infinite, or if the result is later rounded to whole numbers, as in quantization or the
-    computation of coordinates.  Such a rounding is found only if nothing but elementwise operators and data movement
-    lies between the result and the rounding.
+    would make a weight infinite, if it is so large or small that it could change which numbers overflow or underflow,
+    or if the result is later rounded to whole numbers, as in quantization or the computation of coordinates.  Such a
+    rounding is found only if nothing but elementwise operators and data movement lies between the result and the
+    rounding.
 
     The source locations (origins) of the factor or term are added to those of the changed values.
     """
@@ -245,10 +247,13 @@ class _Folder:
     def multiply_weights(self, call: OpCall, index: int, factor: np.ndarray) -> Constant | None:
         """Return the argument of `call` at `index`, multiplied by `factor`, as a new constant.
 
-        Return None if this is not possible: if the argument is not constant, if it is large and used elsewhere, or if
-        an element overflows.
+        Return None if this is not possible: if the argument is not constant, if it is large and used elsewhere, if an
+        element overflows, or if the factor is so large or small that it could change which numbers overflow or
+        underflow.
         """
-        arg = call.args[index]
+        arg, size = call.args[index], np.abs(factor)
+        if ((size > _LARGE_FACTOR) | ((size < 1 / _LARGE_FACTOR) & (size != 0))).any():
+            return None
         if not isinstance(arg, Constant) or (arg.value.nbytes > _SHARED_BYTES and id(arg.value) in self.shared):
             return None
         return multiply_weights(arg, factor)

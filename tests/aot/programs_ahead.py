@@ -52,6 +52,17 @@ PROGRAMS = (
         tuple((c, np.int64(d), numbers(4), numbers(4, seed=3)) for c in (True, False) for d in (0, 1)),
     ),
     Program(
+        "converted_sizes",
+        """def main(x: f32[n]) -> (f32[], f32[], i64) with (upper_bounds=(("n", 8),)) {
+          return (
+            builtin.scalar_to_tensor(dim(n * 16777217), dtype(f32)) : f32[],
+            builtin.scalar_to_tensor(dim(n - 16777218), dtype(f32)) : f32[],
+            dim((n - 7) * (2 - n)) - dim(n * -3)
+          )
+        }""",
+        ((numbers(3),), (numbers(0),), (numbers(8),)),
+    ),
+    Program(
         "sizes",
         """def main(x: f32[n, m], y: f32[m]) -> (f32[n], i64[2], i64) with (upper_bounds=(("n", 8), ("m", 16))) {
           a = matmul(x, softmax(add(x, y), axis=1), transpose_b=true)

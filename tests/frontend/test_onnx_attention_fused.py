@@ -94,6 +94,21 @@ def test_multi_head_attention_with_a_past() -> None:
     check("MultiHeadAttention", [q, k, v, None, None, None, *past], 3, num_heads=HEADS, unidirectional=1)
 
 
+@pytest.mark.parametrize(
+    ("queries", "keys", "past"), [(2, 6, 0), (1, 4, 0), (6, 2, 0), (LENGTH, KEYS, 0), (2, 3, 2), (3, 2, 2)]
+)
+@pytest.mark.parametrize("masked", [False, True])
+def test_causal_attention_to_another_number_of_keys(queries: int, keys: int, past: int, masked: bool) -> None:
+    """The last query attends to all keys, and query i to the keys up to i + past."""
+    q, k, v = numbers(BATCH, queries, WIDTH), numbers(BATCH, keys, WIDTH), numbers(BATCH, keys, WIDTH)
+    arrays = [q, k, v, None, None, None]
+    if masked:
+        arrays[4] = np.ones((BATCH, past + keys), np.int32)
+        arrays[4][0, -1] = 0
+    arrays += [numbers(BATCH, HEADS, past, SIZE) for _ in range(2)] if past else []
+    check("MultiHeadAttention", arrays, 3 if past else 1, num_heads=HEADS, unidirectional=1)
+
+
 def test_packed_tensors() -> None:
     """Packed tensors have the same results as unpacked ones.  ONNX Runtime supports them only on other devices."""
     q, every = numbers(BATCH, KEYS, WIDTH), numbers(BATCH, KEYS, HEADS, 3, SIZE)

@@ -5,6 +5,7 @@ nodes."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -83,6 +84,7 @@ def pooling_cases() -> list[Case]:
             outputs=2,
             fixed=(1, 2, 3),
         ),
+        *strides_above_the_window(),
         Case("Conv", image, {"strides": [2, 3], "auto_pad": "SAME_UPPER"}, (numbers(4, 3, 3, 4), numbers(4))),
         Case("Conv", image, {"strides": [2, 2], "auto_pad": "SAME_UPPER"}, (numbers(4, 3, 2, 1),)),
         Case("MaxPool", numbers(1, 2, 11), {"kernel_shape": [3]}, opset=8, outputs=2),
@@ -92,6 +94,21 @@ def pooling_cases() -> list[Case]:
         Case("GlobalLpPool", image),
     ]
     return cases
+
+
+def strides_above_the_window() -> list[Case]:
+    """Return cases in which the total padding of an axis is negative, so that elements before the windows are skipped.
+
+    ONNX Runtime refuses negative padding for MaxPool, and its Conv skips fewer elements.
+    """
+    cases = []
+    for mode, sizes in itertools.product(("SAME_UPPER", "SAME_LOWER"), ((5, 8), (3, 8))):
+        for kernel, strides in (([1, 1], [sizes[0], 4]), ([2, 1], [5, 5]), ([3, 2], [5, 4])):
+            attributes = {"kernel_shape": kernel, "strides": strides, "auto_pad": mode}
+            cases.append(Case("AveragePool", numbers(1, 2, *sizes), attributes, opset=22))
+        cases.append(Case("LpPool", numbers(1, 2, *sizes), attributes, opset=22))
+    attributes = {"kernel_shape": [1], "strides": [4], "auto_pad": "SAME_UPPER", "count_include_pad": 1}
+    return [*cases, Case("AveragePool", numbers(1, 2, 8), attributes, opset=22, fixed=(1, 2))]
 
 
 def normalization_cases() -> list[Case]:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from frontend.onnx_answers import against_onnxruntime, assert_answers, c_answers, onnxruntime_answers
-from frontend.onnx_models import make_model
+from frontend.onnx_answers import against_onnxruntime, answers, assert_answers, c_answers, onnxruntime_answers
+from frontend.onnx_models import make_model, onnx
+from modes import machines
 from onnx import helper
+from onnx.reference import ReferenceEvaluator
 
 from relvm.errors import RelvmError
 from relvm.frontend.onnx import from_onnx
@@ -100,9 +102,45 @@ def test_blocks(size: int, block: int) -> None:
         assert_answers(c_answers(make_model([node], inputs, ["y"], opset=21), [x, scale, zero]), [wanted])
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int4", "uint4"])
+def test_quantize_special_numbers(dtype: str) -> None:
+    """NaN, as a number or as a quotient, becomes the lowest number of the dtype."""
+    wanted_type = getattr(onnx.TensorProto, dtype.upper())
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s"], ["q"], output_dtype=wanted_type),
+        helper.make_node("Cast", ["q"], ["y"], to=onnx.TensorProto.INT32),
+    ]
+    proto = make_model(nodes, [("x", F, ["n"]), ("s", F, [])], ["y"], opset=21)
+    made = machines(from_onnx(proto))
+    x = F([np.nan, np.inf, -np.inf, 1e30, -1e30, 3e9, 0.0, -0.0, 5.0, -5.0] * 4)
+    for scale in map(F, ([0.5, -0.5, 0.0, np.nan, np.inf, 1e-45])):
+        feeds = [x, np.asarray(scale)]
+        wanted = onnxruntime_answers(proto, feeds)
+        for got in answers(made, "main", feeds).values():
+            assert_answers(got, wanted)
+    # The reference implementation agrees on NaN, but not on numbers outside int32.
+    with np.errstate(invalid="ignore"):
+        lowest = ReferenceEvaluator(proto).run(None, {"x": F([np.nan]), "s": F(0.5)})[0]
+    assert lowest.tolist() == wanted[0][:1].tolist()
+
+
+DYNAMIC = [numbers("float32", 20), np.abs(numbers("float32", 3)), -np.abs(numbers("float32", 3)), np.zeros(3, F)]
+INFINITE = [[np.inf, 1, 2], [-np.inf, 1, 2], [np.inf, -np.inf, 0], [-np.inf], [3e38, -3e38], [1e-45, 0], [-1e-45, 1]]
+NOT_A_NUMBER = [[np.nan, 1, 2], [np.nan, np.nan], [np.nan, np.inf], [np.nan, -np.inf]]
+
+
 def test_dynamic_quantize() -> None:
-    for x in (numbers("float32", 4, 5), np.abs(numbers("float32", 3)), -np.abs(numbers("float32", 3)), np.zeros(3, F)):
-        check("DynamicQuantizeLinear", [x], outputs=3)
+    """The results are those of ONNX Runtime, and those of the reference implementation where the two agree."""
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"])
+    proto = make_model([node], [("x", F, ["n"])], "qsz")
+    made = machines(from_onnx(proto))
+    for x in map(F, (*DYNAMIC, *INFINITE, *NOT_A_NUMBER)):
+        wanted = onnxruntime_answers(proto, [x])
+        for got in answers(made, "main", [x]).values():
+            assert_answers(got, wanted)
+        if not np.isnan(x).any() and x.any():
+            with np.errstate(all="ignore"):
+                assert_answers(ReferenceEvaluator(proto).run(None, {"x": x}), wanted)
 
 
 @pytest.mark.parametrize("b_dtype", ["int8", "uint8"])

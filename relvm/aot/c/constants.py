@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from relvm.aot.lower.assign_storage import TensorStorage
-from relvm.codegen.c.kernel import literal
+from relvm.codegen.c.expression import literal
 from relvm.ir.dtypes import dtype_of
 from relvm.passes.memory.arena_allocator import align
 
@@ -55,7 +55,7 @@ def _texts(flat: np.ndarray) -> list[str]:
     dtype = dtype_of(flat.dtype)
     if dtype.name == "f32" and np.isfinite(flat).all():
         return [_hexadecimal(value) + "f" for value in flat.astype(np.float64).tolist()]
-    return [literal(value, dtype) for value in flat.tolist()]
+    return [literal(value, dtype).text for value in flat.tolist()]
 
 
 def _hexadecimal(value: float) -> str:

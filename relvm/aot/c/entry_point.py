@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from relvm.aot.c.expressions import CTYPES, dim_text, guards_in
+from relvm.aot.c.expressions import CTYPES, NameOf, guards_in
 from relvm.aot.c.functions import size_ranges
 from relvm.aot.c.header import packed_signature, run_signature
 from relvm.aot.c.mangling import Names
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import packed_inputs, port_dtype, port_shape
+from relvm.codegen.c.expression import CExpression, cast, dimension, infix, integer, prefix, primary
 from relvm.ir.symbolic import AnyDim, DimVar, as_var
 
 
@@ -46,7 +47,7 @@ class _Entry:
         self.pools = list(zip(config.pools, pool_bytes, strict=True))
         self.symbol = names.function(self.entry.name)
 
-    def caller_pool(self, number: int) -> str:
+    def caller_pool(self, number: int) -> CExpression:
         """Return the C expression of pool `number`.  The caller provides this pool."""
         raise NotImplementedError
 
@@ -66,45 +67,47 @@ class _Entry:
         ]
         return "\n\n".join([*(["\n".join(static)] if static else []), "\n".join(self.function()), self.descriptor()])
 
-    def pool_arguments(self) -> list[str]:
+    def pool_arguments(self) -> list[CExpression]:
         """Return the C expressions of the pools that are not empty, for the call of the lowered function."""
         return [self.pool(number) for number, (_, size) in enumerate(self.pools) if size]
 
-    def pool(self, number: int) -> str:
+    def pool(self, number: int) -> CExpression:
         if self.config.caller_provides_pools:
             return self.caller_pool(number)
-        return f"{self.config.name}_pool_{self.pools[number][0].name}"
+        return primary(f"{self.config.name}_pool_{self.pools[number][0].name}")
 
     def expect_aligned(self) -> list[str]:
         """Return C statements that check that the pools provided by the caller are aligned."""
         if not self.config.caller_provides_pools:
             return []
-        mask = self.config.base_alignment - 1
-        return [
-            f"  if (((uintptr_t){pool} & {mask}) != 0) return RVM_ARGUMENT_ERROR;" for pool in self.pool_arguments()
-        ]
+        mask = integer(self.config.base_alignment - 1)
+        addresses = (cast("uintptr_t", pool) for pool in self.pool_arguments())
+        conditions = (infix("!=", infix("&", address, mask), integer(0)) for address in addresses)
+        return [f"  if ({condition}) return RVM_ARGUMENT_ERROR;" for condition in conditions]
 
-    def check_bounds(self, size_of) -> Iterator[str]:
+    def check_bounds(self, size_of: NameOf) -> Iterator[str]:
         """Yield C statements that check that sizes are within their bounds.
 
         size_of: a function that returns the C expression of a size.
         """
         for var, low, high in self.entry.sizes:
-            size = size_of(var)
-            above = "" if high is None else f" || {size} > {high}"
-            yield f"  if ({size} < {low}{above}) return RVM_SHAPE_ERROR;"
+            is_outside = infix("<", size_of(var), integer(low))
+            if high is not None:
+                is_outside = infix("||", is_outside, infix(">", size_of(var), integer(high)))
+            yield f"  if ({is_outside}) return RVM_SHAPE_ERROR;"
 
-    def call(self, tensors: list[str], size_of, scalars: list[str], results: list[str]) -> str:
+    def call(self, tensors: list[str], size_of: NameOf, scalars: list[str], results: list[str]) -> str:
         first = [] if self.module.calls is CallKind.UNPACKED else ["result"]
-        sizes = [size_of(var) for var, _, _ in self.entry.sizes]
-        return f"{self.symbol}({', '.join([*first, *self.pool_arguments(), *tensors, *sizes, *scalars, *results])})"
+        sizes = [str(size_of(var)) for var, _, _ in self.entry.sizes]
+        pools = map(str, self.pool_arguments())
+        return f"{self.symbol}({', '.join([*first, *pools, *tensors, *sizes, *scalars, *results])})"
 
 
 class _StructEntry(_Entry):
     """Printer of an entry point that takes a struct of inputs and a struct of outputs."""
 
-    def caller_pool(self, number: int) -> str:
-        return f"workspaces->{self.pools[number][0].name}"
+    def caller_pool(self, number: int) -> CExpression:
+        return primary(f"workspaces->{self.pools[number][0].name}")
 
     def function(self) -> list[str]:
         inputs, outputs = _names_by_value(self.module.inputs), _names_by_value(self.module.outputs)
@@ -115,13 +118,13 @@ class _StructEntry(_Entry):
         conditions = ["!inputs", "!outputs"]
         if self.config.caller_provides_pools:
             conditions.append("!workspaces")
-            pointers += self.pool_arguments()
+            pointers += map(str, self.pool_arguments())
         body = [f"  if ({' || '.join(conditions)}) return RVM_ARGUMENT_ERROR;"]
         if pointers:
             body.append(f"  if ({' || '.join(f'!{each}' for each in pointers)}) return RVM_ARGUMENT_ERROR;")
 
-        def size_of(var: DimVar) -> str:
-            return f"inputs->{inputs[var]}"
+        def size_of(var: DimVar) -> CExpression:
+            return primary(f"inputs->{inputs[var]}")
 
         scalars = [f"inputs->{inputs[var]}" for var in self.entry.scalars]
         body += [*self.expect_aligned(), *self.check_bounds(size_of)]
@@ -158,15 +161,15 @@ class _PackedEntry(_Entry):
         self.output_numbers = {port.value: len(inputs) + number for number, port in enumerate(self.module.outputs)}
         self.codes: dict[AnyDim, int] = {}  # dimension that rvm_kernel_check determines -> its index
 
-    def caller_pool(self, number: int) -> str:
+    def caller_pool(self, number: int) -> CExpression:
         return self.data("uint8_t", len(self.ports) + number)
 
-    def data(self, ctype: str, number: int) -> str:
+    def data(self, ctype: str, number: int) -> CExpression:
         """Return a C expression of type `ctype *`, which points to the elements of a tensor.
 
         number: the index of the tensor among the arguments.
         """
-        return f"({ctype} *)arguments[{number}].as.tensor->dl.data"
+        return cast(f"{ctype} *", primary(f"arguments[{number}].as.tensor->dl.data"))
 
     def function(self) -> list[str]:
         rows = [
@@ -190,12 +193,13 @@ class _PackedEntry(_Entry):
         ]
         tensors = [self.pointer(number, self.input_numbers[number], "const ") for number in self.entry.inputs]
         tensors += [self.pointer(number, self.output_numbers[number], "") for number in self.entry.outputs]
-        scalars = [self.read(var, self.input_numbers[var]) for var in self.entry.scalars]
+        scalars = [str(self.read(var, self.input_numbers[var])) for var in self.entry.scalars]
         results = [self.result(var) for var in self.entry.results]
         body.append(f"  status = {self.call(tensors, self.size_of, scalars, results)};")
         for var in self.entry.results:
             if var.letter == "b":
-                body.append(f"  *{self.data('uint8_t', self.output_numbers[var])} = (uint8_t){self.variable(var)};")
+                target = prefix("*", self.data("uint8_t", self.output_numbers[var]))
+                body.append(f"  {target} = {cast('uint8_t', primary(self.variable(var)))};")
         return [f"{packed_signature(self.config)} {{", *body, "  return status;", "}"]
 
     def shape(self, dims: tuple[AnyDim, ...]) -> list[str]:
@@ -208,10 +212,10 @@ class _PackedEntry(_Entry):
             texts.append(str(dim if isinstance(dim, int) else -1 - self.codes.setdefault(dim, len(self.codes))))
         return texts
 
-    def size_of(self, var: DimVar) -> str:
+    def size_of(self, var: DimVar) -> CExpression:
         for dim, number in self.codes.items():
             if as_var(dim) is var:
-                return f"sizes[{number}]"
+                return primary(f"sizes[{number}]")
         return self.read(ScalarVar("", "i"), self.input_numbers[var])
 
     def check_compound_dims(self) -> Iterator[str]:
@@ -220,15 +224,16 @@ class _PackedEntry(_Entry):
             if as_var(dim) is None:
                 for guard in guards_in(dim, self.size_of, size_ranges(self.entry)):
                     yield f"  if ({guard}) return RVM_SHAPE_ERROR;"
-                yield f"  if (sizes[{number}] != {dim_text(dim, self.size_of)}) return RVM_SHAPE_ERROR;"
+                differs = infix("!=", primary(f"sizes[{number}]"), dimension(dim, self.size_of))
+                yield f"  if ({differs}) return RVM_SHAPE_ERROR;"
 
     def pointer(self, storage: int, number: int, const: str) -> str:
-        return self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number)
+        return str(self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number))
 
-    def read(self, var: ScalarVar, number: int) -> str:
+    def read(self, var: ScalarVar, number: int) -> CExpression:
         if var.letter == "b":
-            return f"*{self.data('const uint8_t', number)} != 0"
-        return f"*{self.data(f'const {CTYPES[var.letter]}', number)}"
+            return infix("!=", prefix("*", self.data("const uint8_t", number)), integer(0))
+        return prefix("*", self.data(f"const {CTYPES[var.letter]}", number))
 
     def variable(self, var: ScalarVar) -> str:
         return f"result{self.output_numbers[var]}"
@@ -241,9 +246,9 @@ class _PackedEntry(_Entry):
         return [f"  int64_t {self.variable(var)} = 0;" for var in self.entry.results if var.letter == "b"]
 
     def result(self, var: ScalarVar) -> str:
-        return (
-            f"&{self.variable(var)}" if var.letter == "b" else self.data(CTYPES[var.letter], self.output_numbers[var])
-        )
+        if var.letter == "b":
+            return str(prefix("&", primary(self.variable(var))))
+        return str(self.data(CTYPES[var.letter], self.output_numbers[var]))
 
     def descriptor(self) -> str:
         name = self.config.name

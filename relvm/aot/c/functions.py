@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from relvm.aot.c.expressions import (
-    CTYPES,
-    dim_text,
-    from_element,
-    guards_in,
-    integer_text,
-    letter_of,
-    scalar_text,
-    to_element,
-)
+from relvm.aot.c.expressions import CTYPES, DTYPES, from_element, guards_in, letter_of, scalar_expression
 from relvm.aot.c.kernels import can_fail, scratch_bytes
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
@@ -42,6 +33,7 @@ from relvm.aot.lower.ir import (
     always_continues,
 )
 from relvm.aot.lower.place_storage import FunctionPlacement
+from relvm.codegen.c.expression import CExpression, cast, conversion, dimension, infix, integer, prefix, primary
 from relvm.ir.symbolic import AnyDim, DimVar
 from relvm.ir.value_ranges import Range, range_of
 from relvm.tables import PRIM_OPERATORS
@@ -129,7 +121,7 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.guards: dict[str, None] = {}  # conditions under which a size in the current statement is invalid
+        self.guards: dict[CExpression, None] = {}  # conditions under which a size in the current statement is invalid
         self.ranges = size_ranges(function)
         self.size_names = _size_names(function)
 
@@ -196,28 +188,29 @@ class _Printer:
             case RunKernel():
                 return self.run(statement)
             case Copy(source, target, size):
-                return [f"memcpy({self.storage_name(target)}, {self.storage_name(source)}, (size_t){self.dim(size)});"]
+                return [self.copy(source, target, size)]
             case ReadItem(target, storage, position):
                 dtype = self.function.storages[storage].dtype
                 return [f"{target.name} = {from_element(target.letter, self.storage_name(storage), dtype, position)};"]
             case WriteItem(storage, position, value):
                 dtype = self.function.storages[storage].dtype
-                element = to_element(self.scalar(value), letter_of(value), dtype)
-                return [f"{self.storage_name(storage)}[{position}] = {element};"]
+                item = conversion(self.scalar(value), DTYPES[letter_of(value)], dtype)
+                return [f"{self.storage_name(storage)}[{position}] = {item};"]
             case Compute(target, row, args):
                 return self.compute(target.name, row, args)
             case SetScalar(target, value):
                 return [f"{target.name} = {self.scalar(value)};"]
             case SetSize(target, value):
-                text, name = self.scalar(value), self.size_names[target]
-                return [f"if ({text} < 0) return RVM_SHAPE_ERROR;", f"{name} = {text};"]
+                number, name = self.scalar(value), self.size_names[target]
+                return [f"if ({infix('<', number, integer(0))}) return RVM_SHAPE_ERROR;", f"{name} = {number};"]
             case CheckSizes(left, right):
-                return [f"if ({self.dim(left)} != {self.dim(right)}) return RVM_SHAPE_ERROR;"]
+                return [f"if ({infix('!=', self.dim(left), self.dim(right))}) return RVM_SHAPE_ERROR;"]
             case CheckRange(value, low, high):
-                text = self.scalar(value)
-                return [f"if ({text} < {integer_text(low)} || {text} > {integer_text(high)}) return RVM_TYPE_ERROR;"]
+                number = self.scalar(value)
+                is_outside = infix("||", infix("<", number, integer(low)), infix(">", number, integer(high)))
+                return [f"if ({is_outside}) return RVM_TYPE_ERROR;"]
             case Check(cond, status):
-                return [f"if (!{self.scalar(cond)}) return RVM_{status};"]
+                return [f"if ({prefix('!', self.scalar(cond))}) return RVM_{status};"]
             case Branch(cond, then, orelse):
                 return self.branch(cond, then, orelse, indent)
             case CallFunction():
@@ -229,13 +222,13 @@ class _Printer:
     def run(self, run: RunKernel) -> list[str]:
         kernel = self.module.kernels[run.kernel]
         for size in run.sizes:
-            text = self.dim(size)
+            value = self.dim(size)
             if range_of(size, self.ranges).low < 0:
-                self.guards[f"{text} < 0"] = None
+                self.guards[infix("<", value, integer(0))] = None
         if self.module.calls is not CallKind.UNPACKED:
             self.used.add("result")
             return packed_call(run, kernel, self.module.calls, self.names, self.storage_name, self.dim)
-        parts = [self.storage_name(number) for number in run.storages] + [self.dim(size) for size in run.sizes]
+        parts = [self.storage_name(number) for number in run.storages] + [str(self.dim(size)) for size in run.sizes]
         if scratch_bytes(kernel):
             slot = self.placement.slots["scratch", self.point]
             parts.append(self.pool(slot.pool, slot.offset))
@@ -243,7 +236,7 @@ class _Printer:
         return [f"RVM_TRY({call});" if can_fail(kernel) else f"{call};"]
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
-        operands = [self.scalar(arg) for arg in args]
+        operands = [str(self.scalar(arg)) for arg in args]
         line = f"{target} = rvm_scalar_op_{row}_value({', '.join((*operands, '0')[:2])});"
         if row not in _CHECKS:
             return [line]
@@ -273,17 +266,13 @@ class _Printer:
                 slot = self.placement.slots[f"frame {pool}", self.point]
                 parts.append(self.pool(pool, slot.offset))
         parts += [self.storage_name(number) for number in call.storages]
-        parts += [self.dim(size) for size in call.sizes] + [self.scalar(value) for value in call.scalars]
+        parts += [str(self.dim(size)) for size in call.sizes] + [str(self.scalar(value)) for value in call.scalars]
         parts += [f"&{var.name}" for var in call.results]
         return [f"RVM_TRY({self.names.function(call.function)}({', '.join(parts)}));"]
 
     def jump(self, jump: Continue) -> list[str]:
         storages = self.function.storages
-        copied = [(move.copy_to, move) for move in jump.moves if move.copy_to is not None]
-        lines = [
-            f"memcpy({self.storage_name(target)}, {self.storage_name(m.source)}, (size_t){self.dim(m.size_bytes)});"
-            for target, m in copied
-        ]
+        lines = [self.copy(m.source, m.copy_to, m.size_bytes) for m in jump.moves if m.copy_to is not None]
         lines += [
             f"const {storages[m.source].dtype.ctype} *const next{m.param} = {self.storage_name(m.source)};"
             for m in jump.moves
@@ -300,6 +289,10 @@ class _Printer:
 
     # ---- operands ----
 
+    def copy(self, source: int, target: int, size: AnyDim) -> str:
+        """Return the statement that copies `size` bytes from one storage to another."""
+        return f"memcpy({self.storage_name(target)}, {self.storage_name(source)}, {cast('size_t', self.dim(size))});"
+
     def storage_name(self, number: int) -> str:
         self.used.add(f"s{number}")
         return f"s{number}"
@@ -308,17 +301,17 @@ class _Printer:
         self.used.add(f"pool{number}")
         return f"pool{number} + {offset}"
 
-    def dim(self, dim: AnyDim) -> str:
+    def dim(self, dim: AnyDim) -> CExpression:
         self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges)))
-        return dim_text(dim, self.size)
+        return dimension(dim, self.size)
 
-    def size(self, var: DimVar) -> str:
+    def size(self, var: DimVar) -> CExpression:
         self.used.add(self.size_names[var])
-        return self.size_names[var]
+        return primary(self.size_names[var])
 
-    def scalar(self, scalar: Scalar) -> str:
+    def scalar(self, scalar: Scalar) -> CExpression:
         if isinstance(scalar, DimScalar):
             return self.dim(scalar.dim)
-        text = scalar_text(scalar, self.size)
-        self.used.add(text)
-        return text
+        expression = scalar_expression(scalar, self.size)
+        self.used.add(expression.text)
+        return expression

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from relvm.aot.c.mangling import Names
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import RunKernel
+from relvm.codegen.c.expression import CExpression
 from relvm.codegen.c.kernel import size_names
 from relvm.ir.symbolic import AnyDim, as_var
 from relvm.kernels.loop_ir import Kernel
@@ -37,7 +38,7 @@ def packed_call(
     calls: CallKind,
     names: Names,
     at: Callable[[int], str],
-    dim: Callable[[AnyDim], str],
+    dim: Callable[[AnyDim], CExpression],
 ) -> list[str]:
     """Return the lines of C that call a kernel with an array of values.  Each value is a tensor whose elements are in a
     storage.
@@ -62,7 +63,7 @@ def packed_call(
     count = len(buffers)
     shapes, views = [], []
     for number, (buffer, storage) in enumerate(zip(buffers, run.storages, strict=True)):
-        dims = [dim(sizes[var] if (var := as_var(each)) else each) for each in buffer.shape]
+        dims = [str(dim(sizes[var] if (var := as_var(each)) else each)) for each in buffer.shape]
         if dims:
             shapes.append(f"  int64_t shape{number}[] = {{{', '.join(dims)}}};")
         shape = f"shape{number}" if dims else "0"

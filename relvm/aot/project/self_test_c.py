@@ -11,9 +11,8 @@ from relvm.aot.config import AotConfig, Pool
 from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import packed_inputs, port_dtype
 from relvm.aot.project.self_test import Trial
-from relvm.codegen.c.kernel import literal
-from relvm.codegen.c.operands import float_text
-from relvm.ir.dtypes import dtype_of
+from relvm.codegen.c.expression import integer, literal
+from relvm.ir.dtypes import F64, dtype_of
 from relvm.quoting import c_string
 
 _HEAD = """\
@@ -192,6 +191,4 @@ def _array_definition(name: str, array: np.ndarray) -> str:
 
 
 def _number(value: float) -> str:
-    if isinstance(value, float):
-        return float_text(value)
-    return literal(int(value), dtype_of("i64"))
+    return literal(value, F64).text if isinstance(value, float) else integer(int(value)).text

@@ -10,10 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
-from relvm.ir.dtypes import F16, F32, F64, I8, DType
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
+from relvm.codegen.c.expression import (
+    CExpression,
+    call,
+    cast,
+    conditional,
+    conversion,
+    dimension,
+    element,
+    infix,
+    integer,
+    literal,
+    prefix,
+    primary,
+)
+from relvm.codegen.kernel_registers import buffer_position
+from relvm.ir.dtypes import DType
+from relvm.ir.symbolic import AnyDim, DimVar, as_var
 from relvm.kernels.loop_ir import (
     SUM_LANES,
     Address,
@@ -44,11 +57,6 @@ from relvm.kernels.loop_ir import (
     trip_count,
 )
 from relvm.quoting import c_comment, c_string
-
-# Precedence of the C operators that kernels use.  An operator with a higher number binds tighter.
-_PRECEDENCE = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
-_PRECEDENCE |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
-_UNARY = 11
 
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
 
@@ -130,8 +138,8 @@ def _checks(kernel: Kernel, sizes: dict[DimVar, str], uses_self: bool) -> list[s
         dims = (str(dim) if isinstance(dim, int) else str(-1 - order[as_var(dim)]) for dim in buffer.shape)
         rows.append(", ".join((f"RVM_DTYPE_{buffer.dtype}", str(len(buffer.shape)), *dims)))
 
-    def element(var: DimVar) -> str:
-        return f"sizes[{order[var]}]"
+    def size_of(var: DimVar) -> CExpression:
+        return element("sizes", integer(order[var]))
 
     call = f"rvm_kernel_check(expected, {len(buffers)}, {len(sizes)}, sizes, arguments, count, result)"
     return [
@@ -140,14 +148,15 @@ def _checks(kernel: Kernel, sizes: dict[DimVar, str], uses_self: bool) -> list[s
         f"  rvm_status status = {call};",
         *(() if uses_self else ("  (void)self;",)),
         "  if (status != RVM_OK) return status;",
-        *(_relation_check(format_dim(size, element), format_dim(dim, element)) for size, dim in kernel.relations),
+        *(_relation_check(dimension(size, size_of), dimension(dim, size_of)) for size, dim in kernel.relations),
     ]
 
 
-def _relation_check(actual: str, expected: str) -> str:
+def _relation_check(actual: CExpression, expected: CExpression) -> str:
     """Return the line of C that checks that two sizes are equal."""
-    fail = f"rvm_api->fail(result, RVM_SHAPE_ERROR, RVM_SIZE_MISMATCH, (long long)({expected}), (long long){actual})"
-    return f"  if ({actual} != {expected}) return {fail};"
+    values = ", ".join(str(cast("long long", size)) for size in (expected, actual))
+    fail = f"rvm_api->fail(result, RVM_SHAPE_ERROR, RVM_SIZE_MISMATCH, {values})"
+    return f"  if ({infix('!=', actual, expected)}) return {fail};"
 
 
 class KernelBody:
@@ -227,8 +236,8 @@ class KernelBody:
             case Fail():
                 self.lines.append(indent + self.fail(statement))
             case Invoke(function, args):
-                printed = ", ".join(self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
-                self.lines.append(f"{indent}{function}({printed});")
+                printed = (self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
+                self.lines.append(f"{indent}{call(function, *printed)};")
             case Assign(local, value):
                 self.lines.append(f"{indent}{self.lanes.get(local.name, local.name)} = {self.scalar(value)};")
             case IfThen(cond, then, orelse):
@@ -279,17 +288,17 @@ class KernelBody:
             del self.lanes[local.name]
             lanes, half = f"{local.name}_lanes", count // 2
             while half:
-                pair = _combine(clause, f"{lanes}[l]", f"{lanes}[l + {half}]")
+                pair = _combine(clause, primary(f"{lanes}[l]"), primary(f"{lanes}[l + {half}]"))
                 self.lines.append(f"{indent}for (int l = 0; l < {half}; l++) {lanes}[l] = {pair};")
                 half //= 2
             total = self.scalar(local)
-            self.lines.append(f"{indent}{total} = {_combine(clause, f'{lanes}[0]', total)};")
+            self.lines.append(f"{indent}{total} = {_combine(clause, primary(f'{lanes}[0]'), total)};")
 
     def allocate(self, buffer: Buffer) -> str:
         return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
 
     def fail(self, fail: Fail) -> str:
-        arguments = "".join(f", (long long){self.scalar(value, _UNARY)}" for value in fail.values)
+        arguments = "".join(f", {cast('long long', self.scalar(value))}" for value in fail.values)
         return f"return rvm_api->fail(result, RVM_{fail.status}, {c_string(fail.message)}{arguments});"
 
     def parallel(self, loop: Parallel, indent: str) -> None:
@@ -322,104 +331,57 @@ class KernelBody:
         self.lines.append(f"{indent}const struct {name} {name}_shared = {{{values}}};")
         self.lines.append(f"{indent}rvm_parallel(self, {name}, &{name}_shared, {arguments});")
 
-    def scalar(self, scalar: Scalar, outer: int = 0) -> str:
-        """Return the C expression of a scalar, in parentheses if its operator has a lower precedence than `outer`."""
+    def scalar(self, scalar: Scalar) -> CExpression:
+        """Return the C expression of a scalar."""
         match scalar:
             case Literal(value, dtype):
-                text = literal(value, dtype)
-                return f"({text})" if text.startswith("-") and outer else text
+                return literal(value, dtype)
             case Local(name, dtype):
                 if name in self.lanes:
-                    return self.lanes[name]
+                    return primary(self.lanes[name])
                 self.used.setdefault(name, f"{dtype.ctype} {name}")
-                return name
+                return primary(name)
             case Size(dim):
-                return self.size(dim, outer)
+                return self.size(dim)
             case Load(buffer, indices):
-                return f"{self.buffer(buffer)}[{self.index(buffer, indices)}]"
-            case Binary(function, left, right):
-                level = _PRECEDENCE[function]
-                text = f"{self.scalar(left, level)} {function} {self.scalar(right, level + 1)}"
-                if _is_promoted(scalar.dtype):
-                    return f"({scalar.dtype.ctype})({text})"
-                return f"({text})" if level < outer or _needs_parentheses(function, outer) else text
-            case Unary(function, operand):
-                narrow = f"({scalar.dtype.ctype})" if _is_promoted(scalar.dtype) else ""
-                return f"{narrow}{function}{self.scalar(operand, _UNARY)}"
+                return element(self.buffer(buffer), self.index(buffer, indices))
+            case Binary(function, left, right, dtype):
+                return _truncated(infix(function, self.scalar(left), self.scalar(right)), dtype)
+            case Unary(function, operand, dtype):
+                return _truncated(prefix(function, self.scalar(operand)), dtype)
             case Select(cond, then, orelse):
-                return f"({self.scalar(cond, 1)} ? {self.scalar(then, 1)} : {self.scalar(orelse, 1)})"
+                return conditional(self.scalar(cond), self.scalar(then), self.scalar(orelse))
             case Convert():
                 return self.convert(scalar)
             case Intrinsic(name, args, dtype):
-                return f"{_function(name, dtype)}({', '.join(self.scalar(arg) for arg in args)})"
+                return call(_function(name, dtype), *map(self.scalar, args))
         raise AssertionError(f"cannot translate {type(scalar).__name__} to C")
 
-    def address(self, address: Address) -> str:
-        return f"{self.buffer(address.buffer)} + {self.scalar(address.position, _PRECEDENCE['+'])}"
+    def address(self, address: Address) -> CExpression:
+        return infix("+", primary(self.buffer(address.buffer)), self.scalar(address.position))
 
     def buffer(self, buffer: Buffer) -> str:
         self.used.setdefault(buffer.name, self.pointers[buffer.name])
         return buffer.name
 
-    def convert(self, convert: Convert) -> str:
-        """Return the C expression of the conversion `convert`.
+    def convert(self, convert: Convert) -> CExpression:
+        """Return the C expression of the conversion `convert`."""
+        return conversion(self.scalar(convert.operand), convert.operand.dtype, convert.dtype)
 
-        Conversions to and from floats narrower than f32 go through f32.  The conversion of f64 to f16 is rounded only
-        once.  Conversions to and from integers of less than a byte go through i8.  The conversion functions are in
-        csrc/core/small_floats.h.
-        """
-        source, target = convert.operand.dtype, convert.dtype
-        if target.is_narrow_float:
-            if (source, target) == (F64, F16):
-                return f"rvm_f16_of_f32(rvm_odd_f32_of_f64({self.scalar(convert.operand)}))"
-            return f"rvm_{target}_of_f32({self.c_conversion(convert.operand, source, F32)})"
-        if target.is_integer and target.bits < 8:
-            return f"rvm_{target}_of_i8({self.c_conversion(convert.operand, source, I8)})"
-        return self.c_conversion(convert.operand, source, target)
-
-    def c_conversion(self, operand: Scalar, source: DType, target: DType) -> str:
-        """Return the C expression of `operand`, converted from dtype `source` to `target`.
-
-        target: a dtype with which C can compute.
-        """
-        inner = self.scalar(operand, _UNARY)
-        if source.is_narrow_float:
-            inner, source = f"rvm_f32_of_{source}({self.scalar(operand)})", F32
-        elif source.is_integer and source.bits < 8:
-            inner, source = f"rvm_i8_of_{source}({self.scalar(operand)})", I8
-        if source == target:
-            return inner
-        if target.is_bool:
-            return f"({inner} != 0)"
-        if source.is_float and target.is_integer:
-            return f"rvm_{target}_of_{source}({inner})"
-        return f"({target.ctype}){inner}"
-
-    def size(self, dim: AnyDim, outer: int) -> str:
-        def name_of(var: DimVar) -> str:
+    def size(self, dim: AnyDim) -> CExpression:
+        def name_of(var: DimVar) -> CExpression:
             name = self.sizes[var]
             self.used.setdefault(name, f"int64_t {name}")
-            return name
+            return primary(name)
 
-        text = format_dim(dim, name_of)
-        return text if isinstance(dim, int) or as_var(dim) or not outer else f"({text})"
+        return dimension(dim, name_of)
 
-    def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> str:
+    def index(self, buffer: Buffer, indices: tuple[Scalar, ...]) -> CExpression:
         """Return the C expression of the row-major position of an element of `buffer`.
 
         indices: the index along each axis, or a single item, which is the row-major position itself.
         """
-        if len(indices) != len(buffer.shape):
-            assert len(indices) == 1, f"{len(indices)} indices into {buffer.name} of rank {len(buffer.shape)}"
-            return self.scalar(indices[0])
-        text = "0"
-        for position, (index, dim) in enumerate(zip(indices, buffer.shape, strict=True)):
-            if position == 0 or (dim == 1 and text == "0"):
-                text = self.scalar(index)
-                continue
-            left = text if text == "0" or text.isidentifier() else f"({text})"
-            text = f"{left} * {self.size(dim, 1)} + {self.scalar(index, _PRECEDENCE['+'])}"
-        return text
+        return self.scalar(buffer_position(buffer, indices))
 
 
 def _function(name: str, dtype: DType) -> str:
@@ -434,50 +396,16 @@ def _function(name: str, dtype: DType) -> str:
     return f"rvm_{name}_f32" if name in _VECTORS else f"{name}f"
 
 
-def _combine(clause: str, left: str, right: str) -> str:
+def _combine(clause: str, left: CExpression, right: CExpression) -> CExpression:
     """Return the C expression that combines the values `left` and `right` in a reduction.
 
     clause: the operator of the reduction, such as "+" or "max".
     """
     if clause in ("max", "min"):
-        return f"{left} {'>' if clause == 'max' else '<'} {right} ? {left} : {right}"
-    return f"{left} {clause} {right}"
+        return conditional(infix(">" if clause == "max" else "<", left, right), left, right)
+    return infix(clause, left, right)
 
 
-def _is_promoted(dtype: DType) -> bool:
-    """Return whether C promotes operands of this dtype to int, so that the result must be truncated."""
-    return dtype.is_integer and dtype.bits < 32
-
-
-def _needs_parentheses(function: str, outer: int) -> bool:
-    """Return whether gcc warns about an expression without parentheses, although C does not require them.
-
-    An example is && inside ||.
-
-    function: the operator of the expression.
-    outer: the precedence of the enclosing operator.
-    """
-    return function == "&&" and outer == _PRECEDENCE["||"]
-
-
-def literal(value: bool | int | float, dtype: DType) -> str:
-    """Return a number as a C constant of `dtype`.
-
-    C has no types for narrow floats and for integers of less than a byte.  A constant of such a dtype is printed as an
-    integer with the same bits.
-    """
-    if dtype.is_narrow_float or dtype.bits < 8:
-        code = np.asarray(value).astype(dtype.numpy).view(f"u{dtype.size_bytes}")
-        return str(int(code))
-    if dtype.is_float:
-        suffix = "f" if dtype.name == "f32" else ""
-        if math.isnan(value):
-            return "NAN"
-        if math.isinf(value):
-            return "INFINITY" if value > 0 else "-INFINITY"
-        text = float(value).hex() if value != int(value) or abs(value) >= 1e15 else f"{float(value):.1f}"
-        return text + suffix
-    if value == -(2**63):
-        return "INT64_MIN"
-    suffix = {"i64": "LL", "u64": "ULL", "u32": "U"}.get(dtype.name, "")
-    return str(int(value)) if dtype.is_signed and abs(value) < 2**31 else f"{int(value)}{suffix}"
+def _truncated(result: CExpression, dtype: DType) -> CExpression:
+    """Return the result of an operation on `dtype`, truncated if C promotes the operands to int."""
+    return cast(dtype.ctype, result) if dtype.is_integer and dtype.bits < 32 else result

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from relvm.codegen.c.expression import integer, literal
+from relvm.ir.dtypes import F64
 from relvm.lir.routine import ConstantItem, ContextPointer, FunctionItem, Immediate, NullHandle, Operand, Register
 
 
@@ -20,9 +22,9 @@ def operand_text(operand: Operand) -> str:
         case Immediate(bool() as value):
             return f"RVM_BOOL({int(value)})"
         case Immediate(int() as value):
-            return f"RVM_INT({_int_text(value)})"
+            return f"RVM_INT({integer(value)})"
         case Immediate(value):
-            return f"RVM_FLOAT({float_text(value)})"
+            return f"RVM_FLOAT({literal(value, F64)})"
         case ContextPointer():
             return "RVM_CONTEXT(ctx)"
         case NullHandle():
@@ -38,20 +40,7 @@ def literal_text(operand: Immediate | NullHandle) -> str:
         case Immediate(bool() as value):
             return f"{{.tag = RVM_TAG_BOOL, .as.i = {int(value)}}}"
         case Immediate(int() as value):
-            return f"{{.tag = RVM_TAG_INT, .as.i = {_int_text(value)}}}"
+            return f"{{.tag = RVM_TAG_INT, .as.i = {integer(value)}}}"
         case Immediate(value):
-            return f"{{.tag = RVM_TAG_FLOAT, .as.f = {float_text(value)}}}"
+            return f"{{.tag = RVM_TAG_FLOAT, .as.f = {literal(value, F64)}}}"
     raise AssertionError(f"not a constant: {operand!r}")
-
-
-def _int_text(value: int) -> str:
-    return str(value) if value != -(2**63) else "INT64_MIN"
-
-
-def float_text(value: float) -> str:
-    """Return a float as a C constant.  It is exact, except for the bits of a NaN."""
-    if value != value:
-        return "NAN"
-    if value in (float("inf"), float("-inf")):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return value.hex()

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from relvm.codegen.c.expression import integer, literal
 from relvm.codegen.c.mangling import routine_symbol
-from relvm.codegen.c.operands import float_text, operand_text
+from relvm.codegen.c.operands import operand_text
+from relvm.ir.dtypes import F64
 from relvm.lir.passes.scalar_functions import ScalarRoutine
 from relvm.lir.routine import (
     COPY,
@@ -189,7 +191,7 @@ def _text(operand: Operand) -> str:
         case Immediate(bool() as value):
             return str(int(value))
         case Immediate(int() as value):
-            return "INT64_MIN" if value == -(2**63) else f"INT64_C({value})" if value >= 0 else f"(-INT64_C({-value}))"
+            return integer(value).text
         case Immediate(value):
-            return f"({float_text(value)})"
+            return literal(value, F64).text
     raise AssertionError(f"cannot translate {operand!r} to a C scalar")

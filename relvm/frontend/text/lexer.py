@@ -243,11 +243,6 @@ class TokenReader:
             raise self.error(RelvmSyntaxError, reason, token) from None
         return value
 
-    def integer(self) -> int:
-        """Parse an integer literal, and return its value.  Raise RelvmSyntaxError if it does not fit int64."""
-        token = self.expect_kind("int", "an integer")
-        return self.in_range(token, int(token.text) if len(token.text) < 32 else 1 << 64)
-
     def in_range(self, token: Token, value: int) -> int:
         if not -(1 << 63) <= value < 1 << 63:
             raise self.error(RelvmSyntaxError, f"{token} is out of the range of int64", token)

@@ -137,7 +137,16 @@ class TypeReader(TokenReader):
         return dim
 
     def dim(self) -> AnyDim:
-        """Parse a dimension: a sum of products, such as `n * 2 + 1`."""
+        """Parse a dimension: a sum of products, such as `n * 2 + 1`.
+
+        A constant inside the dimension may exceed int64, as in `n * 9223372036854775808`.
+        """
+        token, dim = self.token, self.dim_sum()
+        if isinstance(dim, int) and not -(1 << 63) <= dim < 1 << 63:
+            raise self.error(RelvmSyntaxError, f"{dim} is out of the range of int64", token)
+        return dim
+
+    def dim_sum(self) -> AnyDim:
         self.enter_level()
         left = self.dim_product()
         while self.at("+") or self.at("-"):
@@ -168,23 +177,24 @@ class TypeReader(TokenReader):
 
     def dim_factor(self) -> AnyDim:
         if self.token.kind == "int":
-            return self.integer()
+            token = self.take()
+            return int(token.text) if len(token.text) < 40 else self.in_range(token, 1 << 64)
         if self.accept("-"):
             self.enter_level()
             factor = self.dim_factor()
             self.depth -= 1
             return -factor
         if self.accept("("):
-            dim = self.dim()
+            dim = self.dim_sum()
             self.expect(")")
             return dim
         token = self.expect_kind("name", "a dimension")
         name = token.text
         if name in ("min", "max"):
             self.expect("(")
-            left = self.dim()
+            left = self.dim_sum()
             self.expect(",")
-            right = self.dim()
+            right = self.dim_sum()
             self.expect(")")
             return self.dim_operation(token, left, right)
         if name in DIM_KEYWORDS:

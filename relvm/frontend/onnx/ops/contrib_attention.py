@@ -26,7 +26,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, dim_op, known_sizes
+from relvm.ir.symbolic import AnyDim, difference, dim_op, known_sizes
 
 _MICROSOFT = "com.microsoft"
 
@@ -153,10 +153,25 @@ def _attend(
         seen = _attention_mask(node, mask, queries, keys)
         scores = scores + (1 - seen.cast(scores.dtype)) * node.attribute("mask_filter_value", -10000.0)
     if node.attribute("unidirectional", 0):
-        place = iota(node, queries, 1)
-        place = place if past == 0 else place + dim_as_operand(node, past)
-        scores = iota(node, keys).apply(ops.less_equal, place).where(scores, -math.inf)
+        scores = _causal_mask(node, queries, keys, past).where(scores, -math.inf)
     return weight_values(scores.apply(ops.softmax, axis=-1), v)
+
+
+def _causal_mask(node: OnnxNode, queries: AnyDim, keys: AnyDim, past: AnyDim) -> TensorExpr:
+    """Return a bool tensor that is true where a query may attend to a key: at its own position and before.
+
+    The last query may attend to all keys, even if there are more keys than queries, as in ONNX Runtime.
+
+    past: the number of keys that precede the first query.   Result: a tensor of shape (queries, keys).
+    """
+    query = iota(node, queries, 1)
+    place = query if past == 0 else query + dim_as_operand(node, past)
+    seen = iota(node, keys).apply(ops.less_equal, place)
+    surplus = difference(keys, dim_op("add", past, queries))
+    if surplus is not None and surplus <= 0:
+        return seen
+    is_last = (query + 1).apply(ops.greater_equal, dim_as_operand(node, queries))
+    return seen.apply(ops.logical_or, is_last)
 
 
 def _attention_mask(node: OnnxNode, index: int, queries: AnyDim, keys: AnyDim) -> TensorExpr:

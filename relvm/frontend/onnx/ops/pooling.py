@@ -13,11 +13,12 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, sizes_of
 from relvm.frontend.onnx.ops.range_split_tile import shaped_input
+from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.sliding_window import dilated_sizes, pad_if_symbolic, padding_of
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, known_sizes, product
+from relvm.ir.symbolic import AnyDim, dim_op, known_sizes, product
 
 
 @value_record
@@ -54,6 +55,28 @@ def _pool_of(node: OnnxNode) -> _Pool:
     behind = tuple(min(pad + stride - 1, span - 1) for pad, stride, span in rows)
     reached = tuple(min(pad, span - 1) for pad, _, span in rows)
     return _Pool(kernel, strides, dilations, (*before, *reached), (*before, *behind))
+
+
+def _input_from_first_window(node: OnnxNode, pool: _Pool) -> TensorExpr:
+    """Return input 0 without the elements before the first window.
+
+    If a stride is above the window, the total padding of SAME_UPPER and SAME_LOWER can be negative.  AveragePool and
+    LpPool of ONNX Runtime then skip elements on both sides of the axis.  The elements behind the last window need not
+    be removed.
+    """
+    x, mode = input_tensor(node, 0), node.attribute("auto_pad", "NOTSET")
+    if not mode.startswith("SAME"):
+        return x
+    spans = dilated_sizes(pool.kernel, pool.dilations)
+    for axis, (stride, span) in enumerate(zip(pool.strides, spans, strict=True), 2):
+        if stride < span + 2:  # at most one element is skipped, and it lies behind the last window
+            continue
+        size = x.shape[axis]
+        skipped = dim_op("mod", size - 1, stride) - (span - 1)
+        before = dim_op("floordiv", dim_op("max", skipped - (mode == "SAME_LOWER"), 0), 2)
+        if before != 0:
+            x = dynamic_slice(x, axis, before, size - before)
+    return x
 
 
 @converts("MaxPool")
@@ -98,7 +121,8 @@ def _average_pool(node: OnnxNode) -> Expr:
 
     The node's padding counts as zeros if count_include_pad is set.  Padding that ceil_mode adds never counts.
     """
-    pool, x = _pool_of(node), input_tensor(node, 0)
+    pool = _pool_of(node)
+    x = _input_from_first_window(node, pool)
     counted = bool(node.attribute("count_include_pad", 0))
     wide, pads = pad_if_symbolic(x, pool.pads, 0)
     attributes = pool.attributes(pads)
@@ -129,7 +153,7 @@ def _lp_pool(node: OnnxNode) -> Expr:
     pool, p, size = _pool_of(node), node.attribute("p", 2), 1
     for extent in pool.kernel:
         size *= extent
-    powers, pads = pad_if_symbolic(_powers(input_tensor(node, 0), p), pool.pads, 0)
+    powers, pads = pad_if_symbolic(_powers(_input_from_first_window(node, pool), p), pool.pads, 0)
     means = powers.apply(ops.average_pool, **pool.attributes(pads), count_include_pad=True)
     return (means * size).power(1 / p).expr
 

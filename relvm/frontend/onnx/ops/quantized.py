@@ -135,10 +135,10 @@ def _quantize(node: OnnxNode) -> Expr:
             f"output_dtype is {named} and the zero point has dtype {dtype};"
             " they must be the same dtype, of at most 16 bits"
         )
-    if same := restored_bytes(node, x, scale, zero, dtype):
-        return same
     precision = node.attribute("precision", 0)
     within = node.graph.element_type(precision, "precision") if precision else scale.known_element_type
+    if same := restored_bytes(node, x, scale, zero, dtype, within):
+        return same
     x, scale = (node.emit(ops.cast(value, to=within.name)) for value in (x, scale))
     if dtype.is_integer:
         return quantize(node, x, scale, zero, dtype)
