@@ -33,6 +33,7 @@ from relvm.errors import (
 from relvm.ir.expr import Module
 from relvm.ir.operator import clear_type_cache
 from relvm.ir.symbolic import clear_product_cache
+from relvm.ir.verifier import expect_valid_names
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import FunctionKey, LirModule, Routine, used_functions
 from relvm.passes.pass_manager import Observer, run_passes
@@ -136,6 +137,7 @@ def build(
     if not isinstance(module, Module):
         what = "; pass its .module" if hasattr(module, "module") else ""
         raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
+    expect_valid_names(module)
     report = progress or (lambda step: None)
     has_observer = verified or observer is not None
     if debug and exec_mode == "auto":

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
+import numpy as np
+
 from relvm.data_classes import value_record
 from relvm.errors import (
     RelvmError,
     RelvmNameError,
     RelvmTypeError,
     RelvmVerifyError,
+    expect_name,
     expect_type,
     located,
     near_matches,
@@ -45,7 +48,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
-    prim,
+    as_expr,
 )
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.node import children
@@ -56,6 +59,7 @@ from relvm.ir.types import OBJECT, VOID, FuncType, Type, forget_vars, type_vars
 from relvm.ir.visitor import AnyExpr
 
 Params = Sequence[tuple[str, Type]]
+Constantlike = bool | int | float | np.generic | np.ndarray  # a value that becomes a constant
 
 
 @dataclass
@@ -63,6 +67,7 @@ class _Frame:
     """A function or block under construction.
 
     place: the function's name, for messages.
+    is_block: whether this is a block inside a function, such as a branch of a conditional.
     dims: the dimension variables that have a value.
     names: how many times each variable name has been used.
     bindings: the bindings added so far.
@@ -70,6 +75,7 @@ class _Frame:
     """
 
     place: str
+    is_block: bool
     dims: set[DimVar]
     names: Counter[str]
     bindings: list[Binding | MatchCast] = field(default_factory=list)
@@ -149,16 +155,19 @@ class Builder:
         ------
         RelvmNameError
             The module already has a function of that name.
+        RelvmTypeError
+            A name is not a string that a file can contain, or the type of a parameter is not a type.
         RelvmVerifyError
             The function ends without `ret`.
         """
+        expect_name("function", name)
         if name in self._functions:
             raise RelvmNameError(f"function {name} is already built")
         if result_type is None and name in self._types:
             result_type = self._types[name].result
         if result_type is not None:
             self.declare(name, params, result_type)
-        frame = _Frame(name, set(), Counter())
+        frame = _Frame(name, False, set(), Counter())
         self._frames.append(frame)
         try:
             variables = self._bind_params(params)
@@ -179,6 +188,7 @@ class Builder:
         params: the name and the type of each parameter.
         result_type: the result type.
         """
+        expect_name("declare", name)
         self._types[name] = FuncType(tuple(type_ for _, type_ in params), result_type)
 
     def emit(self, expr: Expr, name: str | None = None) -> Var:
@@ -204,11 +214,12 @@ class Builder:
         frame.bindings.append(Binding(var, typed))
         return var
 
-    def op(self, operator: str, *args: Expr | complex, name: str | None = None, **attributes: Any) -> Var:
+    def op(self, operator: str, *args: Expr | Constantlike, name: str | None = None, **attributes: Any) -> Var:
         """Bind a call of the operator named `operator` to a new variable.
 
-        A Python number among `args` becomes a constant with the dtype of the first tensor among `args`.  `name` is the
-        name of the variable.  Raise RelvmArgumentError if the operator does not accept these `args` and `attributes`.
+        A number among `args` becomes a constant with the dtype of the first tensor among `args`.  An array becomes a
+        constant of its own dtype.  `name` is the name of the variable.  Raise RelvmArgumentError if the operator does
+        not accept these `args` and `attributes`.
         """
         found = find_operator(operator)
         try:
@@ -218,31 +229,32 @@ class Builder:
             raise located(error, self._line()) from error
         return self.emit(OpCall(found, args, bound), name)
 
-    def prim(self, function: str, *args: Expr, name: str | None = None) -> Var:
-        """Bind a scalar operation on the scalars `args` to a new variable.
+    def prim(self, function: str, *args: Expr | Constantlike, name: str | None = None) -> Var:
+        """Bind a scalar operation on the scalars `args` to a new variable.  A number among `args` becomes a scalar.
 
         `function` is the name of the operation in csrc/tables/scalar_operators.def.  `name` is the name of the
         variable.
         """
-        return self.emit(PrimCall(function, args), name)
+        return self.emit(PrimCall(function, self._operands(function, args)), name)
 
-    def tuple_(self, *fields: Expr, name: str | None = None) -> Var:
-        """Bind a tuple of `fields` to a new variable named `name`."""
-        return self.emit(Tuple(fields), name)
+    def tuple_(self, *fields: Expr | Constantlike, name: str | None = None) -> Var:
+        """Bind a tuple of `fields` to a new variable named `name`.  Numbers and arrays become constants."""
+        return self.emit(Tuple(self._operands("tuple_", fields)), name)
 
-    def call(self, callee: str | Expr, *args: Expr, name: str | None = None) -> Var:
+    def call(self, callee: str | Expr, *args: Expr | Constantlike, name: str | None = None) -> Var:
         """Bind the call `callee(*args)` to a new variable named `name`.  `callee` is the name of a function of the
-        module, or a function value."""
+        module, or a function value.  Numbers and arrays among `args` become constants."""
         if isinstance(callee, str):
             callee = self.function_ref(callee)
-        return self.emit(Call(callee, args), name)
+        expect_type("call: the callee", callee, Expr, "a function value or the name of a function")
+        return self.emit(Call(callee, self._operands("call", args)), name)
 
-    def partial(self, function: Expr, *last: Expr, name: str | None = None) -> Var:
+    def partial(self, function: Expr, *last: Expr | Constantlike, name: str | None = None) -> Var:
         """Bind a partial application of `function` to a new variable named `name`.
 
         The last arguments of `function` are fixed to `last`.  The new function takes the remaining arguments.
         """
-        return self.emit(BuiltinCall("make_closure", (function, *last)), name or "partial")
+        return self.emit(BuiltinCall("make_closure", self._operands("partial", (function, *last))), name or "partial")
 
     def function_ref(self, name: str) -> FunctionRef:
         """Return a reference to the function `name` of the module, which must be built or declared."""
@@ -251,7 +263,12 @@ class Builder:
         return FunctionRef(name, type=self._types[name])
 
     def packed(
-        self, function: str, *args: Expr, result: Type = OBJECT, pure: bool = False, name: str | None = None
+        self,
+        function: str,
+        *args: Expr | Constantlike,
+        result: Type = OBJECT,
+        pure: bool = False,
+        name: str | None = None,
     ) -> Var:
         """Bind the result of the call `function(*args)` to a new variable.  `function` is a packed function: a
         registered function of the host.
@@ -262,9 +279,12 @@ class Builder:
         pure: whether the call may be removed if its result is unused.
         name: the name of the variable.
         """
+        expect_name("packed", function)
+        expect_type("packed: result", result, Type, "a type")
+        operands = self._operands(function, args)
         if all(var in self._frame().dims for var in type_vars(result)):
-            return self.emit(PackedCall(function, args, pure, type=result), name)
-        return self.match_cast(self.emit(PackedCall(function, args, pure)), result, name)
+            return self.emit(PackedCall(function, operands, pure, type=result), name)
+        return self.match_cast(self.emit(PackedCall(function, operands, pure)), result, name)
 
     def kernel(self, kernel: KernelDef) -> None:
         """Add a kernel to the module.
@@ -278,16 +298,17 @@ class Builder:
             raise RelvmNameError(f"two functions or kernels are named {kernel.name}")
         self._kernels[kernel.name] = kernel
 
-    def call_kernel(self, kernel: str, *args: Expr | float, result: Type | None = None, name: str | None = None) -> Var:
+    def call_kernel(
+        self, kernel: str, *args: Expr | Constantlike, result: Type | None = None, name: str | None = None
+    ) -> Var:
         """Bind a call of the kernel named `kernel` to a new variable.
 
-        Python numbers among `args` become scalars.
+        Numbers among `args` become scalars, and arrays constants.
 
         result: the type of the result.  It is required if the inputs do not determine all sizes of the outputs.
         name: the name of the variable.
         """
-        exprs = tuple(prim(arg) if isinstance(arg, bool | int | float) else arg for arg in args)
-        call = KernelCall(kernel, exprs, origins=self._origins())
+        call = KernelCall(kernel, self._operands(kernel, args), origins=self._origins())
         return self.emit(call if result is None else replace(call, type=result), name)
 
     def match_cast(self, value: Expr, type_: Type, name: str | None = None) -> Var:
@@ -304,24 +325,35 @@ class Builder:
         frame.dims.update(plain_dim_vars(type_))
         return var
 
-    def block(self, body: Callable[[], Expr]) -> Block:
+    def block(self, body: Callable[[], Expr | Constantlike]) -> Block:
         """Call `body`, and return a block of the bindings that it emits.  The return value of `body` is the result of
         the block."""
         outer = self._frame()
-        frame = _Frame(outer.place, set(outer.dims), outer.names)
+        frame = _Frame(outer.place, True, set(outer.dims), outer.names)
         self._frames.append(frame)
         try:
-            frame.result = body()
+            result = body()
+            if result is None:
+                raise RelvmVerifyError(
+                    f"{outer.place}: a branch or local function has no result; return it from the Python function"
+                )
+            frame.result = as_expr(f"{outer.place}: the result of a branch or local function", result)
             return self._finish(outer.place)
         finally:
             self._end_frame()
 
-    def if_(self, cond: Expr, then: Callable[[], Expr], orelse: Callable[[], Expr], name: str | None = None) -> Var:
+    def if_(
+        self,
+        cond: Expr | Constantlike,
+        then: Callable[[], Expr | Constantlike],
+        orelse: Callable[[], Expr | Constantlike],
+        name: str | None = None,
+    ) -> Var:
         """Bind a conditional, `if cond then ... else ...`, to a new variable named `name`.
 
         `then` and `orelse` are functions.  Each emits the bindings of its branch and returns the value of the branch.
         """
-        return self.emit(If(cond, self.block(then), self.block(orelse)), name)
+        return self.emit(If(as_expr("if_: the condition", cond), self.block(then), self.block(orelse)), name)
 
     def local_function(
         self,
@@ -468,18 +500,22 @@ class Builder:
         counts.clear()
         counts.update(saved)
 
-    def ret(self, value: Expr | bool | int | float) -> None:
-        """End the function with the result `value`.  A Python number becomes a scalar.
+    def ret(self, value: Expr | Constantlike) -> None:
+        """End the function with the result `value`.  A number or an array becomes a constant.
 
         Raises
         ------
         RelvmTypeError
-            `value` is neither an expression nor a number.
+            `value` is neither an expression nor a number or array.
+        RelvmVerifyError
+            The current block is a branch or a local function, whose result is what its Python function returns.
         """
         frame = self._frame()
-        value = prim(value) if isinstance(value, bool | int | float) else value
-        expect_type("ret", value, Expr, "an expression or a number")
-        frame.result = self._typed(value)
+        if frame.is_block:
+            raise RelvmVerifyError(
+                f"{frame.place}: ret inside a branch or local function; return its result from the Python function"
+            )
+        frame.result = self._typed(as_expr("ret", value))
 
     def module(self) -> Module:
         """Return the module, at stage TYPED.
@@ -522,6 +558,13 @@ class Builder:
             raise RelvmVerifyError("nothing can be emitted after ret; ret must come last")
         return self._frames[-1]
 
+    def _operands(self, what: str, values: Sequence[Any]) -> tuple[Expr, ...]:
+        """Return `values` as expressions.   what: the operation, for messages."""
+        try:
+            return tuple(as_expr(f"{what}: argument {i}", value) for i, value in enumerate(values))
+        except RelvmError as error:
+            raise located(error, self._line()) from error
+
     def _origins(self) -> tuple[str, ...]:
         origin = self._line() if self.place is None else self.place
         return (origin,) if origin else ()
@@ -537,7 +580,9 @@ class Builder:
 
     def _bind_params(self, params: Params) -> tuple[Var, ...]:
         frame = self._frames[-1]
-        for _, type_ in params:
+        for name, type_ in params:
+            expect_name(f"{frame.place}: a parameter", name)
+            expect_type(f"{frame.place}: parameter {name}", type_, Type, "a type")
             frame.dims.update(plain_dim_vars(type_))
         origins = self._origins()
         return tuple(Var(self._unique(name, False), type=type_, origins=origins) for name, type_ in params)

@@ -545,7 +545,11 @@ def constant(value, dtype: str | DType | None = None, *, is_new: bool = False) -
     dtype: the dtype of the elements.  If it is None, NumPy chooses the dtype, except that Python floats become f32.
     is_new: whether `value` is an array that nothing else will change.  It is then copied only if it is a view or not
     C-contiguous.
+
+    Raise RelvmTypeError for a masked array, and for elements that tensors do not support.
     """
+    if isinstance(value, np.ma.MaskedArray):
+        raise RelvmTypeError("constant: expected an array without a mask; use its method filled")
     array = value
     if not is_new or dtype is not None or array.base is not None or not array.flags.c_contiguous:
         array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
@@ -566,16 +570,34 @@ def constant_key(array: np.ndarray) -> Hashable:
     return (array.dtype.name, array.shape, plain_bytes(array).tobytes()) if array.nbytes <= 256 else id(array)
 
 
-def prim(value: bool | int | float) -> Prim:
-    """Return `value` as a scalar constant.  Its dtype is bool for a Python bool, i64 for an int and f64 for a float."""
+def prim(value: bool | int | float | np.generic) -> Prim:
+    """Return `value` as a scalar constant: of dtype bool for a bool, i64 for an integer, and f64 for a float.
+
+    Raise RelvmTypeError if `value` is not a number of Python or NumPy.
+    """
     match value:
-        case bool():
-            return Prim(value, BOOL)
-        case int():
-            return Prim(value, I64)
-        case float():
-            return Prim(value, F64)
-    raise AssertionError(f"not a scalar: {value!r}")
+        case bool() | np.bool_():
+            return Prim(bool(value), BOOL)
+        case int() | np.integer():
+            return Prim(int(value), I64)
+        case float() | np.floating():
+            return Prim(float(value), F64)
+    raise RelvmTypeError(f"prim: expected a bool, an integer or a float, got {value!r}")
+
+
+def as_expr(what: str, value: Any) -> Expr:
+    """Return `value` as an expression: a number becomes a scalar constant, and an array a tensor constant.
+
+    what: a description of the value, for the message.   Raise RelvmTypeError if `value` is neither of these.
+    """
+    match value:
+        case Expr():
+            return value
+        case bool() | int() | float() | np.bool_() | np.integer() | np.floating():
+            return prim(value)
+        case np.ndarray():
+            return constant(value)
+    raise RelvmTypeError(f"{what}: expected an expression, a number or an array, got {type(value).__name__}")
 
 
 def tuple_type_of(fields: tuple[Expr, ...]) -> TupleType | None:

@@ -391,26 +391,27 @@ def _is_narrow(arg: Any) -> bool:
 _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narrow_float)
 
 
-def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, ...]:
-    """Return `args` with Python numbers converted to constants.
+def with_constants(name: str, args: tuple[Any, ...]) -> tuple[Expr, ...]:
+    """Return `args` with numbers and arrays converted to constants.
 
-    The constants have the dtype of the first tensor in `args` whose dtype is known.
+    An array keeps its dtype.  A number gets the dtype of the first tensor in `args` whose dtype is known.
 
     name: the operator, for messages.
 
     Raises
     ------
     RelvmTypeError
-        An argument is neither an expression nor a number.  The error is also raised for a number if no argument is a
-        tensor of known dtype, or if this dtype cannot represent the number.
+        An argument is neither an expression nor a number or array.  The error is also raised for a number if no
+        argument is a tensor of known dtype, or if this dtype cannot represent the number.
     """
+    args = tuple(_plain_constant(arg) for arg in args)
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
     dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
     converted = []
     for i, arg in enumerate(args):
         if not isinstance(arg, Expr):
             is_number = isinstance(arg, bool | int | float)
-            expect(is_number, "{}: argument {} is {!r}, expected an expression or a number", name, i, arg)
+            expect(is_number, "{}: argument {} is {!r}, expected an expression, a number or an array", name, i, arg)
             if dtype is None:
                 raise RelvmTypeError(
                     f"{name}: argument {i} is {arg!r}, but its dtype is unknown:"
@@ -421,6 +422,16 @@ def with_constants(name: str, args: tuple[Expr | complex, ...]) -> tuple[Expr, .
             arg = constant(arg, dtype)
         converted.append(arg)
     return tuple(converted)
+
+
+def _plain_constant(arg: Any) -> Any:
+    """Convert an array to a constant, and a scalar of NumPy to a Python number.  Return any other value unchanged."""
+    match arg:
+        case np.ndarray():
+            return constant(arg)
+        case np.generic():
+            return arg.item()
+    return arg
 
 
 def op(

@@ -60,7 +60,9 @@ from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
 from relvm.ir.types import (
     OBJECT,
     FuncType,
+    ListType,
     ObjectType,
+    OptionalType,
     PrimType,
     TensorType,
     TupleType,
@@ -446,8 +448,9 @@ class _Inference:
             self.vars[var] = var
             unchecked = Var(var.name, type=value.type, origins=var.origins)
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
-        unchanged = expected is not None or var.type == value.type
-        self.vars[var] = var if unchanged else replace(var, type=value.type)
+        # A list or an optional keeps its annotation, which determines what can be stored in it later.
+        known = value.type if expected is None or not _has_container(expected) else expected
+        self.vars[var] = var if var.type == known else replace(var, type=known)
         return [replace(binding, var=self.vars[var], value=value)]
 
     def conditional(self, expr: If) -> If:
@@ -601,3 +604,13 @@ def _check_result(body: Expr, type_: Type) -> Block:
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))
     return Block((*block.bindings, *added), checked, type=type_)
+
+
+def _has_container(type_: Type) -> bool:
+    """Return whether a value of `type_` contains a list or an optional."""
+    match type_:
+        case ListType() | OptionalType():
+            return True
+        case TupleType(fields):
+            return any(map(_has_container, fields))
+    return False

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 
 from relvm.data_classes import value_record
-from relvm.errors import RelvmNameError, RelvmVerifyError
+from relvm.errors import RelvmNameError, RelvmTypeError, RelvmVerifyError, expect_name
 from relvm.ir.bind_dims import plain_dim_vars
 from relvm.ir.expr import (
     ATOMS,
@@ -87,9 +87,14 @@ def expect_valid_names(module: Module) -> None:
     ------
     RelvmNameError
         Two functions or kernels have the same name, or a name begins with the prefix of builtins.
+    RelvmTypeError
+        A function is not a Function, or a name is not a string that a file can contain.
     """
+    if not isinstance(module.functions, tuple) or not all(isinstance(each, Function) for each in module.functions):
+        raise RelvmTypeError(f"module: expected a tuple of Function as functions, got {module.functions!r:.80}")
     names: set[str] = set()
     for name in (*(function.name for function in module.functions), *(name for name, _ in module.kernels)):
+        expect_name("module: the name of a function", name)
         if name in names:
             raise RelvmNameError(f"two functions or kernels are named {name}; rename one of them")
         if name.startswith(BUILTIN_PREFIX):

@@ -61,9 +61,9 @@ def test_numbers_are_results_and_scalars() -> None:
         (lambda: TensorType("float31", (4,)), "float31"),
         (
             lambda: main_of(lambda b, x: b.op("add", x, "3")),
-            "add: argument 1 is '3', expected an expression or a number",
+            "add: argument 1 is '3', expected an expression, a number or an array",
         ),
-        (lambda: main_of(lambda b, x: b.ret([x])), "ret: expected an expression or a number, got list"),
+        (lambda: main_of(lambda b, x: b.ret([x])), "ret: expected an expression, a number or an array, got list"),
         (lambda: main_of(lambda b, i: i + 2.5, [("i", TensorType("i64", (4,)))]), "2.5, which i64 cannot represent"),
         (
             lambda: main_of(lambda b, n: n @ n, [("n", PrimType(I64))]),
@@ -92,10 +92,14 @@ def test_a_value_of_a_branch_stays_in_it() -> None:
         main_of(body, params)
 
 
-def test_a_chain_of_operators_is_no_recursion() -> None:
-    assert isinstance(parse_module("def main(n: i64) -> i64 = " + " + ".join(["n"] * 140)).functions, tuple)
+@pytest.mark.parametrize("count", [50, 51, 52, 150, 1000])
+def test_a_chain_of_operators_is_not_nested(count: int) -> None:
+    text = "def main(n: i64) -> i64 = " + " - ".join(["n"] * count) + " + 2 * n"
+    for mode in ("bytecode", "compiled"):
+        assert vm.VirtualMachine(vm.build(parse_module(text), mode, "bytecode"))["main"](3) == 3 * (4 - count)
+    deep = "def main(n: i64) -> i64 = " + "-(" * 151 + "n" + ")" * 151
     with pytest.raises(RelvmSyntaxError, match="nested more than 150 levels deep; bind a part to a variable"):
-        parse_module("def main(n: i64) -> i64 = " + " + ".join(["n"] * 1000))
+        parse_module(deep)
 
 
 def test_integers_beyond_64_bits() -> None:

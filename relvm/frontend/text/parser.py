@@ -61,6 +61,7 @@ __all__ = ["parse_expr", "parse_module", "parse_type"]
 _LEVELS = (("==", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "/", "//", "%"))
 _LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
 _NUMBERS = ("inf", "nan")
+_LONGEST_CHAIN = 50  # maximum number of infix operators that are nested in one expression
 _BUILTIN_NAMES = frozenset(row.name for row in BUILTINS)
 
 
@@ -365,15 +366,21 @@ class _Parser(KernelReader):
     def infix(self, left: Expr, lowest: int) -> Expr:
         """Parse the rest of an expression with infix operators, of which `left` is the first operand.
 
-        Stop at an operator whose precedence is below `lowest`.
+        Stop at an operator whose precedence is below `lowest`.  In a chain of many operators, the left operand is bound
+        to a variable from time to time, so that the nesting of the expression is limited.
         """
         outer = self.depth
+        bindings: list[Binding | MatchCast] = []
         while self.token.kind == "mark" and _LEVEL.get(self.token.text, -1) >= lowest:
+            if self.depth - outer == _LONGEST_CHAIN:
+                part = Var("part", origins=(self.source.origin(self.token.offset),))
+                bindings.append(Binding(part, left))
+                left, self.depth = part, outer
             self.enter_level()  # the left operand becomes nested in the operator
             sign = self.take().text
             left = PrimCall(FORMS[sign, 2], (left, self.infix(self.prefix(), _LEVEL[sign] + 1)))
         self.depth = outer
-        return left
+        return Block(tuple(bindings), left) if bindings else left
 
     def prefix(self) -> Expr:
         """Parse an operand of an infix operator, including its prefix operators such as `-`."""
