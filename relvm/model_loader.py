@@ -13,6 +13,7 @@ from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmFormatError, expect_type
 from relvm.frontend.model_origin import onnx_origin
 from relvm.frontend.onnx_bytes import read_source
+from relvm.runtime.background_compile import Publish
 from relvm.runtime.executable import Executable
 
 if TYPE_CHECKING:
@@ -86,13 +87,14 @@ def build_onnx(
 
         return build(module, exec_mode, target, fused=fused, progress=progress)
 
-    def compiled(publish: object) -> Executable:
+    def compiled(publish: Publish[Executable], digest: bytes) -> Executable:
+        from relvm.compiler.build import compile_again
         from relvm.ir.fingerprint import origin_of
 
         module = imported(model)
         if origin_of(module) != origin:
             raise RelvmFormatError(f"{place}: the file has changed since the model was loaded; load the model again")
-        return built(module, "compiled", None)
+        return compile_again(module, target, publish, digest, fused=fused)
 
     is_cached = (exec_mode, target) == ("auto", "c") and all(isinstance(name, str) for name in dims)
     if not is_cached or weights is not None or not isinstance(model, str | os.PathLike | bytes):

@@ -12,19 +12,31 @@ from typing import Any
 
 # ---- C ----
 
+# Words that C or C++ code cannot use as names, in any of the modes C99 to C23 and C++17 to C++23, with or without GNU
+# extensions.  An exported header must compile in all of them, whatever the user's code includes before it.
 _KEYWORDS_OF_C = """
-auto break case char const continue default do double else enum extern float for goto if inline int long register
-restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
-"""
-_MACROS_OF_C = r"""
-NULL NAN INFINITY HUGE_VAL[FL]? EOF I U?INT\w*_(MIN|MAX|C) SIZE_MAX (FLT|DBL|LDBL|FP|M|MATH)_\w+ (RVM|RELVM)_\w+
+alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false float
+for goto if inline int long nullptr register restrict return short signed sizeof static static_assert struct switch
+thread_local true typedef typeof typeof_unqual union unsigned void volatile while
 """
 _KEYWORDS_OF_CPP = """
-and asm bool catch class compl delete explicit export false friend mutable namespace new not operator or private
-protected public template this throw true try typename using virtual xor
+and and_eq bitand bitor catch char8_t char16_t char32_t class co_await co_return co_yield compl concept const_cast
+consteval constinit decltype delete dynamic_cast explicit export friend import module mutable namespace new noexcept not
+not_eq operator or or_eq private protected public reinterpret_cast requires static_cast template this throw try typeid
+typename using virtual wchar_t xor xor_eq
 """
-_KEYWORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP).split())  # C++ code can also include the header
-_MACRO = re.compile("|".join(_MACROS_OF_C.split()))
+# Macros that compilers predefine for some processor or system, and macros of the headers of C and POSIX.
+_LOWERCASE_MACROS = """
+I arm complex errno far hpux huge i386 i486 i586 i686 imaginary interrupt linux m68k math_errhandling mips near noreturn
+pascal pixel ppc s_addr sgi sparc st_atime st_ctime st_mtime stderr stdin stdout sun ultrix unix vax vector vms
+"""
+_MACRO_PATTERNS = r"""
+[A-Z][A-Z0-9_]+ (RVM|RELVM)_\w+ (PRI|SCN)[a-zX]\w+ (L|P)_[a-z]+ M_\w+ (HUGE_VAL|SNAN)\w* (atomic|sa|si|sigev)_\w+
+"""
+# Types of the headers that exported code includes: C++ does not let a member of a struct change the meaning of a name.
+_TYPE_PATTERNS = "u?int(_least|_fast)?(8|16|32|64)_t u?int(max|ptr)_t (size|ssize|ptrdiff|max_align|nullptr)_t"
+_RESERVED_WORDS = frozenset((_KEYWORDS_OF_C + _KEYWORDS_OF_CPP + _LOWERCASE_MACROS).split())
+_RESERVED_PATTERN = re.compile("|".join((_MACRO_PATTERNS + _TYPE_PATTERNS).split()))
 
 
 def c_comment(text: str) -> str:
@@ -35,15 +47,16 @@ def c_comment(text: str) -> str:
 def c_identifier(name: str) -> str:
     """Return a readable C identifier for a name.  Different names can result in the same identifier.
 
-    Each character that C does not allow is replaced by _.  A _ is appended to a keyword or macro, and an x is prepended
-    to a name that is reserved for compilers.
+    Each character that C does not allow is replaced by _.  A _ is appended to a keyword, a type of a standard header,
+    and a name that could be a macro, which includes every name of two or more capitals.  An x is prepended to a name
+    that is reserved for compilers.
     """
     made = re.sub("[^A-Za-z0-9_]", "_", name) or "_"
     if made[0].isdigit():
         made = f"_{made}"
     if re.match("_[A-Z_]", made):
         made = f"x{made}"
-    return f"{made}_" if made in _KEYWORDS or _MACRO.fullmatch(made) else made
+    return f"{made}_" if made in _RESERVED_WORDS or _RESERVED_PATTERN.fullmatch(made) else made
 
 
 def c_identifier_part(name: str) -> str:

@@ -189,6 +189,9 @@ void rvm_executable_release(rvm_executable *executable);
 /* Checks whether this computer can run the native code.  UNSUPPORTED: the code is for another processor, architecture, ABI
    version or system; the message names the missing requirement. */
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error);
+/* Writes the SHA-256 digest of the bytecode, kernels and constants, 32 bytes.  Of the elements of tensors, only the size and the
+   checksum are included.  Native code that can replace the bytecode in a machine states this digest (rvm_machine_upgrade). */
+rvm_status rvm_executable_digest(const rvm_executable *executable, unsigned char *digest, rvm_value *error);
 int32_t rvm_executable_function_count(const rvm_executable *executable);
 const char *rvm_executable_function_name(const rvm_executable *executable, int32_t index);
 int32_t rvm_executable_function_kind(const rvm_executable *executable, int32_t index);      /* enum rvm_function_kind */
@@ -226,8 +229,9 @@ rvm_status rvm_machine_new(rvm_executable *executable, const rvm_machine_options
 rvm_status rvm_machine_release(rvm_machine *machine);
 /* Replaces functions and kernels of the machine that are bytecode by the native ones of `compiled`, from any thread.  The change
    takes effect at the next call from the host or at the next poll.  Active calls continue in bytecode.  `compiled` has the same
-   function table, or only some of the kernels.  A machine may be upgraded several times.  ARGUMENT_ERROR: `compiled` has another
-   function, or one with other parameters.  BUSY: the machine was upgraded with it before. */
+   function table, or only some of the kernels, and states the digest of the machine's executable (rvm_executable_digest).  A machine
+   may be upgraded several times.  ARGUMENT_ERROR: `compiled` has another function, or one with other parameters, or it states another
+   digest.  BUSY: the machine was upgraded with it before. */
 rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, rvm_value *error);
 /* Returns the current kind of function `index` (enum rvm_function_kind), or -1 if the function does not exist. */
 int32_t rvm_machine_function_kind(const rvm_machine *machine, int32_t index);

@@ -106,3 +106,27 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name) 
   }
   return -1;
 }
+
+const unsigned char *rvm_executable_replaced(const rvm_executable *executable) {
+  const rvm_native_header *header = (const rvm_native_header *)executable->sections[RVM_SECTION_native].bytes;
+  return header ? header->replaced : NULL;
+}
+
+rvm_status rvm_executable_digest(const rvm_executable *executable, unsigned char *digest, rvm_value *error) {
+  RVM_EXPECT_POINTER(executable, error);
+  RVM_EXPECT_POINTER(digest, error);
+  static const int hashed[] = {RVM_SECTION_strings, RVM_SECTION_functions, RVM_SECTION_constants, RVM_SECTION_code,
+                               RVM_SECTION_kernels};
+  const rvm_section *data = &executable->sections[RVM_SECTION_data];
+  rvm_sha256 sha;
+  rvm_sha256_start(&sha);
+  for (size_t i = 0; i < sizeof hashed / sizeof *hashed; i++) {
+    const rvm_section *section = &executable->sections[hashed[i]];
+    rvm_sha256_add(&sha, &section->size_bytes, sizeof section->size_bytes);
+    rvm_sha256_add(&sha, section->bytes, section->size_bytes);
+  }
+  rvm_sha256_add(&sha, &data->size_bytes, sizeof data->size_bytes);
+  rvm_sha256_add(&sha, &data->checksum, sizeof data->checksum);
+  rvm_sha256_finish(&sha, digest);
+  return RVM_OK;
+}

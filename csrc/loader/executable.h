@@ -6,6 +6,7 @@
 
 #include "kernel_program.h"
 #include "native_library.h"
+#include "sha256.h"
 #include "value.h"
 
 enum rvm_section_id {
@@ -64,7 +65,15 @@ typedef struct rvm_string_record {
 typedef struct rvm_section {
   const unsigned char *bytes; /* NULL: the file has none */
   int64_t size_bytes;
+  uint32_t checksum; /* as the file states it */
 } rvm_section;
+
+/* The beginning of a native section, as it stands in the file; the library follows. */
+typedef struct rvm_native_header {
+  uint32_t abi_version, triple, cpu, zero; /* triple, cpu: string indices */
+  unsigned char replaced[RVM_SHA256_BYTES]; /* rvm_executable_replaced */
+  uint32_t zeros[4];
+} rvm_native_header;
 
 /* The key of a function: a packed function can have the name of a function that the program defines. */
 typedef struct rvm_function_name {
@@ -107,6 +116,10 @@ const char *rvm_executable_string(const rvm_executable *executable, uint32_t ind
 /* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
    short. */
 const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes);
+
+/* The digest (rvm_executable_digest) of the executable whose bytecode the native code can replace, as the file states it; zeros: of
+   none.  NULL: there is no native code. */
+const unsigned char *rvm_executable_replaced(const rvm_executable *executable);
 
 /* Whether the executable may call a registered function, by the load options that it came with. */
 int rvm_executable_may_call(const rvm_executable *executable, const char *name);

@@ -28,12 +28,8 @@ typedef struct file_section {
   uint64_t offset, size_bytes, zero;
 } file_section;
 
-typedef struct native_header {
-  uint32_t abi_version, triple, cpu, zero[13];
-} native_header;
-
 _Static_assert(sizeof(file_header) == 64 && sizeof(file_section) == 32 && sizeof(rvm_function_record) == 32 &&
-                   sizeof(native_header) == 64,
+                   sizeof(rvm_native_header) == 64,
                "the structs are the file format");
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
@@ -108,7 +104,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
                  section_name(section.id), checksum, section.checksum);
     if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
-    executable->sections[section.id] = (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes};
+    executable->sections[section.id] =
+        (rvm_section){.bytes = start, .size_bytes = (int64_t)section.size_bytes, .checksum = section.checksum};
   }
   return all_zero(bytes + end, size_bytes - end) ? RVM_OK : BAD(error, "bytes after the last section are not zero");
 }
@@ -332,9 +329,9 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   const int may_be_elsewhere = executable->is_elsewhere;
   executable->is_elsewhere = 0;
   if (!section->bytes) return RVM_OK;
-  const native_header *header = (const native_header *)section->bytes;
+  const rvm_native_header *header = (const rvm_native_header *)section->bytes;
   if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
-      !string_exists(executable, header->cpu) || !all_zero(header->zero, sizeof header->zero))
+      !string_exists(executable, header->cpu) || header->zero != 0 || !all_zero(header->zeros, sizeof header->zeros))
     return BAD(error, "the header of the native section is malformed");
   if (executable->is_only_checked) {
     executable->is_elsewhere = 1;
@@ -352,7 +349,7 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
 
 rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_value *error) {
   RVM_EXPECT_POINTER(executable, error);
-  const native_header *header = (const native_header *)executable->sections[RVM_SECTION_native].bytes;
+  const rvm_native_header *header = (const rvm_native_header *)executable->sections[RVM_SECTION_native].bytes;
   if (!header) return RVM_OK;
   if (rvm_value_is_object(executable->obstacle))
     return rvm_fail(error, RVM_UNSUPPORTED, "%s", executable->obstacle.as.error->message);

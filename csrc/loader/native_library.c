@@ -51,31 +51,31 @@ static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* A new file without a name on any disk where the system has such files, else one in TMPDIR; -1: neither. */
-static int create_file(char *path, size_t path_bytes, int *temporary) {
+/* Returns the descriptor of a new file without a name: in memory if the system has such files, otherwise in TMPDIR.  Returns -1 if
+   neither is possible. */
+static int create_file(void) {
   int descriptor = -1;
 #ifdef MFD_CLOEXEC
   descriptor = memfd_create("relvm-native", MFD_CLOEXEC);
 #endif
-  *temporary = descriptor < 0;
-  if (!*temporary) {
-    snprintf(path, path_bytes, "/proc/self/fd/%d", descriptor);
-    return descriptor;
-  }
+  if (descriptor >= 0) return descriptor;
+  char path[1024];
   const char *directory = getenv("TMPDIR");
-  int length = snprintf(path, path_bytes, "%s/relvm-native-XXXXXX", directory ? directory : "/tmp");
-  return length < (int)path_bytes ? mkstemp(path) : -1;
+  int length = snprintf(path, sizeof path, "%s/relvm-native-XXXXXX", directory ? directory : "/tmp");
+  if (length >= (int)sizeof path || (descriptor = mkstemp(path)) < 0) return -1;
+  unlink(path);
+  return descriptor;
 }
 
+/* Opens the file by its descriptor, so that no other file can take its place. */
 static rvm_status library_load(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
-  char path[1024];
-  int temporary;
-  library->descriptor = create_file(path, sizeof path, &temporary);
+  char path[40];
+  library->descriptor = create_file();
   if (library->descriptor < 0) return rvm_fail(error, RVM_UNSUPPORTED, "native code: cannot create a temporary file; set TMPDIR to a writable directory");
-  int written = write_all(library->descriptor, bytes, size_bytes);
-  library->handle = written ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-  if (temporary) unlink(path);
-  if (!written) return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file; check the free space of TMPDIR");
+  snprintf(path, sizeof path, "/proc/self/fd/%d", library->descriptor);
+  if (!write_all(library->descriptor, bytes, size_bytes))
+    return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file; check the free space of TMPDIR");
+  library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library->handle) return rvm_fail(error, RVM_UNSUPPORTED, "native code: %s", dlerror());
   return RVM_OK;
 }

@@ -21,7 +21,13 @@ _CHOICES = {
 _MAX_ALIGNMENT = 1 << 16  # linkers of microcontrollers accept it
 _MAX_NAME = 64  # maximum length in characters
 _NAME = f"a C identifier of up to {_MAX_NAME} characters that begins with a letter and is not reserved in C"
-_HEADERS_OF_C = ("assert", "float", "limits", "math", "stddef", "stdint", "stdio", "stdlib", "string")
+_HEADERS_OF_C = re.findall(
+    r"\w+",
+    """
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic
+    stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+    """,
+)
 
 
 class CallKind(Enum):
@@ -103,7 +109,8 @@ class AotConfig:
             value = getattr(self, option)
             if option not in ("workspace", "favour") or value is not None:
                 expect_choice(option, value, choices)
-        if not _is_name(self.name):
+        # The name is the beginning of all names in C, so it can consist of capitals only, as a macro.
+        if not _is_name(self.name.lower() if isinstance(self.name, str) and self.name.isupper() else self.name):
             raise RelvmArgumentError(f"name={self.name!r}: expected {_NAME}")
         if self.name in _HEADERS_OF_C or find_header(f"{self.name}.h"):
             raise RelvmArgumentError(f"name={self.name!r}: {self.name}.h is a required header; choose another name")

@@ -264,7 +264,8 @@ def _section(name: str, statement: _Statement) -> Any:
             line.expect("triple")
             triple = line.string()
             line.expect("cpu")
-            return NativeCode(statement.content(), triple, line.string(), abi_version)
+            native = NativeCode(statement.content(), triple, line.string(), abi_version)
+            return replace(native, replaces=line.convert("a digest", _digest)) if line.accept("replaces") else native
     return statement.json()
 
 
@@ -384,6 +385,13 @@ def _bare_name(token: str) -> str:
 def _float(token: str) -> float:
     bits = int(token, 16).to_bytes(8, "little") if token.startswith("0x") else struct.pack("<d", float(token))
     return struct.unpack("<d", bits)[0]
+
+
+def _digest(token: str) -> bytes:
+    digest = bytes.fromhex(token.strip('"'))
+    if len(digest) != 32:
+        raise ValueError
+    return digest
 
 
 def _bool(token: str) -> bool:

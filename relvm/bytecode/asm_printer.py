@@ -169,7 +169,9 @@ def _heading(entry: FunctionEntry) -> str:
 
 
 def _native_heading(native: NativeCode) -> str:
-    return f"native abi {native.abi_version} triple {text_string(native.triple)} cpu {text_string(native.cpu)}"
+    replaces = f" replaces {text_string(native.replaces.hex())}" if any(native.replaces) else ""
+    heading = f"native abi {native.abi_version} triple {text_string(native.triple)} cpu {text_string(native.cpu)}"
+    return heading + replaces
 
 
 def _constant_lines(start: str, value: Constant) -> Iterator[str]:

@@ -131,8 +131,8 @@ def _json(sections: dict[str, memoryview], name: str) -> dict[str, Any]:
 
 
 def _native(section: memoryview, strings: list[str]) -> NativeCode:
-    abi_version, triple, cpu, _ = NATIVE_HEADER.unpack_from(section)
-    return NativeCode(bytes(section[NATIVE_HEADER.size :]), strings[triple], strings[cpu], abi_version)
+    abi_version, triple, cpu, _, replaces = NATIVE_HEADER.unpack_from(section)
+    return NativeCode(bytes(section[NATIVE_HEADER.size :]), strings[triple], strings[cpu], abi_version, replaces)
 
 
 def _kernels(section: memoryview, functions: tuple[FunctionEntry, ...]) -> dict[str, KernelProgram]:

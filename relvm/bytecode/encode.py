@@ -18,7 +18,7 @@ from relvm.tables import ARGUMENTS, BUILTIN_PREFIX, KINDS, OPCODES, TAGS, number
 
 FUNCTION_RECORD = struct.Struct("<IHHIiIIII")
 CONSTANT_RECORD = struct.Struct("<IIIIqQ")
-NATIVE_HEADER = struct.Struct("<IIII48x")
+NATIVE_HEADER = struct.Struct("<IIII32s16x")
 PRIVATE, IMPURE = 1, 2  # flags of a function
 ABSENT = 0xFFFFFFFF  # string index that means "no string"
 PAYLOAD_BITS = 29  # bits of an argument word that are payload; the other three are the kind
@@ -165,7 +165,8 @@ def _utf8(text: str) -> bytes:
 
 
 def _native_header(native: NativeCode, strings: _Strings) -> bytes:
-    return NATIVE_HEADER.pack(native.abi_version, strings.index(native.triple), strings.index(native.cpu), 0)
+    texts = strings.index(native.triple), strings.index(native.cpu)
+    return NATIVE_HEADER.pack(native.abi_version, *texts, 0, native.replaces)
 
 
 def _function_section(functions: Sequence[FunctionEntry], strings: _Strings, code: list[int]) -> bytes:

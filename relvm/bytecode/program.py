@@ -190,12 +190,15 @@ class NativeCode:
     cpu: the required processor features, such as "x86-64-v3 avxvnni".  Each word is a name in
     csrc/tables/cpu_features.def or an x86-64 level.  The text is empty if the base architecture suffices.
     abi_version: the RVM_ABI_VERSION of the runtime that the library needs.
+    replaces: the digest (rvm_executable_digest) of the executable whose bytecode the native code can replace in a
+    machine, or zeros if there is none.
     """
 
     library: bytes = field(repr=False)
     triple: str
     cpu: str = ""
     abi_version: int = ABI_VERSION
+    replaces: bytes = field(default=bytes(32), repr=False)
 
 
 Constant = np.ndarray | Shape | str | np.dtype | int | float

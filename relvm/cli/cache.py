@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 
 from relvm.cli.output import put, put_json
 from relvm.compiler.disk_cache import cached_files, limit_bytes, remove_least_recently_used
-from relvm.runtime.trust import cache_directory
+from relvm.runtime.cache_folder import cache_directory, open_cache
 
 
 def show_cache(options: argparse.Namespace) -> int:
     """Print the folder and the size of the build cache.  With --clear, also remove the cached files."""
+    with contextlib.suppress(FileNotFoundError):  # an empty cache has no folder
+        open_cache()  # raises an error if the folder is not safe
     files = cached_files()
     if options.json:
         found = {"folder": str(cache_directory()), "files": len(files), "size_bytes": _bytes(files)}

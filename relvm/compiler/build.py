@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,17 +147,13 @@ def build(
         entry = None if has_observer else build_cache.find_entry(module, exec_mode, chosen, fused, debug, portable)
     if entry and (executable := build_cache.cached_executable(entry)):
         if exec_mode == "auto" and build_cache.has_bytecode(executable):
-            compile_in_background(executable, lambda publish: build(module, "compiled", target, fused=fused), entry)
+            compile_in_background(executable, partial(compile_again, module, target, fused=fused), entry)
         return executable
     first = Target("bytecode") if exec_mode == "auto" and chosen.kind == "c" else chosen
     with no_garbage_collection(), resources("build"):
         report("passes")
         source = module
-        try:
-            module = run_passes(module, build_pipeline(chosen.kind, fused=fused), verified=verified, observer=observer)
-        finally:
-            clear_type_cache()
-            clear_product_cache()
+        module = _planned(module, chosen, fused=fused, verified=verified, observer=observer)
         report("code generation")
         lir = lower(module)
         compiled = native_functions(lir, {"*": "bytecode"} if exec_mode == "auto" else exec_mode)
@@ -172,7 +169,7 @@ def build(
         writer = threading.Thread(target=build_cache.write_executable, args=(entry, executable), name="relvm cache")
         if entry:
             writer.start()  # the caller does not wait for the disk
-        compile_in_background(executable, lambda publish: _compile_in_parts(lir, chosen, publish), entry, writer)
+        compile_in_background(executable, partial(_compile_in_parts, lir, chosen), entry, writer)
     return executable
 
 
@@ -186,8 +183,36 @@ def _read(path: Path) -> Module:
     return read_model(path)
 
 
-def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable]) -> Executable:
+def compile_again(
+    module: Module, target: str, publish: Publish[Executable], replaces: bytes, *, fused: bool
+) -> Executable:
+    """Compile a module to native code that replaces the bytecode of an executable, which an earlier build made.
+
+    module, target, fused: the arguments of the earlier `build` with exec_mode="auto".
+    publish: a function that is called with executables of some of the kernels, as soon as they are compiled.
+    replaces: the digest of the executable with the bytecode.
+    """
+    chosen = parse_target(target)
+    with no_garbage_collection(), resources("build"):
+        lir = lower(_planned(module, chosen, fused=fused))
+    return _compile_in_parts(lir, chosen, publish, replaces)
+
+
+def _planned(
+    module: Module, target: Target, *, fused: bool, verified: bool = False, observer: Observer | None = None
+) -> Module:
+    """Run the passes of a build, and return the module at stage PLANNED.  The parameters are those of `build`."""
+    try:
+        return run_passes(module, build_pipeline(target.kind, fused=fused), verified=verified, observer=observer)
+    finally:
+        clear_type_cache()
+        clear_product_cache()
+
+
+def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable], replaces: bytes) -> Executable:
     """Compile all functions and kernels of a lowered module to native code, and return the executable.
+
+    replaces: the digest of the executable that contains the bytecode of the module.
 
     The kernels are compiled in several units.  As soon as a unit is compiled, `publish` is called with an executable
     that contains only the kernels of this unit.
@@ -195,10 +220,16 @@ def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executabl
 
     def each_unit(index: int, native: NativeCode) -> None:
         if kernels := unit_kernels(lir.kernels, index):
-            publish(Executable.from_program(Program(tuple(map(_kernel_entry, kernels)), native=native)))
+            publish(_replacing(Program(tuple(map(_kernel_entry, kernels)), native=native), replaces))
 
     names = frozenset(routine.name for routine in lir.routines)
-    return Executable.from_program(assemble(lir, names, target=target, each_unit=each_unit))
+    return _replacing(assemble(lir, names, target=target, each_unit=each_unit), replaces)
+
+
+def _replacing(program: Program, replaces: bytes) -> Executable:
+    """Return the executable of a program, whose native code states that it replaces an executable with a digest."""
+    native = program.native and replace(program.native, replaces=replaces)
+    return Executable.from_program(replace(program, native=native))
 
 
 def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Program:

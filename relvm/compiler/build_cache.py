@@ -14,20 +14,22 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from relvm.compiler.disk_cache import cache_file_path, record_use, write
+from relvm.compiler.disk_cache import key_suffix, record_use, write
 from relvm.data_classes import value_record
 from relvm.errors import RelvmError
+from relvm.runtime.cache_folder import CacheFolder, open_cache
 from relvm.runtime.executable import Executable
+from relvm.runtime.file_io import map_cached
 
 if TYPE_CHECKING:
     from relvm.compiler.target import Target
     from relvm.ir.expr import Module
 
+_KIND = "builds"  # of the cache files
 _SUFFIXES = (".py", ".tsv")  # of the files on which a build depends
 _IMPORTED = time.time()
 
@@ -42,18 +44,17 @@ class CacheEntry:
     prefix: str
 
     @property
-    def path(self) -> Path | None:
-        """The path of the file, or None if the digest of the sources of relvm, with which its name ends, is unknown."""
+    def name(self) -> str | None:
+        """The name of the file, or None if the digest of the sources of relvm, with which it ends, is unknown."""
         digest = _sources_digest()
-        return None if digest is None else cache_file_path("builds", f"{self.prefix}-{digest}")
+        return None if digest is None else f"{self.prefix}-{digest}"
 
-    def may_exist(self) -> bool:
+    def may_exist(self, cache: CacheFolder) -> bool:
         """Return whether the cache contains a file that these or other sources of relvm have written for this entry.
 
         This test takes less time than computing the digest of the sources.
         """
-        folder = cache_file_path("builds", self.prefix).parent
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError), cache.folder(_KIND) as folder:
             return any(name.startswith(self.prefix) for name in os.listdir(folder))
         return False
 
@@ -119,14 +120,20 @@ def has_bytecode(executable: Executable) -> bool:
 
 def cached_executable(entry: CacheEntry) -> Executable | None:
     """Return the executable of a cache entry, or None if its file does not exist or cannot be used."""
-    path = entry.path if entry.may_exist() else None
-    if path is None:
-        return None
     try:
-        executable = Executable.open(path)
+        cache = open_cache()
+        name = entry.name if entry.may_exist(cache) else None
+        if name is None:
+            return None
+        with cache.open(_KIND, name) as file:
+            path = os.path.join(cache.path, _KIND, name)
+            content = map_cached(file, path, key_suffix(_KIND, name))
+            if content is None:
+                return None
+            executable = Executable(content, trust_native=False, where=path)
+            record_use(file)
     except (OSError, RelvmError):  # missing or damaged, or there is no record that its native code was built here
         return None
-    record_use(path)
     return executable
 
 
@@ -137,20 +144,17 @@ def lock_entry(entry: CacheEntry) -> Iterator[None]:
     If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
     is not writable, the entry is not locked.
     """
-    path = entry.path
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
-            file = cache_file_path("claims", entry.prefix if path is None else path.name)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            opened = stack.enter_context(open(file, "wb"))
-            fcntl.flock(opened, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
+            file = stack.enter_context(open_cache(create=True).create("claims", entry.name or entry.prefix))
+            fcntl.flock(file, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
         yield
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:
-    """Write an executable to the file of a cache entry, if its path is known.  An existing file is replaced."""
-    if (path := entry.path) is not None:
-        write(path, executable.to_buffer())
+    """Write an executable to the file of a cache entry, if its name is known.  An existing file is replaced."""
+    if (name := entry.name) is not None:
+        write(_KIND, name, executable.to_buffer())
 
 
 @functools.cache

@@ -2,8 +2,8 @@
 
 If the total size exceeds a limit, the least recently used files are removed.
 
-Environment variables: RELVM_CACHE_DIR is the cache directory (see relvm/runtime/trust.py).  RELVM_CACHE_BYTES is the
-limit on the total size, 2 GB by default.
+Environment variables: RELVM_CACHE_DIR is the cache directory (see relvm/runtime/cache_folder.py).  RELVM_CACHE_BYTES
+is the limit on the total size, 2 GB by default.
 
 Any number of processes may use the directory at the same time.  Files are created atomically.  Incomplete files of
 killed processes count towards the limit and are removed like others.
@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError
-from relvm.runtime.file_io import complete_file
-from relvm.runtime.trust import cache_directory
+from relvm.runtime.cache_folder import open_cache
+
+if TYPE_CHECKING:
+    from io import BufferedReader
 
 _DEFAULT_BYTES = 2_000_000_000
 _REMAINING_SHARE = 0.75  # fraction of the limit that is kept by a removal, so that removals are rare
@@ -36,42 +38,56 @@ class CacheFile:
     used: the time of its last use, in seconds since the epoch.
     """
 
-    path: str
+    kind: str
+    name: str
     size_bytes: int
     used: float
 
 
-def cache_file_path(kind: str, digest: str) -> Path:
-    """Return the path of a cache file.
+def key_suffix(kind: str, name: str) -> bytes:
+    """Return the bytes at the end of a cache file that state its key.
 
-    digest: the name of the file, which is a digest of everything that determines its contents.
-
-    kind: "compiled" for objects and libraries, "builds" for executables, "claims" for the locks of build processes, or
-    "peaks" for the peak rates of machines.
+    A file whose name was changed is therefore not used.   kind, name: as for `write`.
     """
-    return cache_directory() / kind / digest
+    return f"\nrelvm cache: {kind} {name}\n".encode()
 
 
-def record_use(path: Path) -> None:
-    """Set the time of the last use of the cache file `path` to now, so that it is removed later than others."""
+def read(kind: str, name: str) -> bytes | None:
+    """Return the contents of a cache file, or None if there is no valid file.   kind, name: as for `write`."""
+    suffix = key_suffix(kind, name)
+    try:
+        with open_cache().open(kind, name) as file:
+            content = file.read()
+            if not content.endswith(suffix):
+                return None
+            record_use(file)
+    except OSError:
+        return None
+    return content[: -len(suffix)]
+
+
+def record_use(file: BufferedReader) -> None:
+    """Set the time of the last use of an open cache file to now, so that it is removed later than others."""
     with contextlib.suppress(OSError):
-        os.utime(path)
+        os.utime(file.fileno())
 
 
-def write(path: Path, content: bytes | memoryview) -> None:
-    """Write the cache file `path` atomically, unless `content` is larger than the limit on the total size.
+def write(kind: str, name: str, content: bytes | memoryview) -> None:
+    """Write a cache file atomically, unless `content` is larger than the limit on the total size.
 
     Errors are ignored, because a read-only home directory must not make a build fail.
+
+    kind: "compiled" for objects and libraries, "builds" for executables, or "peaks" for the peak rates of machines.
+    The folder "claims" contains the locks of build processes.
+    name: a digest of everything that determines the contents.
     """
     limit = limit_bytes()
     if len(content) > limit:
         return
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with complete_file(path) as partial:
-            partial.write_bytes(content)
+        open_cache(create=True).write(kind, name, content, key_suffix(kind, name))
     # To save time, only one small file in 16 starts a check of the total size.  Names are digests in hexadecimal.
-    if len(content) >= _LARGE_BYTES or path.name.startswith("0"):
+    if len(content) >= _LARGE_BYTES or name.startswith("0"):
         remove_least_recently_used(limit)
 
 
@@ -85,17 +101,13 @@ def limit_bytes() -> int:
 
 def cached_files() -> list[CacheFile]:
     """Return all files that are in the cache, of all kinds."""
-    return [file for kind in _KINDS for file in _files(cache_directory() / kind)]
-
-
-def _files(folder: Path) -> list[CacheFile]:
-    found = []
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with contextlib.suppress(OSError):  # another process can have removed the file
-                status = entry.stat()
-                found.append(CacheFile(entry.path, status.st_size, status.st_mtime))
-    return found
+    try:
+        cache = open_cache()
+    except OSError:
+        return []
+    return [
+        CacheFile(kind, name, status.st_size, status.st_mtime) for kind in _KINDS for name, status in cache.files(kind)
+    ]
 
 
 def remove_least_recently_used(limit: int) -> int:
@@ -112,6 +124,6 @@ def remove_least_recently_used(limit: int) -> int:
         if removed >= excess:
             break
         with contextlib.suppress(OSError):
-            os.unlink(file.path)
+            open_cache().remove(file.kind, file.name)
             removed += file.size_bytes
     return removed

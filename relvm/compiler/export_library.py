@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -53,7 +54,6 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
     flags = [*_FLAGS, *GUARDS]
     name = ("-Xlinker", "-soname", "-Xlinker", Path(path).name)
     with complete_file(Path(path).absolute()) as partial, tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        partial.touch()  # so that an error of writing is raised here, not in the linker
         executable.save(Path(folder, "module.rvm"))
         units = [csrc_directory() / "library" / "module.c"]
         for file, content in compile_runtime(compiler, flags).items():
@@ -69,6 +69,8 @@ def export_library(executable: Executable, path: str | os.PathLike) -> None:
             "-ldl",
             "-lm",
             "-o",
-            str(partial),
+            "library.so",
         ]
         run_compiler(compiler, arguments, Path(folder))
+        partial.write_bytes(Path(folder, "library.so").read_bytes())
+        shutil.copymode(Path(folder, "library.so"), partial)

@@ -25,7 +25,7 @@ from typing import Any
 
 from relvm.bytecode.program import NativeCode
 from relvm.codegen.c.module import CSource, headers_digest, opening_unit
-from relvm.compiler.disk_cache import cache_file_path, limit_bytes, record_use, write
+from relvm.compiler import disk_cache
 from relvm.compiler.find_compiler import Compiler, expect_compiler
 from relvm.compiler.target import HERE, Target, host_options, required_features
 from relvm.errors import RelvmToolchainError
@@ -81,7 +81,7 @@ def compile_native(
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), required_features(macros)
     wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
-    limit_bytes()  # to raise errors of settings before anything is compiled
+    disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
     units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
@@ -228,19 +228,12 @@ def _get_or_make(digest: str, make: Callable[[], bytes]) -> bytes:
 
     If the file is missing or not valid, call `make`, store its result in the file, and return the result.
     """
-    cache_file = cache_file_path("compiled", digest)
-    try:
-        content = cache_file.read_bytes()
-    except OSError:
-        content = b""
+    content = disk_cache.read("compiled", digest)
     name = digest.encode()
-    if content and is_built_here(
-        name, content
-    ):  # ignore files that were truncated or changed, or that are for other code
-        record_use(cache_file)
+    if content and is_built_here(name, content):  # ignore files that were changed
         return content
     new_content = make()
-    write(cache_file, new_content)
+    disk_cache.write("compiled", digest, new_content)
     with contextlib.suppress(OSError):
         record_built(name, new_content)
     return new_content

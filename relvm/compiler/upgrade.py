@@ -15,14 +15,15 @@ from relvm.runtime.executable import Executable
 
 def compile_in_background(
     executable: Executable,
-    compile: Callable[[Publish[Executable]], Executable],
+    compile: Callable[[Publish[Executable], bytes], Executable],
     entry: CacheEntry | None,
     writer: Thread | None = None,
 ) -> None:
     """Start the compilation of the native code of an executable in the background, if there is a C compiler.
 
-    compile: a function that takes a callback, and returns the executable with all its native code.  Whenever some of
-    the kernels are compiled, `compile` calls the callback with an executable that contains these kernels.
+    compile: a function that takes a callback and the digest of `executable`, and returns the executable with all its
+    native code, which states the digest.  Whenever some of the kernels are compiled, `compile` calls the callback with
+    an executable that contains these kernels.
     entry: the cache entry for the result, or None.
     writer: the thread that writes `executable` to `entry`.  The result is written after this thread has ended.
     """
@@ -31,7 +32,7 @@ def compile_in_background(
         from relvm.compiler.toolchain import in_background  # a start from the cache does not need it
 
         with in_background():
-            compiled = compile(publish)
+            compiled = compile(publish, executable.digest)
         if compiled.unsupported_reason:
             raise RelvmUnsupportedError(compiled.unsupported_reason)
         return compiled
@@ -43,7 +44,7 @@ def compile_in_background(
             writer.join()
         with build_cache.lock_entry(entry):
             cached = build_cache.cached_executable(entry)
-            if cached and not build_cache.has_bytecode(cached):
+            if cached and not build_cache.has_bytecode(cached) and cached.replaces == executable.digest:
                 return cached  # another process, started at the same time, has compiled it
             compiled = build(publish)
             compiled.record_built()

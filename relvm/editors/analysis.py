@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Definition:
     """The definition of a function, a parameter or a variable.
 
     kind: "function" or "variable".
-    start: the offset of its name.
+    start, name_end: the offsets at which its name begins and ends, with quotes if the name is a string.
     end: the offset at which the scope of its name ends.
     detail: its type as text.
     """
@@ -36,6 +37,7 @@ class Definition:
     name: str
     kind: str
     start: int
+    name_end: int
     end: int
     detail: str
 
@@ -72,8 +74,8 @@ class Analysis:
         found = self.definition(offset)
         if found is not None:
             separator = "" if found.kind == "function" else ": "
-            return f"```relvm\n{found.name}{separator}{found.detail}\n```"
-        operator = operators().get(token.text)
+            return f"```relvm\n{self.spelled(found)}{separator}{found.detail}\n```"
+        operator = operators().get(token.text)  # a quoted name is not an operator
         if operator is None:
             return None
         return f"```relvm\n{operator.name}{_parameters(operator.signature)}\n```\n\n{operator.doc}"
@@ -83,20 +85,25 @@ class Analysis:
         token = self._name_at(offset)
         if token is None:
             return None
+        name = _name_of(token)
         is_reference = token.offset > 0 and self.text[token.offset - 1] == "@"
         kinds = ("function",) if is_reference else ("variable", "function")
         visible = [
             each
             for each in self.definitions
-            if each.name == token.text and each.kind in kinds and _is_visible(each, token.offset)
+            if each.name == name and each.kind in kinds and _is_visible(each, token.offset)
         ]
         variables = [each for each in visible if each.kind == "variable"]
         return max(variables or visible, key=lambda each: each.start, default=None)
 
     def completions(self, offset: int) -> list[tuple[str, str]]:
         """Return the names that are valid at an offset, each with its kind: "function", "variable" or "operator"."""
-        found = {each.name: each.kind for each in self.definitions if _is_visible(each, offset)}
+        found = {self.spelled(each): each.kind for each in self.definitions if _is_visible(each, offset)}
         return sorted((dict.fromkeys(operators(), "operator") | found).items())
+
+    def spelled(self, definition: Definition) -> str:
+        """Return the name of a definition as the text spells it, with quotes if it is a string."""
+        return self.text[definition.start : definition.name_end]
 
     def _name_at(self, offset: int) -> Token | None:
         for token in self._names:
@@ -107,19 +114,22 @@ class Analysis:
     @cached_property
     def _names(self) -> list[Token]:
         try:
-            return [token for token in tokenize(self.source) if token.kind == "name"]
+            return [token for token in tokenize(self.source) if token.kind in ("name", "string")]
         except RelvmError:
             return []
 
     def _definitions(self, module: Module) -> Iterator[Definition]:
         names = {token.offset: token for token in self._names}
-        starts = [
-            after.offset for before, after in zip(self.tokens, self.tokens[1:], strict=False) if before.text == "def"
+        defined = [
+            after
+            for before, after in zip(self.tokens, self.tokens[1:], strict=False)
+            if before.text == "def" and after.offset in names
         ]
         for function in module.functions:
-            start = next((offset for offset in starts if names[offset].text == function.name), None)
-            if start is not None:
-                yield Definition(function.name, "function", start, len(self.text), _function_detail(function))
+            token = next((each for each in defined if _name_of(each) == function.name), None)
+            if token is not None:
+                detail, end = _function_detail(function), len(self.text)
+                yield Definition(function.name, "function", token.offset, _end_of(token), end, detail)
             for item in walk(function):
                 match item:
                     case Function(params=params):
@@ -142,9 +152,9 @@ class Analysis:
         if found is None:
             return None
         start = self.source.offset(int(found[1]), int(found[2]))
-        if start not in names or names[start].text != var.name:
+        if start not in names or _name_of(names[start]) != var.name:
             return None
-        return Definition(var.name, "variable", start, scope_end(start), format_type(var.type))
+        return Definition(var.name, "variable", start, _end_of(names[start]), scope_end(start), format_type(var.type))
 
     def _end_of_block(self, start: int) -> int:
         """Return the offset of the end of the block that contains the offset `start`."""
@@ -177,6 +187,18 @@ class Analysis:
             if depth < 0:
                 return token.offset
         return len(self.text)
+
+
+def _name_of(token: Token) -> str | None:
+    """Return the name that a token spells, as an identifier or as a string, or None if the string is malformed."""
+    try:
+        return json.loads(token.text) if token.kind == "string" else token.text
+    except ValueError:
+        return None
+
+
+def _end_of(token: Token) -> int:
+    return token.offset + len(token.text)
 
 
 def _is_visible(definition: Definition, offset: int) -> bool:

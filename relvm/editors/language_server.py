@@ -64,15 +64,17 @@ def make_server() -> LanguageServer:
         return types.Location(params.text_document.uri, name_range(document, found)) if found else None
 
     def name_range(document: TextDocument, found: Definition) -> types.Range:
-        return place(document, found.start, found.start + len(found.name))
+        return place(document, found.start, found.name_end)
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         document = document_of(params.text_document.uri)
-        found = (each for each in analyze(document.source).definitions if each.kind == "function")
+        analysis = analyze(document.source)
+        found = (each for each in analysis.definitions if each.kind == "function")
         spans = [(each, name_range(document, each)) for each in found]
         return [
-            types.DocumentSymbol(each.name, types.SymbolKind.Function, span, span, each.detail) for each, span in spans
+            types.DocumentSymbol(analysis.spelled(each), types.SymbolKind.Function, span, span, each.detail)
+            for each, span in spans
         ]
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION)

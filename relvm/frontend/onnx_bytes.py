@@ -14,7 +14,7 @@ from pathlib import Path
 from relvm.data_classes import record
 from relvm.errors import RelvmError, RelvmFormatError
 from relvm.frontend.protobuf import LENGTH, VARINT, NotAMessage, fields, key, read_varint, string, varint
-from relvm.runtime.file_io import read_buffer
+from relvm.runtime.file_io import open_beneath, read_buffer
 
 _BLOCK_BYTES = 4 << 20  # the part of a file that one thread hashes at a time
 _LEFT_OUT_BYTES = 4096  # raw_data of at least this size stays in the file
@@ -93,10 +93,7 @@ def _digest(content: memoryview, skeleton: bytes, folder: Path | None) -> tuple[
         for name in external_files(skeleton):
             if folder is None:
                 return "", {}
-            path = file_in(folder, name)
-            if path not in files:
-                files[path] = read_buffer(path)
-            digest += f" {name!r} {content_digest(files[path])}"
+            digest += f" {name!r} {content_digest(read_external(folder, name, files))}"
     except (NotAMessage, OSError, RelvmError, UnicodeDecodeError, ValueError):
         return "", {}
     return digest, files
@@ -128,7 +125,9 @@ def _sha256(block: bytes | memoryview) -> bytes:
 def external_files(skeleton: bytes) -> list[str]:
     """Return the names of the external data files to which a model refers, in alphabetical order.
 
-    The names are found by a search for the bytes of the entries "location", without parsing the model.
+    The names are found by a search for the bytes of the entries "location", without parsing the model.  The search can
+    miss a name in an unusual encoding.  A model is cached only if the importer reads no other files than those that the
+    search found (`ModelFile.is_covered_by_digest`).
 
     skeleton: the serialized model without weights, as `without_weights` returns it.  In a model with weights, the
     search could match bytes of a weight by chance.
@@ -150,17 +149,23 @@ def external_files(skeleton: bytes) -> list[str]:
     return sorted(names)
 
 
-def file_in(folder: Path, name: str) -> Path:
-    """Return the path of the external data file `name`, which must be inside `folder`, the folder of the model.
+def read_external(folder: Path, name: str, files: dict[Path, memoryview]) -> memoryview:
+    """Return the bytes of the external data file `name` of a model.
 
-    Raise ValueError if the file is outside the folder, so that a model cannot read other files.
+    folder: the folder of the model, which must contain the file.
+    files: the bytes of the files that were already read, by path.  The new file is added.
+
+    Raises
+    ------
+    ValueError
+        The file is outside the folder.
+    OSError, RelvmFormatError
+        The file cannot be read.
     """
-    outer = os.path.realpath(folder)  # realpath treats links in a cycle as files, so opening them fails
-    is_name = bool(name) and "\0" not in name
-    path = Path(os.path.realpath(os.path.join(outer, name if is_name else "..")))
-    if not path.is_relative_to(outer):
-        raise ValueError(f"external data must be a file in the model's folder, got {name!r}")
-    return path
+    with open_beneath(folder, name) as (path, opened):
+        if (place := Path(path)) not in files:
+            files[place] = read_buffer(opened, path)
+        return files[place]
 
 
 def without_weights(content: bytes | memoryview) -> bytes:

@@ -72,6 +72,7 @@ from relvm.ir.types import (
     dims_of,
     is_proven,
 )
+from relvm.ir.value_ranges import declared_ranges
 
 
 @record
@@ -164,6 +165,7 @@ class _Evaluator:
         for param, name, value in zip(function.params, function.input_names, args, strict=True):
             _match(f"{function.name}: argument {name}", param.type, value, dims, pending)
             variables[param] = value
+        _check_ranges(function, dims)
         _check_pending(pending, dims)
         result = self.run_tail(function.body, variables, dims, function.result_type)
         if function.result_type is not None and not isinstance(result, _TailCall):
@@ -360,6 +362,16 @@ def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:
     if not -(1 << 63) <= value < 1 << 63:
         raise RelvmShapeError(f"{dim}: {value} is out of the range of i64")
     return value
+
+
+def _check_ranges(function: Function, dims: Mapping[DimVar, int]) -> None:
+    """Raise RelvmShapeError if a dimension variable is outside the bounds that the function declares."""
+    for var, range_ in declared_ranges(function).items():
+        nearest = max(range_.low, min(range_.high, dims[var]))
+        if dims[var] != nearest:
+            raise RelvmShapeError(
+                f"{function.name}: dimension {var.name}, {range_}: expected {nearest}, got {dims[var]}"
+            )
 
 
 def _as_values(result: Any, type_: Type | None) -> Any:

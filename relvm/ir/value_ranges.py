@@ -25,6 +25,10 @@ class Range:
     low: Number = 0
     high: Number = inf
 
+    def __str__(self) -> str:
+        words = [f"at least {self.low}"] * (self.low > 0) + [f"at most {self.high}"] * (self.high != inf)
+        return " and ".join(words)
+
 
 ANYTHING = Range(-inf, inf)
 

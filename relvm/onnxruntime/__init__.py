@@ -27,6 +27,7 @@ from relvm.onnxruntime.options import (
 )
 from relvm.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
 from relvm.onnxruntime.values import OrtDevice, OrtValue
+from relvm.quoting import terminal
 
 __version__ = "1.32.0"  # version of the supported API
 package_name, version = "onnxruntime", __version__
@@ -225,7 +226,7 @@ class _UnsupportedName:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unsupported_error(f"{self._name}.{name}", REJECTED[self._name])
+        raise unsupported_error(f"{self._name}.{terminal(name)}", REJECTED[self._name])
 
     def __repr__(self) -> str:
         return f"<{self._name}, which relvm does not support>"

@@ -10,6 +10,7 @@ import numpy as np
 from relvm.onnxruntime.errors import Status
 from relvm.onnxruntime.options import RunOptions
 from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, unwrap
+from relvm.quoting import terminal
 
 
 class IOBinding:
@@ -143,8 +144,8 @@ class IOBinding:
                 if not isinstance(result, np.ndarray) or (result.dtype, result.shape) != (target.dtype, target.shape):
                     got = f"{result.dtype} of shape {result.shape}" if isinstance(result, np.ndarray) else "no tensor"
                     raise RuntimeError(
-                        f"Error in execution: output {name}: expected {target.dtype} of shape {target.shape}, as bound,"
-                        f" got {got}"
+                        f"Error in execution: output {terminal(name)}: expected {target.dtype} of shape {target.shape},"
+                        f" as bound, got {got}"
                     )
                 np.copyto(target, result)
             outputs.append(OrtValue(result if target is None else target))

@@ -11,6 +11,7 @@ from typing import Any
 
 from relvm.errors import expect_type
 from relvm.onnxruntime.errors import NotImplemented
+from relvm.quoting import terminal
 from relvm.runtime.virtual_machine import VirtualMachine
 
 _LOGGER = logging.getLogger("relvm").getChild("onnxruntime")
@@ -30,7 +31,7 @@ def unsupported_error(name: str, instead: str) -> Exception:
 
     instead: what to do instead, for the message.
     """
-    return NotImplemented.of(f"{name} is not supported by relvm; {instead}")
+    return NotImplemented.of(f"{terminal(name)} is not supported by relvm; {instead}")
 
 
 def unsupported_function(name: str, instead: str) -> Callable[..., Any]:
@@ -120,7 +121,7 @@ class _Entries(dict[str, str]):
 
     def get_known(self, name: str) -> str:
         if name not in self:
-            raise RuntimeError(f"{self.owner} does not have configuration with key: {name}")
+            raise RuntimeError(f"{self.owner} does not have configuration with key: {terminal(name)}")
         return self[name]
 
 

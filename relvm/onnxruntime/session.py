@@ -29,7 +29,8 @@ from relvm.onnxruntime.options import (
     unsupported_function,
 )
 from relvm.onnxruntime.values import Converter, OrtValue, make_converter
-from relvm.runtime.file_io import read_buffer
+from relvm.quoting import terminal
+from relvm.runtime.file_io import complete_file, read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
 
 PROVIDERS = ["CPUExecutionProvider"]
@@ -67,7 +68,7 @@ class NodeArg:
         self.shape = list(shape)
 
     def __repr__(self) -> str:
-        return f"NodeArg(name='{self.name}', type='{self.type}', shape={self.shape})"
+        return f"NodeArg(name='{terminal(self.name)}', type='{terminal(self.type)}', shape={self.shape})"
 
 
 @dataclass
@@ -192,16 +193,15 @@ class InferenceSession:
                 raise InvalidArgument.of("No graph was found in the protobuf.")
             content, where = memoryview(self._model), "model"
         else:
-            where = str(self._model)
+            where, shown = str(self._model), terminal(str(self._model))
             try:
                 self._stamp = _file_stamp(self._model)
                 content = read_buffer(self._model)
             except FileNotFoundError:
-                raise NoSuchFile.of(
-                    f"Load model from {where} failed:Load model {where} failed. File doesn't exist"
-                ) from None
+                reason = f"Load model {shown} failed. File doesn't exist"
+                raise NoSuchFile.of(f"Load model from {shown} failed:{reason}") from None
             except (OSError, RelvmError) as error:
-                raise InvalidProtobuf.of(f"Load model from {where} failed:{error}") from error
+                raise InvalidProtobuf.of(f"Load model from {shown} failed:{error}") from error
         try:
             info = onnx_info(content, where)
         except RelvmError as error:
@@ -270,7 +270,7 @@ class InferenceSession:
                 raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
             if name not in (*PROVIDERS, "AzureExecutionProvider"):
                 warnings.warn(
-                    f"Specified provider '{name}' is not in available provider names."
+                    f"Specified provider '{terminal(name)}' is not in available provider names."
                     f"Available providers: '{', '.join(PROVIDERS)}'",
                     stacklevel=3,
                 )
@@ -453,12 +453,12 @@ class InferenceSession:
     def expect_input(self, name: str) -> None:
         """Raise InvalidArgument if there is no input `name`."""
         if name not in self._values:
-            raise InvalidArgument.of(f"Invalid input name: {name}")
+            raise InvalidArgument.of(f"Invalid input name: {terminal(name)}")
 
     def expect_output(self, name: str) -> None:
         """Raise InvalidArgument if there is no output `name`."""
         if name not in self._output_names:
-            raise InvalidArgument.of(f"Invalid output name:{name}")
+            raise InvalidArgument.of(f"Invalid output name:{terminal(name)}")
 
     # ---- profiles ----
 
@@ -501,8 +501,8 @@ class InferenceSession:
         try:
             if isinstance(self._model, Path) and _file_stamp(self._model) != self._stamp:
                 raise Fail.of(
-                    f"{self._model} has changed since the session was created, and this run must read it again, because"
-                    " of new outputs, initializers or sizes: keep the file, or create the session from its bytes"
+                    f"{terminal(str(self._model))} has changed since the session was created, and is read again for"
+                    " new outputs, initializers or sizes: keep the file, or create the session from its bytes"
                 )
             executable = build_onnx(
                 self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=self._fused
@@ -556,7 +556,8 @@ class _ChromeTrace:
     def write(self, prefix: str) -> str:
         """Write the events to a file, and return its name: `prefix`, followed by the time."""
         name = f"{prefix}_{datetime.now().strftime('%Y-%m-%d_%H-%M-%S_%f')[:-3]}.json"
-        Path(name).write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
+        with complete_file(name) as partial:
+            partial.write_text(json.dumps(sorted(self._events, key=lambda event: event["ts"])))
         return name
 
 

@@ -15,6 +15,7 @@ from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.onnxruntime.errors import InvalidArgument
 from relvm.onnxruntime.options import unsupported_error
+from relvm.quoting import terminal
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
 
 _NUMPY_NAMES = {"float": "float32", "double": "float64", "string": "object", "float8e4m3fn": "float8_e4m3fn"} | {
@@ -39,7 +40,7 @@ def numpy_dtype(element: str) -> np.dtype:
         import ml_dtypes
 
     if not hasattr(ml_dtypes, name):
-        raise InvalidArgument.of(f"element type {element} has no dtype in NumPy or ml_dtypes")
+        raise InvalidArgument.of(f"element type {terminal(element)} has no dtype in NumPy or ml_dtypes")
     return np.dtype(getattr(ml_dtypes, name))
 
 
@@ -324,7 +325,7 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
         elif not isinstance(array, np.ndarray):
             if hasattr(array, "__dlpack__"):
                 return convert(_array_of_dlpack(info, array))
-            raise RuntimeError(f"Unable to handle object of type {type(value)}")
+            raise RuntimeError(f"Unable to handle object of type {terminal(str(type(value)))}")
         if array.dtype is not expected:
             if array.dtype.kind == "S" and element == "string":
                 array = np.char.decode(array, "utf-8")
@@ -346,7 +347,7 @@ def _array_of_dlpack(info: OnnxValue, value: Any) -> np.ndarray:
     try:
         return array_of_dlpack(value)
     except RelvmTypeError as error:
-        raise RelvmTypeError(f"input {info.name}: {error}") from None
+        raise RelvmTypeError(f"input {terminal(info.name)}: {error}") from None
 
 
 def _to_strings(array: np.ndarray) -> np.ndarray:
@@ -360,27 +361,31 @@ def _array_of_list(info: OnnxValue, value: list, expected: np.dtype) -> np.ndarr
     try:
         return np.array(value, expected)
     except (TypeError, ValueError) as error:
-        raise RuntimeError(f"input {info.name}: the list does not convert to {expected}: {error}") from None
+        raise RuntimeError(
+            f"input {terminal(info.name)}: the list does not convert to {expected}: {terminal(str(error))}"
+        ) from None
 
 
 def _expect_shape(info: OnnxValue, got: tuple[int, ...], shape: tuple[int | str | None, ...]) -> None:
     if len(got) != len(shape):
         raise InvalidArgument.of(
-            f"Invalid rank for input: {info.name} Got: {len(got)} Expected: {len(shape)}"
+            f"Invalid rank for input: {terminal(info.name)} Got: {len(got)} Expected: {len(shape)}"
             " Please fix either the inputs/outputs or the model."
         )
     wrong = [at for at, size in enumerate(shape) if isinstance(size, int) and size != got[at]]
     if wrong:
         lines = "".join(f"\n index: {at} Got: {got[at]} Expected: {shape[at]}" for at in wrong)
         raise InvalidArgument.of(
-            f"Got invalid dimensions for input: {info.name} for the following indices{lines}"
+            f"Got invalid dimensions for input: {terminal(info.name)} for the following indices{lines}"
             "\n Please fix either the inputs/outputs or the model."
         )
 
 
 def _items(info: OnnxValue, value: Any) -> list:
     if not isinstance(value, list):
-        raise RuntimeError(f"Iterable of {type(value)} should be given as array for input '{info.name}'.")
+        raise RuntimeError(
+            f"Iterable of {terminal(str(type(value)))} should be given as array for input '{terminal(info.name)}'."
+        )
     return value
 
 
@@ -390,13 +395,15 @@ def _keys_and_values(info: OnnxValue, value: Any, inner: str) -> tuple[np.ndarra
     inner: the types of keys and values, such as "int64,tensor(float)".
     """
     if not isinstance(value, Mapping):
-        raise RuntimeError(f"Unable to handle object of type {type(value)}")
+        raise RuntimeError(f"Unable to handle object of type {terminal(str(type(value)))}")
     key, _, item = inner.partition(",")
     item = item.partition("(")[2][:-1] or item
     try:
         return np.array(list(value), numpy_dtype(key)), np.array(list(value.values()), numpy_dtype(item))
     except (TypeError, ValueError) as error:
-        raise InvalidArgument.of(f"input {info.name}: the dict does not convert to {info.type}: {error}") from None
+        expected = terminal(info.type)
+        message = f"input {terminal(info.name)}: the dict does not convert to {expected}: {terminal(str(error))}"
+        raise InvalidArgument.of(message) from None
 
 
 def array_at(address: int, dtype: Any, shape: Sequence[int]) -> np.ndarray:

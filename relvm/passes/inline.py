@@ -24,6 +24,7 @@ from relvm.ir.expr import (
 from relvm.ir.node import walk
 from relvm.ir.symbolic import AnyDim, DimVar, dim_var
 from relvm.ir.types import is_proven, substitute_dims
+from relvm.ir.value_ranges import LOWER, UPPER
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import fresh_copy, inner_blocks, map_atoms_and_blocks, map_blocks, with_bindings, with_value
 from relvm.passes.pass_manager import module_pass
@@ -40,9 +41,10 @@ def inline(module: Module) -> Module:
     private def _f(a) { b = relu(a); return b }
     y = @_f(x)   ->   b = relu(x), and b replaces the uses of y
 
-    A local function is inlined if its only use is a call.  A recursive function, or a function with the attribute
-    inline=false, is not inlined.  If the type of an argument is not proven, a match_cast checks the argument, as the
-    call would.  Each inlined call makes the module larger by at most SMALL bindings.
+    A local function is inlined if its only use is a call.  A recursive function is not inlined, nor is a function with
+    the attribute inline=false.  A function that declares bounds of its dimensions is not inlined either, because each
+    call checks them.  If the type of an argument is not proven, a match_cast checks the argument, as the call would.
+    Each inlined call makes the module larger by at most SMALL bindings.
     """
     functions = {f.name: f for f in module.functions}
     has_private = any(f.private for f in module.functions)
@@ -58,7 +60,8 @@ def inline(module: Module) -> Module:
 
 
 def _may_inline(function: Function) -> bool:
-    return ("inline", False) not in function.attributes
+    declares_bounds = any(name in (LOWER, UPPER) for name, _ in function.attributes)
+    return ("inline", False) not in function.attributes and not declares_bounds
 
 
 def _is_small(function: Function) -> bool:

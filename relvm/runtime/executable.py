@@ -6,7 +6,7 @@ import contextlib
 import os
 import weakref
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -20,15 +20,16 @@ from relvm.bytecode.decode import decode, decode_constants, decode_signature
 from relvm.bytecode.encode import encode
 from relvm.bytecode.program import FunctionEntry, Program, callees
 from relvm.display import Displayed
-from relvm.errors import RelvmFormatError, RelvmTypeError, RelvmUnsupportedError, expect_type
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_type
 from relvm.numpy_dtypes import DTYPE_NAMES, dtype_number, plain_bytes
 from relvm.quoting import terminal
 from relvm.runtime import binding
 from relvm.runtime.background_compile import Upgrade
 from relvm.runtime.file_io import complete_file, map_executable
+from relvm.runtime.native_parts import native_parts
 from relvm.runtime.signature import Signatures, signature_table
 from relvm.runtime.status import failure
-from relvm.runtime.trust import Part, is_built_here, record_built
+from relvm.runtime.trust import is_built_here, record_built
 from relvm.tables import KINDS
 
 # Names of registered functions that an untrusted program is allowed to call by default.
@@ -139,7 +140,7 @@ class Executable(Displayed):
         expect_type("max_bytes", max_bytes, Integral, "an integer")
         if not (isinstance(buffer, np.ndarray) and buffer.dtype == np.uint8):
             expect_type("buffer", buffer, (bytes, bytearray, memoryview), "the bytes of an executable")
-        parts = () if trust_native or check_only or portable else _native_parts(buffer, where)
+        parts = () if trust_native or check_only or portable else native_parts(buffer, where)
         is_built_by_user = bool(parts) and is_built_here(*parts)
         is_untrusted = bool(parts) and not is_built_by_user
         if is_untrusted and not elsewhere:
@@ -222,7 +223,7 @@ class Executable(Displayed):
         Nothing is recorded if the executable has no native code, or if the cache directory is not writable.
         """
         with contextlib.suppress(OSError):
-            if not self._is_portable and (parts := _native_parts(self._buffer, self._where)):
+            if not self._is_portable and (parts := native_parts(self._buffer, self._where)):
                 record_built(*parts)
 
     @classmethod
@@ -428,6 +429,24 @@ class Executable(Displayed):
             return str(failure(status, error, self._where))
         return f"{self._where or 'the executable'}: {self._cannot_run_reason}" if self._cannot_run_reason else ""
 
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 digest of the bytecode, kernels and constants, which native code for them states (`replaces`).
+
+        Of the elements of tensors, the digest includes only the size and the checksum.
+        """
+        digest = ffi.new("unsigned char[32]")
+        error = ffi.new("rvm_value *")
+        if status := lib.rvm_executable_digest(self.pointer, digest, error):
+            raise failure(status, error, self._where)
+        return bytes(digest)
+
+    @property
+    def replaces(self) -> bytes:
+        """The digest of the executable whose bytecode the native code can replace in a machine, or zeros."""
+        native = self.program.native
+        return native.replaces if native else bytes(32)
+
     @cached_property
     def portable(self) -> Executable | None:
         """The portable program that the executable contains (`vm.build(portable=True)`), or None.
@@ -568,41 +587,6 @@ def _function_names(functions: Iterable[str]) -> list[str]:
         if not isinstance(name, str) or "\0" in name or not name.isprintable():
             raise RelvmTypeError(f"functions: expected function names, got {name!r}")
     return names
-
-
-def _native_parts(buffer: Any, where: str) -> tuple[Part, ...]:
-    """Return the parts of an executable that determine the meaning of its native code, for `record_built`.
-
-    These are all sections except the elements of tensors.  Return an empty tuple if there is no native code.
-
-    where: the beginning of error messages.
-    """
-    sections = _sections(buffer, where)
-    return tuple(_parts(sections)) if "native" in sections else ()
-
-
-def _parts(sections: dict[str, memoryview]) -> Iterator[Part]:
-    for name in sorted(sections.keys() - {"data"}):
-        yield name.encode()
-        try:
-            inner = unpack_sections(sections[name]) if name == "portable" else None
-        except (RelvmFormatError, RelvmUnsupportedError):
-            inner = None  # code that uses the portable program rejects it
-        if inner is None:
-            yield sections[name]
-        else:
-            yield from _parts(inner)
-
-
-def _sections(buffer: Any, where: str) -> dict[str, memoryview]:
-    """Return the contents of the sections of an executable, by name.
-
-    where: the beginning of error messages.
-    """
-    try:
-        return unpack_sections(buffer)
-    except (RelvmFormatError, RelvmUnsupportedError) as error:
-        raise type(error)(f"{where}: {error}" if where else str(error)) from None
 
 
 def _describe(value: Any) -> str:

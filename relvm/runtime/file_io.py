@@ -6,8 +6,8 @@ import contextlib
 import errno
 import mmap
 import os
+import re
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ import numpy as np
 from relvm.bytecode.container import section_slices
 from relvm.errors import RelvmFormatError, RelvmUnsupportedError, expect_path
 from relvm.runtime.elf import MAGIC, find_section
-from relvm.runtime.trust import only_user_can_write
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -29,6 +28,8 @@ LIBRARY_SECTION = ".relvm"  # csrc/library/module.c
 _PARTIAL = ".part"
 _MAP_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)  # the value on Linux; defined in Python from 3.13 on
 _ABANDONED_SECONDS = 3600
+_RANDOM_BYTES = 8  # in the name of a temporary file
+_ROOT = 0  # the id of the user who can change any file
 _BLOCK_BYTES = 512  # the unit of st_blocks on every file system
 _SPARSE_BYTES = 1 << 30
 
@@ -56,16 +57,7 @@ def map_executable(path: str | os.PathLike) -> memoryview:
                 f"{path}: expected an executable ({', '.join(EXECUTABLE_SUFFIXES)}), got the source of a model;"
                 " compile it with relvm.vm.build or `relvm compile`, or load it with relvm.load_model"
             )
-        status = os.fstat(file.fileno())
-        if status.st_size == 0:
-            raise RelvmFormatError(f"{path}: the file is empty")
-        if only_user_can_write(status):
-            protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
-            content = memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
-        else:
-            content = memoryview(mmap.mmap(-1, status.st_size))  # aligned to a page, as a mapped file
-            if file.readinto(content) != status.st_size:
-                raise _became_shorter(path)
+        content = _map_file(file, path)
     if content[: len(MAGIC)] != MAGIC:
         _copy_metadata_pages(content)
         return content.toreadonly()
@@ -77,6 +69,32 @@ def map_executable(path: str | os.PathLike) -> memoryview:
         raise RelvmFormatError(f"{path}: the shared library contains no executable; create one with export_library")
     _copy_metadata_pages(section)
     return section.toreadonly()
+
+
+def map_cached(file: BufferedReader, path: str, suffix: bytes) -> memoryview | None:
+    """Map an executable of the cache, like `map_executable`, and return it without the suffix that follows it.
+
+    Return None if the file ends with something else.   file: the open file.   path: its path, for messages.
+    """
+    content = _map_file(file, path)
+    if content[-len(suffix) :] != suffix:
+        return None
+    content = content[: -len(suffix)]
+    _copy_metadata_pages(content)
+    return content.toreadonly()
+
+
+def _map_file(file: BufferedReader, path: str | os.PathLike) -> memoryview:
+    status = os.fstat(file.fileno())
+    if status.st_size == 0:
+        raise RelvmFormatError(f"{path}: the file is empty")
+    if only_user_can_write(status):
+        protection = mmap.PROT_READ | mmap.PROT_WRITE  # a private mapping: writes stay in this process
+        return memoryview(mmap.mmap(file.fileno(), 0, mmap.MAP_PRIVATE | _MAP_NORESERVE, protection))
+    content = memoryview(mmap.mmap(-1, status.st_size))  # aligned to a page, as a mapped file
+    if file.readinto(content) != status.st_size:
+        raise _became_shorter(path)
+    return content
 
 
 def _copy_metadata_pages(executable: memoryview) -> None:
@@ -112,11 +130,13 @@ def read_file(path: str | os.PathLike) -> bytes:
         return file.read()
 
 
-def read_buffer(path: str | os.PathLike) -> memoryview:
+def read_buffer(path: str | os.PathLike, shown: str | os.PathLike | None = None) -> memoryview:
     """Return the current bytes of a file, like `read_file`, but faster for large files.
 
     The result is in memory that NumPy allocates with large pages.  A `bytes` object uses small pages, and the operating
     system needs more time to provide them.
+
+    shown: the path in error messages, by default `path`.
 
     Raises
     ------
@@ -125,14 +145,53 @@ def read_buffer(path: str | os.PathLike) -> memoryview:
     RelvmFormatError
         The path is a device, a pipe or a sparse file, or the file becomes shorter while it is read.
     """
-    with open_file(path) as file:
+    with open_file(path, shown) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if not size_bytes:
             return memoryview(file.read())  # some file systems, such as /proc, do not state the size
         content = memoryview(np.empty(size_bytes, np.uint8).data)
         if file.readinto(content) != len(content):
-            raise _became_shorter(path)
+            raise _became_shorter(path if shown is None else shown)
     return content.toreadonly()
+
+
+@contextlib.contextmanager
+def open_beneath(folder: str | os.PathLike, name: str) -> Iterator[tuple[str, str]]:
+    """A context manager that finds a file inside a folder, so that the name in a model cannot lead to other files.
+
+    It yields the path of the file with all symbolic links resolved, and a path in /proc that opens exactly this file.
+    The check applies to the descriptor of the file, so that nobody can replace the file between the check and the use.
+
+    Raises
+    ------
+    ValueError
+        The file is outside the folder, after symbolic links are resolved.
+    OSError
+        The file does not exist, or the system has no /proc.
+    RelvmFormatError
+        The path is a cycle of symbolic links.
+    """
+    outer = os.path.realpath(folder)
+    path = os.path.join(outer, name if name and "\0" not in name else "..")
+    try:
+        descriptor = os.open(path, os.O_PATH)  # this does not open devices and pipes
+    except OSError as error:
+        _expect_inside(os.path.realpath(path), outer, name)
+        if error.errno == errno.ELOOP:
+            raise _cycle(path) from None
+        raise
+    try:
+        opened = f"/proc/self/fd/{descriptor}"
+        own_path = os.readlink(opened)
+        _expect_inside(own_path, outer, name)
+        yield own_path, opened
+    finally:
+        os.close(descriptor)
+
+
+def _expect_inside(path: str, folder: str, name: str) -> None:
+    if os.path.commonpath((path, folder)) != folder:
+        raise ValueError(f"external data must be a file in the model's folder, got {name!r}")
 
 
 def _became_shorter(path: str | os.PathLike) -> RelvmFormatError:
@@ -155,8 +214,10 @@ def read_text(path: str | os.PathLike) -> str:
         raise RelvmFormatError(f"{path}: expected UTF-8 text: {error}") from None
 
 
-def open_file(path: str | os.PathLike) -> BufferedReader:
+def open_file(path: str | os.PathLike, shown: str | os.PathLike | None = None) -> BufferedReader:
     """Open a regular file for reading.  If `path` is a pipe, raise an error instead of waiting for a writer.
+
+    shown: the path in error messages, by default `path`.
 
     Raises
     ------
@@ -173,8 +234,9 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
         file = open(path, "rb", opener=_open_nonblocking)  # noqa: SIM115  (the caller closes it)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise RelvmFormatError(f"{path}: expected a file, got a cycle of symbolic links") from None
+            raise _cycle(path) from None
         raise
+    path = path if shown is None else shown
     status = os.fstat(file.fileno())
     stored = status.st_blocks * _BLOCK_BYTES
     if stat.S_ISREG(status.st_mode) and not is_sparse(status.st_size, stored):
@@ -186,6 +248,10 @@ def open_file(path: str | os.PathLike) -> BufferedReader:
         f"{path}: the file is sparse: it has {status.st_size:,} bytes, but only {stored:,} are stored on disk;"
         " copy it with cp --sparse=never"
     )
+
+
+def _cycle(path: str | os.PathLike) -> RelvmFormatError:
+    return RelvmFormatError(f"{path}: expected a file, got a cycle of symbolic links")
 
 
 def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
@@ -201,43 +267,97 @@ def is_sparse(size_bytes: int, stored_bytes: int) -> bool:
 
 @contextlib.contextmanager
 def complete_file(path: str | os.PathLike) -> Iterator[Path]:
-    """A context manager that yields the name of a temporary file, which the block writes.
+    """A context manager that yields the path of a temporary file, which the block writes.
 
     At the end of the block, the temporary file replaces `path` atomically.  If the block raises an exception, the
     temporary file is removed.
 
+    The temporary file is a new file with a random name in the folder of `path`.  The yielded path is that of its open
+    descriptor in /proc, so that nobody can replace the file by a link before it is written.  Child processes cannot use
+    this path.
+
     The data is first synced to the disk, so that after a system crash `path` is either the old or the new file.  If the
-    process is killed, the temporary file, NAME.PROCESS.THREAD.part, remains.  When `path` is written again, such files
-    are removed if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
+    process is killed, the temporary file, NAME.RANDOM.part, remains.  When `path` is written again, such files are
+    removed if they are older than an hour.  If `path` is a symbolic link, its target is replaced.
 
     Raises
     ------
     RelvmTypeError
         `path` is not a path.
     OSError
-        The file cannot be written, or `path` is a folder or a device.  The error contains the path.
+        The file cannot be written, or `path` is a folder, a device, or a symbolic link of another user.  The error
+        contains the path.
     """
     expect_path("path", path)
     from pathlib import Path  # imported only for writing, to save memory
 
+    _expect_own_link(path)
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(errno.EINVAL, "expected a regular file to replace, found a folder or a device", os.fspath(path))
-    _remove_abandoned(target)
-    partial = target.with_name(f"{target.name}.{os.getpid()}.{threading.get_ident()}{_PARTIAL}")
+    partial: Path | None = None
     try:
-        yield partial
-        _sync(partial)
-        os.replace(partial, target)
+        folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            with replacing_file(folder, target.name, 0o666) as descriptor:
+                partial = Path(f"/proc/self/fd/{descriptor}")
+                yield partial
+        finally:
+            os.close(folder)
     except OSError as error:
-        if error.errno and not error.filename2 and error.filename in (None, os.fspath(partial)):
-            error.filename = os.fspath(path)  # the error for a full disk does not name the file
+        unnamed = (None, os.fspath(target.parent), os.fspath(partial or target))  # a full disk: the error names no file
+        if error.errno and (error.filename in unnamed or str(error.filename).endswith(_PARTIAL)):
+            error.filename = os.fspath(path)
+            if error.filename2:
+                error.filename2 = None
         raise
+
+
+@contextlib.contextmanager
+def replacing_file(folder: int, name: str, mode: int) -> Iterator[int]:
+    """A context manager that yields the descriptor of a new file, which replaces a file of a folder at the end.
+
+    See `complete_file`.   folder: the descriptor of the folder.   name: the file to create or replace.
+    mode: the permissions of the new file, without those that the umask removes.
+    """
+    _remove_abandoned(folder, name)
+    partial = f"{name}.{os.urandom(_RANDOM_BYTES).hex()}{_PARTIAL}"
+    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
+    try:
+        yield descriptor
+        os.fsync(descriptor)
+        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        with contextlib.suppress(OSError):  # already gone or never created; the original error is raised
-            partial.unlink()
+        os.close(descriptor)
+        with contextlib.suppress(OSError):  # already replaced; otherwise, the original error is raised
+            os.unlink(partial, dir_fd=folder)
     with contextlib.suppress(OSError):  # the file is complete; not every file system can sync folders
-        _sync(target.parent)
+        os.fsync(folder)
+
+
+def only_user_can_write(status: os.stat_result) -> bool:
+    """Return whether only root and the user of this process can write to a file or folder.
+
+    status: the status of the file, of which the owner and the mode are checked.  Access control lists need no check,
+    because the group bits of the mode limit them.
+    """
+    return is_own(status) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def is_own(status: os.stat_result) -> bool:
+    """Return whether a file, folder or symbolic link belongs to the user of this process, or to root."""
+    return status.st_uid in (os.geteuid(), _ROOT)
+
+
+def _expect_own_link(path: str | os.PathLike) -> None:
+    """Raise PermissionError if `path` is a symbolic link that another user has created, for example in /tmp."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return  # the file does not exist
+    if stat.S_ISLNK(status.st_mode) and not is_own(status):
+        message = "the path is a symbolic link of another user; remove it, or write to its target"
+        raise PermissionError(errno.EPERM, message, os.fspath(path))
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
@@ -245,19 +365,15 @@ def _open_nonblocking(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK)
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _remove_abandoned(folder: int, name: str) -> None:
+    """Remove temporary files of `name` that are older than an hour.  No process writes such old files any more.
 
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove temporary files of `target` that are older than an hour.  No process writes such old files any more."""
-    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+    folder: the descriptor of the folder.
+    """
+    random = re.compile(rf"\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}{re.escape(_PARTIAL)}")
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.startswith(f"{target.name}.") and entry.name.endswith(_PARTIAL):
+            if entry.name.startswith(name) and random.fullmatch(entry.name, len(name)):
                 with contextlib.suppress(OSError):  # another process can have removed the file
-                    if entry.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
-                        os.unlink(entry.path)
+                    if entry.stat(follow_symlinks=False).st_mtime < time.time() - _ABANDONED_SECONDS:
+                        os.unlink(entry.name, dir_fd=folder)

@@ -38,7 +38,7 @@ def test_the_debug_section_comments_the_instructions() -> None:
 
 
 def test_native_code_round_trips() -> None:
-    native = NativeCode(bytes(range(256)), "x86_64-linux-gnu", "x86-64-v3")
+    native = NativeCode(bytes(range(256)), "x86_64-linux-gnu", "x86-64-v3", replaces=bytes(range(32)))
     kernel = FunctionEntry("k", "kernel", ("a", "out"), symbol="relvm_k")
     routine = FunctionEntry("main", "native", ("a",), 2, symbol="strange symbol")
     inner = Program((FunctionEntry("p", "packed"),), (np.arange(3.0), "text"))

@@ -154,6 +154,11 @@ static inline void image_native(image *to, const char *triple, const char *cpu, 
   buffer_add(&to->native, library, size_bytes);
 }
 
+/* Makes the native section of an image the one that replaces the bytecode of `executable`. */
+static inline void image_replaces(image *to, const rvm_executable *executable) {
+  rvm_executable_digest(executable, to->native.bytes + 16, NULL);
+}
+
 /* The checksum of the header and the section table, put where it belongs. */
 static inline void image_seal(unsigned char *file) {
   uint32_t section_count, checksum = 0;

@@ -250,7 +250,11 @@ static void loaded_executables(void) {
 static void looked_at_executables(void) {
   const rvm_executable *executable = what.executable;
   const int32_t count = rvm_executable_function_count(executable), outside[] = {-1, count, INT32_MIN, INT32_MAX};
+  unsigned char digest[32];
   WRONG(rvm_executable_check_native, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, &slot);
+  WRONG(rvm_executable_digest, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, digest, &slot);
+  WRONG(rvm_executable_digest, digest, RVM_ARGUMENT_ERROR, "digest is NULL", what.executable, NULL, &slot);
+  RETURNS(rvm_executable_digest, error, RVM_ARGUMENT_ERROR, NULL, digest, NULL);
   RETURNS(rvm_executable_check_native, error, RVM_ARGUMENT_ERROR, NULL, NULL);
   RETURNS(rvm_executable_function_count, executable, -1, NULL);
   RETURNS(rvm_executable_function_kind, executable, -1, NULL, 0);

@@ -360,6 +360,15 @@ static rvm_status upgrade(void *host, rvm_value *error) {
   return RVM_OK;
 }
 
+/* Loads native code that replaces the bytecode of `what`. */
+static void load_compiled(const loaded *what) {
+  image program = {0};
+  build_of(&program, RVM_KIND_native);
+  image_native(&program, TRIPLE, "", library, library_bytes);
+  image_replaces(&program, what->executable);
+  CHECK_OK(image_load(&program, &compiled, &result), result);
+}
+
 /* It comes while the function looks at its limits, or is in a call. */
 static void a_function_goes_on_in_native_code(void) {
   for (int k = 0; k < 4; k++) {
@@ -368,11 +377,8 @@ static void a_function_goes_on_in_native_code(void) {
     what_happens = k < 2 ? NOTHING : UPGRADE;
     first_calls = FIRST_CALLS;
     loaded what;
-    image program = {0};
-    build_of(&program, RVM_KIND_native);
-    image_native(&program, TRIPLE, "", library, library_bytes);
-    CHECK_OK(image_load(&program, &compiled, &result), result);
     open_machine(&what, &options);
+    load_compiled(&what);
     CHECK_INT(rvm_machine_function_kind(machine, function), RVM_KIND_bytecode);
     CHECK_OK(RUN(function, int_value(1000000)), result);
     CHECK(result.as.i < 0 && result.as.i > -1000000 && (k < 2 || result.as.i == 8 - 1000000));
@@ -383,12 +389,13 @@ static void a_function_goes_on_in_native_code(void) {
   what_happens = NOTHING;
 }
 
-/* Upgrades with an executable of one function. */
-static rvm_status upgrade_with(uint32_t kind, const char *name, const char *parameters) {
+/* Upgrades with an executable of one function, which states the digest of `replaced`; NULL: of none. */
+static rvm_status upgrade_with(const rvm_executable *replaced, uint32_t kind, const char *name, const char *parameters) {
   image program = {0};
   image_function(&program, kind, name, parameters, kind == RVM_KIND_kernel ? 0 : 2);
   if (kind == RVM_KIND_bytecode) RET(&program, 0);
   image_native(&program, TRIPLE, "", library, library_bytes);
+  if (replaced) image_replaces(&program, replaced);
   CHECK_OK(image_load(&program, &compiled, &result), result);
   const rvm_status status = rvm_machine_upgrade(machine, compiled.executable, &result);
   loaded_release(&compiled);
@@ -399,17 +406,24 @@ static void some_of_the_kernels_may_come(void) {
   loaded what;
   const char *const text = "function table differs";
   open_machine(&what, NULL);
-  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(RVM_KIND_native, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(RVM_KIND_bytecode, "main", "x y"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "add_one", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_FAILS(upgrade_with(RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
-  CHECK_OK(upgrade_with(RVM_KIND_kernel, "add_one", "x y"), result);
-  CHECK_OK(upgrade_with(RVM_KIND_kernel, "add_one", "x y"), result);
+  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_native, "silent", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_bytecode, "main", "x y"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
+  CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
+  CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
+  CHECK_FAILS(upgrade_with(NULL, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program", result);
+  loaded other;
   image program = {0};
-  build_of(&program, RVM_KIND_native);
-  image_native(&program, TRIPLE, "", library, library_bytes);
-  CHECK_OK(image_load(&program, &compiled, &result), result);
+  image_int(&program, 1);
+  image_function(&program, RVM_KIND_bytecode, "main", "x", 2);
+  RET(&program, 0);
+  CHECK_OK(image_load(&program, &other, &result), result);
+  CHECK_FAILS(upgrade_with(other.executable, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program",
+              result);
+  loaded_release(&other);
+  load_compiled(&what);
   CHECK_OK(rvm_machine_upgrade(machine, compiled.executable, &result), result);
   CHECK_FAILS(rvm_machine_upgrade(machine, compiled.executable, &result), RVM_BUSY, "already has this native code", result);
   CHECK_INT(rvm_machine_function_kind(machine, TYPED), RVM_KIND_native);

@@ -12,10 +12,10 @@ import pytest
 from relvm import vm
 from relvm.cli.main import main
 from relvm.compiler.disk_cache import (
-    cache_file_path,
     cached_files,
+    key_suffix,
     limit_bytes,
-    record_use,
+    read,
     remove_least_recently_used,
     write,
 )
@@ -25,32 +25,36 @@ from relvm.frontend.text import parse_module
 pytestmark = pytest.mark.usefixtures("cache")
 
 
-def keep(name: str, size: int, used: float) -> Path:
-    place = cache_file_path("compiled", name)
-    write(place, bytes(size))
+SUFFIX_BYTES = len(key_suffix("compiled", "a"))
+
+
+def keep(cache: Path, name: str, size: int, used: float) -> Path:
+    """Write a cache file of `size` bytes, and return its path."""
+    write("compiled", name, bytes(size - SUFFIX_BYTES - len(name) + 1))
+    place = cache / "compiled" / name
     with contextlib.suppress(FileNotFoundError):  # the file was too large, or was removed
         os.utime(place, (used, used))
     return place
 
 
-def test_what_was_used_longest_ago_goes_first() -> None:
-    places = [keep(f"{name}", 100, used) for used, name in enumerate("abcdefgh")]
-    record_use(places[0])
+def test_what_was_used_longest_ago_goes_first(cache: Path) -> None:
+    places = [keep(cache, f"{name}", 100, used) for used, name in enumerate("abcdefgh")]
+    assert read("compiled", "a") == bytes(100 - SUFFIX_BYTES)
     assert remove_least_recently_used(800) == 0 and all(place.exists() for place in places)
     assert remove_least_recently_used(799) == 300
     assert [place.name for place in places if not place.exists()] == ["b", "c", "d"]
 
 
-def test_writing_keeps_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RELVM_CACHE_BYTES", "3000000")
+def test_writing_keeps_within_the_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RELVM_CACHE_BYTES", "3300000")
     for number in range(9):
-        keep(f"{number}", 1_000_000, number)
-    assert sum(file.size_bytes for file in cached_files()) <= 3_000_000
+        keep(cache, f"{number}", 1_100_000, number)
+    assert sum(file.size_bytes for file in cached_files()) <= 3_300_000
 
 
 def test_what_is_larger_than_the_limit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELVM_CACHE_BYTES", "0")
-    write(cache_file_path("compiled", "a"), b"x")
+    write("compiled", "a", b"x")
     assert not cached_files()
 
 
@@ -60,10 +64,10 @@ def test_a_limit_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -
         limit_bytes()
 
 
-def test_many_may_write_and_clear_at_once() -> None:
+def test_many_may_write_and_clear_at_once(cache: Path) -> None:
     def work(number: int) -> None:
         for name in "0abc":
-            keep(f"{name}{number % 3}", 1000, number)
+            keep(cache, f"{name}{number % 3}", 1000, number)
             remove_least_recently_used(2000)
 
     with ThreadPoolExecutor(8) as pool:
@@ -79,4 +83,4 @@ def test_clearing_leaves_what_was_saved_usable(cache: Path, tmp_path: Path, caps
     assert str(cache) in shown and "removed" in shown and not cached_files()
     assert vm.VirtualMachine(vm.load(tmp_path / "saved.rvm"))["main"](4) == 5
     assert vm.VirtualMachine(vm.build(module, "compiled"))["main"](4) == 5
-    assert main(["cache"]) == 0 and "3 files" in capsys.readouterr().out
+    assert cached_files() and main(["cache"]) == 0 and f"{len(cached_files())} files" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -127,3 +128,58 @@ def test_a_text_with_an_error_still_has_operators() -> None:
     assert hover and hover.startswith("```relvm\nrelu(x)")
     assert analysis.definition(31) is None
     assert ("relu", "operator") in analysis.completions(31)
+
+
+QUOTED = """\
+def "f" (x: f32[n]) -> f32[n] = relu(x)
+def "a b\\n\\"c" (x: f32[n]) -> f32[n] {
+  y = @"f"(x)
+  return @f(y)
+}
+def main(x: f32[n]) -> f32[n] = @"a b\\n\\"c"(x)
+"""
+
+
+def test_names_can_be_strings() -> None:
+    found = Analysis(QUOTED)
+    assert found.problem is None
+    functions = [each for each in found.definitions if each.kind == "function"]
+    assert [(each.name, found.spelled(each)) for each in functions] == [
+        ("f", '"f"'),
+        ('a b\n"c', '"a b\\n\\"c"'),
+        ("main", "main"),
+    ]
+    for reference in ('@"f"', "@f"):
+        assert found.definition(QUOTED.index(reference) + 1) == functions[0]
+    assert found.definition(QUOTED.rindex('@"') + 1) == functions[1]
+    assert found.hover(4) == '```relvm\n"f"(x: f32[n]) -> f32[n]\n```'
+    assert {'"f"', '"a b\\n\\"c"', "main"} <= {name for name, _ in found.completions(0)}
+
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = {path.stem: path for path in (ROOT / "relvm/explore/live/example.relvm", ROOT / "examples/c/model.relvm")}
+TEXTS = {name: path.read_text() for name, path in PROGRAMS.items()} | {"names": TEXT, "quoted names": QUOTED}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_every_beginning_of_a_program_is_analyzed(text: str) -> None:
+    """While a program is typed, each answer is a result or an error of relvm."""
+    for end in range(len(text) + 1):
+        typed = text[:end]
+        found = Analysis(typed)
+        for offset in {0, end // 2, max(end - 1, 0), end}:
+            found.hover(offset)
+            found.definition(offset)
+            assert found.completions(offset)
+        if found.problem:
+            assert 0 <= found.problem.start <= found.problem.end <= len(typed) + 1
+    assert found.problem is None
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_programs_are_analyzed_with_every_name_quoted(text: str) -> None:
+    for match in re.finditer(r"[A-Za-z_]\w*", text):
+        found = Analysis(f'{text[: match.start()]}"{match.group()}"{text[match.end() :]}')
+        found.hover(match.start())
+        found.definition(match.start())
+        found.completions(match.start())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import json
 import os
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,12 +23,15 @@ from typing import Any
 import httpx
 import onnx.parser
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 
 from relvm.cli import main
+from relvm.explore.live import connections
 from relvm.explore.live.app import MAX_BYTES, Settings, make_app
 from relvm.explore.live.build_request import BuildRequest
 from relvm.explore.live.builder import Builder
+from relvm.explore.live.server import server_config
 
 TOKEN = "secret-token"
 BASE = "http://127.0.0.1:8000"
@@ -326,3 +331,52 @@ def test_the_extra_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert main(["explore", "--no-browser"]) == 1
     assert "pip install 'relvm[explore]'" in capsys.readouterr().err
+
+
+@contextlib.contextmanager
+def served() -> Iterator[int]:
+    """Run the server of the command in a thread, and yield its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        server = uvicorn.Server(server_config(make_app(replace(SETTINGS, port=port))))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield port
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def get(port: int) -> int:
+    return httpx.get(f"http://127.0.0.1:{port}/{TOKEN}/", timeout=30).status_code
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX-Slow: "], ids=["no head", "half a head"])
+def test_idle_connections_do_not_stop_the_server(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections beyond the limit replace the oldest ones, long before these have to send a request."""
+    monkeypatch.setattr(connections, "MAX_SECONDS", 3600.0)
+    with served() as port, contextlib.ExitStack() as stack:
+        for _ in range(connections.MAX_CONNECTIONS + 8):
+            idle = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            idle.sendall(sent)
+        assert get(port) == 200
+
+
+def test_a_connection_without_a_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_SECONDS", 0.05)
+    with served() as port:
+        for sent in (b"", b"GET / HTTP/1.1\r\n"):
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as idle:
+                idle.sendall(sent)
+                with contextlib.suppress(ConnectionResetError):
+                    assert idle.recv(1) == b""
+
+
+def test_a_body_that_does_not_arrive_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("relvm.explore.live.app._BODY_SECONDS", 0.05)
+    with served() as port, socket.create_connection(("127.0.0.1", port), timeout=60) as slow:
+        host = f"127.0.0.1:{port}"
+        head = f"POST /{TOKEN}/build HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Length: 99\r\n\r\n{{"
+        slow.sendall(head.encode())
+        assert slow.recv(1000).startswith(b"HTTP/1.1 408 ")

@@ -135,12 +135,82 @@ def digest():
 def test_a_model_is_read_only_once(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
 
-    def counted(path: Path) -> memoryview:
-        read.append(Path(path).name)
-        return read_buffer(path)
+    def counted(path: str, shown: str | None = None) -> memoryview:
+        read.append(Path(shown or path).name)
+        return read_buffer(path, shown)
 
     monkeypatch.setattr("relvm.frontend.onnx_bytes.read_buffer", counted)
-    monkeypatch.setattr("relvm.frontend.onnx.model_file.read_buffer", counted)
     monkeypatch.setenv("RELVM_CC", "none")  # the build in the background would read the file again
     relvm.load_model(model, threads=1)
     assert sorted(read) == ["k.bin", "m.onnx", "w.bin"]
+
+
+def varint(number: int) -> bytes:
+    low = bytes([number & 127])
+    return low if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
+
+
+def field(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+LOCATION, VALUE = field(1, b"location"), field(2, b"w.bin")
+ENTRIES = {
+    "the usual encoding": LOCATION + VALUE,
+    "a length with a superfluous byte": b"\n\x88\x00location" + VALUE,
+    "a key with a superfluous byte": b"\x8a\x00\x08location" + VALUE,
+    "a value with a superfluous byte": LOCATION + b"\x12\x85\x00w.bin",
+    "the value first": VALUE + LOCATION,
+    "an unknown field between": LOCATION + field(9, b"x") + VALUE,
+    "two keys": field(1, b"length") + LOCATION + VALUE,
+    "two values, of which the last counts": LOCATION + field(2, b"v.bin") + VALUE,
+    "two values after an unknown field": LOCATION + field(2, b"v.bin") + field(9, b"x") + VALUE,
+}
+
+
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_a_changed_file_is_read_again_whatever_the_encoding_of_its_name(entry: bytes, tmp_path: Path) -> None:
+    proto = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Add(x, w) }'
+    )
+    tensor = b"\x08\x02\x10\x01" + field(8, b"w") + field(13, entry) + b"\x70\x01"
+    graph = proto.graph.SerializeToString() + field(5, tensor)
+    proto.ClearField("graph")
+    model = tmp_path / "m.onnx"
+    model.write_bytes(proto.SerializeToString() + field(7, graph))
+    (tmp_path / "v.bin").write_bytes(bytes(8))
+    for number in (1, 5):
+        (tmp_path / "w.bin").write_bytes(np.float32([number, number]).tobytes())
+        loaded = relvm.load_model(model, threads=1)
+        assert loaded(X).numpy().tolist() == (X + number).tolist()
+        loaded.wait_compiled()
+
+
+def test_external_data_is_checked_on_the_file_that_is_read(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user replaces the file by a link out of the folder, after the check and before it is read."""
+    secret = tmp_path.parent / f"{tmp_path.name}.secret"
+    secret.write_bytes(np.float32([7, 7]).tobytes())
+
+    contents = []
+
+    def swapped(path: str, shown: str | None = None) -> memoryview:
+        if Path(shown or path).name == "w.bin":
+            (tmp_path / "w.bin").unlink()
+            (tmp_path / "w.bin").symlink_to(secret)
+        contents.append(bytes(read_buffer(path, shown)))
+        return memoryview(contents[-1])
+
+    monkeypatch.setattr("relvm.frontend.onnx_bytes.read_buffer", swapped)
+    with pytest.raises(RelvmFormatError, match=r"external data must be a file in the model's folder, got 'w.bin'"):
+        relvm.load_model(model, threads=1)
+    assert np.float32([10, 20]).tobytes() in contents and secret.read_bytes() not in contents
+
+
+@pytest.mark.parametrize("target", ["inner/w.bin", "{folder}/inner/w.bin"])
+def test_links_inside_the_folder_are_followed(model: Path, tmp_path: Path, target: str) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "w.bin").rename(tmp_path / "inner" / "w.bin")
+    (tmp_path / "w.bin").symlink_to(target.format(folder=tmp_path))
+    assert run(model) == [111, 222]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from modes import MODES, plain
 
-import relvm.ops
 from relvm import vm
 from relvm.errors import RelvmTypeError, RelvmVerifyError
 from relvm.frontend.text import parse_module

@@ -27,11 +27,12 @@ WRITERS = {
     "export": "from relvm import aot\nfrom relvm.frontend.text import parse_module\n"
     "module = parse_module('def main(x: f32[4]) -> f32[4] { return exp(x) }')\n"
     "aot.build(module).write(Path(target).parent)",
-    "cache": "from relvm.compiler.disk_cache import write\nwrite(Path(target), bytes(9000))",
+    "cache": "os.environ['RELVM_CACHE_DIR'] = os.path.dirname(os.path.dirname(target))\n"
+    "from relvm.compiler.disk_cache import write\nwrite('compiled', Path(target).name, bytes(9000))",
     "arrays": "import numpy as np\nfrom relvm.runtime.array_files import save_arrays\n"
     "save_arrays(target, {'y': np.zeros(9000)})",
 }
-TARGETS = {"export": "metadata.json"}  # the export writes several files
+TARGETS = {"export": "metadata.json", "cache": "compiled/target"}  # an export writes several files
 NEEDS_COMPILER = {"export_library"}
 
 PROLOGUE = """
@@ -45,7 +46,9 @@ target = sys.argv[1]
 DISK_FULL = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))\n"
 KILLED = """
 replace = os.replace
-os.replace = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if str(new) == target else replace(old, new)
+def killing(old, new, **folders):
+    os.kill(os.getpid(), signal.SIGKILL) if new == os.path.basename(target) else replace(old, new, **folders)
+os.replace = killing
 """
 HALF_WRITTEN = """
 from relvm.runtime.file_io import complete_file
@@ -69,6 +72,7 @@ def writer(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def target(writer: str, tmp_path: Path) -> Path:
     path = tmp_path / TARGETS.get(writer, "target")
+    path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"old")
     return path
 
@@ -99,20 +103,21 @@ def test_killed_before_the_end_the_old_file_stays(writer: str, target: Path) -> 
 
 
 def test_what_a_killed_process_left_goes_with_a_later_save(tmp_path: Path) -> None:
-    target, other = tmp_path / "target", tmp_path / "target2.1.1.part"
-    other.touch()
-    os.utime(other, (0, 0))
+    target, other = tmp_path / "target", [tmp_path / "target2.0123456789abcdef.part", tmp_path / "target.old.part"]
+    for path in other:
+        path.touch()
+        os.utime(path, (0, 0))
     assert run(HALF_WRITTEN, target).returncode == -signal.SIGKILL
-    (left,) = set(leftovers(tmp_path)) - {other}
-    assert re.fullmatch(r"target\.\d+\.\d+\.part", left.name) and left.stat().st_size == 100 and not target.exists()
+    (left,) = set(leftovers(tmp_path)) - set(other)
+    assert re.fullmatch(r"target\.[0-9a-f]{16}\.part", left.name) and left.stat().st_size == 100 and not target.exists()
     for age, stays in ((3000, True), (4000, False)):
         os.utime(left, (time.time() - age, time.time() - age))
         with complete_file(target) as partial:
             partial.write_bytes(b"new")
-        assert target.read_bytes() == b"new" and left.exists() == stays and other.exists()
+        assert target.read_bytes() == b"new" and left.exists() == stays and all(path.exists() for path in other)
 
 
-def refuse(*_: object) -> None:
+def refuse(*_: object, **__: object) -> None:
     raise OSError("the disk is gone")
 
 
@@ -134,15 +139,48 @@ def test_the_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypa
         steps.append(("fsync", os.readlink(f"/proc/self/fd/{descriptor}")))
         fsync(descriptor)
 
-    def replaced(source: Path, target: Path) -> None:
-        steps.append(("replace", str(source)))
-        replace(source, target)
+    def replaced(source: str, target: str, **folders: int) -> None:
+        steps.append(("replace", str(tmp_path / source)))
+        replace(source, target, **folders)
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", replaced)
     with complete_file(tmp_path / "target") as partial:
         partial.write_bytes(b"new")
-    assert steps == [("fsync", str(partial)), ("replace", str(partial)), ("fsync", str(tmp_path))]
+        (created,) = leftovers(tmp_path)
+    assert steps == [("fsync", str(created)), ("replace", str(created)), ("fsync", str(tmp_path))]
+
+
+def test_a_temporary_file_cannot_be_replaced_by_a_link(tmp_path: Path) -> None:
+    """Another user who can write to the folder swaps the file for a link to a file of the victim."""
+    target, victim = tmp_path / "target", tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    with contextlib.suppress(OSError), complete_file(target) as partial:
+        (created,) = leftovers(tmp_path)
+        created.unlink()
+        created.symlink_to(victim)
+        partial.write_bytes(b"new")
+        partial.chmod(0o600)
+    assert victim.read_bytes() == b"precious" and victim.stat().st_mode & 0o777 != 0o600
+
+
+def test_a_temporary_file_has_another_name_each_time(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(2):
+        with complete_file(tmp_path / "target"):
+            names.update(leftovers(tmp_path))
+    assert len(names) == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create a link of another user")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    victim, link = tmp_path / "victim", tmp_path / "link"
+    victim.write_bytes(b"precious")
+    link.symlink_to(victim)
+    os.lchown(link, 54321, 54321)
+    with pytest.raises(PermissionError, match="a symbolic link of another user"), complete_file(link) as partial:
+        partial.write_bytes(b"new")
+    assert victim.read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize(
@@ -225,8 +263,8 @@ def test_a_file_that_becomes_shorter_is_rejected(tmp_path: Path, monkeypatch: py
     path = tmp_path / "file"
     path.write_bytes(bytes(100))
 
-    def truncated_later(path: Path) -> Any:
-        file = open_file(path)
+    def truncated_later(path: Path, shown: object) -> Any:
+        file = open_file(path, shown)
         monkeypatch.setattr(os, "fstat", lambda descriptor: os.stat_result([0] * 6 + [200] + [0] * 3))
         return file
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import itertools
 import threading
 import time
@@ -13,7 +14,10 @@ import pytest
 from modes import TARGETS, assert_same_bits, plain
 
 from relvm import vm
-from relvm.compiler import toolchain
+from relvm.bytecode.container import crc32c, unpack_sections
+from relvm.compiler import build_cache, toolchain
+from relvm.compiler.build_cache import CacheEntry
+from relvm.compiler.upgrade import compile_in_background
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmToolchainError
 from relvm.frontend.text import parse_module
 from relvm.ir.fingerprint import set_origin
@@ -262,6 +266,44 @@ def test_the_cache_holds_bytecode_and_then_native_code(tmp_path: Path, monkeypat
     cached = vm.build(module, "auto")
     assert cached.program.native is not None and cached.upgrade is None
     assert vm.VirtualMachine(cached).wait_compiled() is True
+
+
+def test_native_code_of_another_program_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both programs have the same function table, and differ in a constant or in an instruction."""
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    texts = ("x + 1", "x + 2", "x - 1")
+    built = [vm.build(parse_module(f"def main(x: i64) -> i64 = {text}"), "auto") for text in texts]
+    compiled = []
+    for executable in built:
+        assert vm.VirtualMachine(executable).wait_compiled()
+        compiled.append(executable.upgrade.executable)
+    assert [each.replaces for each in compiled] == [each.digest for each in built] and len(set(built)) == 3
+    for executable, expected in zip(built, (11, 12, 9), strict=True):
+        machine = vm.VirtualMachine(vm.Executable.from_bytes(executable.to_bytes()))
+        for other in compiled:
+            if other.replaces != executable.digest:
+                with pytest.raises(RelvmArgumentError, match="compiled for another program"):
+                    machine._runner._switch_to(other)
+        assert machine["main"](10) == expected and machine.function_kinds == {"main": "bytecode"}
+        machine._runner._switch_to(compiled[built.index(executable)])
+        assert machine["main"](10) == expected and machine.function_kinds == {"main": "native"}
+
+    entry = CacheEntry("test")
+    build_cache.write_executable(entry, compiled[1])
+    digests = []
+    compile_in_background(built[0], lambda _, digest: digests.append(digest) or compiled[0], entry)
+    assert vm.VirtualMachine(built[0]).wait_compiled() and digests == [built[0].digest]
+
+
+def test_the_digest_is_that_of_the_bytecode_and_the_constants() -> None:
+    executable = vm.build(parse_module("def main(x: f32[2]) = add(exp(x), const(f32[2], [1, 2]))"), target="bytecode")
+    sections = unpack_sections(executable.to_buffer())
+    digest = hashlib.sha256()
+    for name in ("strings", "functions", "constants", "code", "kernels"):
+        digest.update(len(sections[name]).to_bytes(8, "little") + sections[name])
+    data = sections["data"]
+    digest.update(len(data).to_bytes(8, "little") + crc32c(data).to_bytes(4, "little"))
+    assert executable.digest == digest.digest()
 
 
 def test_waiting_where_nothing_will_come_is_an_error() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
@@ -24,6 +25,7 @@ from relvm.quoting import html_data
 from relvm.runtime.file_io import complete_file
 
 MAX_BYTES = 1 << 20  # limit on the body of a request, which contains the program
+_BODY_SECONDS = 10.0  # limit on the time in which the body arrives
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def make_app(settings: Settings) -> Starlette:
     if settings.output is not None:
         routes.append(Route("/save", live.save, methods=["POST"]))
     guard = Middleware(Guard, token=settings.token, port=settings.port)
-    handlers = {_TooLargeError: _too_large, RelvmArgumentError: _malformed}
+    handlers = {_TooLargeError: _too_large, TimeoutError: _too_slow, RelvmArgumentError: _malformed}
     app = Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers=handlers)
     app.state.builder = live.builder
     return app
@@ -136,17 +138,25 @@ class _TooLargeError(Exception):
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return the body of a request.  Raise _TooLargeError as soon as it exceeds MAX_BYTES."""
+    """Return the body of a request.
+
+    Raise _TooLargeError as soon as it exceeds MAX_BYTES, and TimeoutError if it does not arrive in time.
+    """
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BYTES:
-            raise _TooLargeError
+    async with asyncio.timeout(_BODY_SECONDS):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise _TooLargeError
     return bytes(body)
 
 
 def _too_large(request: Request, error: Exception) -> Response:
     return _problem(f"the program is too large: expected at most {MAX_BYTES} bytes", 413)
+
+
+def _too_slow(request: Request, error: Exception) -> Response:
+    return _problem(f"the program did not arrive within {_BODY_SECONDS:g} seconds", 408)
 
 
 def _malformed(request: Request, error: Exception) -> Response:

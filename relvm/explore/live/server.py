@@ -11,12 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
+from starlette.applications import Starlette
 
 from relvm.explore.live.app import Settings, make_app
 from relvm.explore.live.build_request import BuildRequest
+from relvm.explore.live.connections import LimitedProtocol
 
 _HOST = "127.0.0.1"
-_MAX_CONNECTIONS = 32
 _GRACE = 1  # seconds after Ctrl-C in which running requests can finish
 
 
@@ -71,14 +72,18 @@ def serve(
                 await app.state.builder.close()  # ends running builds, so that shutdown does not wait for them
                 await super().shutdown(sockets)
 
-        config = uvicorn.Config(
-            app,
-            ws="none",
-            log_level="error",
-            access_log=False,
-            server_header=False,
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_graceful_shutdown=_GRACE,
-        )
         with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises it after its shutdown
-            Server(config).run(sockets=[listener])
+            Server(server_config(app)).run(sockets=[listener])
+
+
+def server_config(app: Starlette) -> uvicorn.Config:
+    """Return the configuration of the server that runs the application."""
+    return uvicorn.Config(
+        app,
+        http=LimitedProtocol,
+        ws="none",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )

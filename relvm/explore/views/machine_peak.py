@@ -11,13 +11,12 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from relvm._native import lib
 from relvm.compiler.build import assemble
-from relvm.compiler.disk_cache import cache_file_path, write
+from relvm.compiler.disk_cache import read, write
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
 from relvm.ir.dtypes import F32, I64
@@ -84,8 +83,8 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
     expect_type("again", again, bool, "True or False")
     has_compiler = find_compiler() is not None
     machine = platform.node(), platform.machine(), os.cpu_count(), lib.rvm_cpu_features(), has_compiler, threads
-    place = cache_file_path("peaks", hashlib.sha256(repr(machine).encode()).hexdigest())
-    if not again and (stored := _read_peaks(place, threads)):
+    name = hashlib.sha256(repr(machine).encode()).hexdigest()
+    if not again and (stored := _read_peaks(name, threads)):
         return stored
     operations, share = _arithmetic_rate(threads) if has_compiler else (None, 1.0)
     copied, copy_share = _copy_bandwidth(threads)
@@ -99,20 +98,20 @@ def measured_peaks(threads: int = 1, *, again: bool = False) -> Peaks:
             stacklevel=2,
         )
     else:
-        write(place, json.dumps({"operations": operations, "bytes": copied}).encode())
+        write("peaks", name, json.dumps({"operations": operations, "bytes": copied}).encode())
     return peaks
 
 
-def _read_peaks(place: Path, threads: int) -> Peaks | None:
-    """Read the peaks that `measured_peaks` stored in a cache file.  Return None if there is no valid file.
+def _read_peaks(name: str, threads: int) -> Peaks | None:
+    """Read the peaks that `measured_peaks` stored in the cache file `name`.  Return None if there is no valid file.
 
     threads: the number of threads used for the measurement.
     """
     try:
-        match json.loads(place.read_bytes()):
+        match json.loads(read("peaks", name) or b""):
             case {"operations": float() | None as operations, "bytes": float(copied)}:
                 return Peaks(operations, copied, threads)
-    except (OSError, ValueError):
+    except ValueError:
         pass
     return None
 

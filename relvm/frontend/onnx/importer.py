@@ -150,7 +150,9 @@ def from_onnx(
     if weights:
         replaced = {each.name for each in file.proto.graph.initializer}.difference(inputs)
         return bind_weights(module, {name: weights[name] for name in weights if name not in replaced})
-    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs)) if file.digest else module
+    if not file.is_covered_by_digest:
+        return module
+    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs))
 
 
 def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from relvm.data_classes import record
-from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmUnsupportedError, shortened
-from relvm.frontend.onnx_bytes import OnnxSource, file_in, read_source
-from relvm.runtime.file_io import read_buffer
+from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmUnsupportedError, shortened
+from relvm.frontend.onnx_bytes import OnnxSource, read_external, read_source
 
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # element types with several elements in a byte
 _LONGEST_DIMS = 64
@@ -50,7 +49,9 @@ class ModelFile:
         The bytes of the model itself.  If a tensor has external data without a location, its offset refers to these
         bytes.
     files
-        The bytes of the files with external data read so far.
+        The bytes of the files with external data read so far, by path.
+    covered
+        The paths of the external data files that `digest` covers.
     expanded
         The total size, in bytes, of the arrays and inlined nodes created from the model so far.  The method `count`
         adds to this total, and raises an error if the total becomes too large.
@@ -62,7 +63,13 @@ class ModelFile:
     folder: Path | None
     content: memoryview
     files: dict[Path, memoryview] = field(default_factory=dict)
+    covered: frozenset[Path] = frozenset()
     expanded: _Count = field(default_factory=_Count)
+
+    @property
+    def is_covered_by_digest(self) -> bool:
+        """Whether `digest` covers the model and all external data that was read so far."""
+        return bool(self.digest) and self.files.keys() <= self.covered
 
     def count(self, size_bytes: int, here: str) -> None:
         """Add the size of an array or of inlined nodes to the total `expanded`, and check the total.
@@ -184,15 +191,14 @@ class ModelFile:
                 " given by its path"
             )
         try:
-            path = file_in(self.folder, location)
+            return read_external(self.folder, location, self.files)
+        except RelvmError:
+            raise
         except ValueError as error:
             raise RelvmFormatError(f"{here}: {error}") from None
-        if path not in self.files:
-            try:
-                self.files[path] = read_buffer(path)
-            except OSError as error:
-                raise RelvmFormatError(f"{here}: cannot read the elements from {path}: {error.strerror}") from None
-        return self.files[path]
+        except OSError as error:
+            path = os.path.realpath(self.folder / location)
+            raise RelvmFormatError(f"{here}: cannot read the elements from {path}: {error.strerror}") from None
 
 
 def read_model(model: Any) -> ModelFile:
@@ -227,7 +233,9 @@ def read_model(model: Any) -> ModelFile:
         raise RelvmFormatError(f"{source.place} is not an ONNX model: {error}") from None
     if not proto.HasField("graph") or not proto.opset_import:
         raise RelvmFormatError(f"{source.place} is not an ONNX model: it has no graph or no opset")
-    return ModelFile(proto, source.place, source.digest, source.folder, source.content, dict(source.files))
+    return ModelFile(
+        proto, source.place, source.digest, source.folder, source.content, dict(source.files), frozenset(source.files)
+    )
 
 
 def _from_typed_field(tensor: Any, dims: tuple[int, ...], here: str) -> np.ndarray:
