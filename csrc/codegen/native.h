@@ -67,6 +67,10 @@ typedef struct rvm_native_api {
                      rvm_value *error);
   /* Whether the run is to end, by an interrupt or a deadline: what other threads than the machine's ask. */
   int32_t (*is_ending)(rvm_machine *machine);
+  /* Calls a kernel whose inputs `inputs` (their numbers, in increasing order) bound memory accesses.  Those of them that the host
+     could change during the call are copied first, so that the kernel uses the same elements that it has checked. */
+  rvm_status (*call_with_private)(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;
 
 extern const rvm_native_api *rvm_api; /* of the library: set by its relvm_native_open */

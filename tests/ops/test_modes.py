@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from harness import Call, Kernels, Library, function_of
 from modes import WAYS, assert_same_bits, assert_same_numbers, machines_of_forms, plain
-from ops.samples import SAMPLES
+from ops.samples import SAMPLES, Sample
 from test_operators import (
     assert_gives_what_numpy_gives,
     assert_same,
@@ -105,3 +105,40 @@ def test_operator_in_every_mode(index: int) -> None:
             assert_same_bits(results["bytecode", target], expected)
         else:
             assert tuple(results["bytecode", target]) == expected
+
+
+def _bools_of(sample: Sample) -> list[np.ndarray]:
+    return [arg for arg in sample.args if isinstance(arg, np.ndarray) and arg.dtype == np.bool_]
+
+
+# For each operator that takes bools, the sample with the most true elements.
+BOOL_SAMPLES = {
+    sample.op: i
+    for i, sample in sorted(enumerate(GOOD), key=lambda item: sum(map(np.count_nonzero, _bools_of(item[1]))))
+    if any(np.any(array) for array in _bools_of(sample))
+}
+
+
+def _with_bytes(array: np.ndarray, first: int) -> np.ndarray:
+    """Return a bool array whose true elements are the bytes first + 1, first + 2, ..., modulo 255."""
+    elements = np.zeros(array.shape, np.uint8)
+    elements[array] = (np.arange(np.count_nonzero(array)) + first) % 255 + 1
+    return elements.view(np.bool_)
+
+
+@pytest.mark.parametrize("op", sorted(BOOL_SAMPLES))
+def test_any_byte_of_a_bool_is_true(op: str) -> None:
+    """NumPy does not check the bytes of a bool array, for example when it loads an .npy file."""
+    sample, name = GOOD[BOOL_SAMPLES[op]], f"f{BOOL_SAMPLES[op]}"
+    count = max(np.count_nonzero(array) for array in _bools_of(sample))
+    for machine in machines().values():
+        args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
+        expected = plain(machine[name](*args))
+        for first in range(0, 255, count):
+            given = [_with_bytes(arg, first) if any(arg is b for b in _bools_of(sample)) else arg for arg in args]
+            assert_same_bits(plain(machine[name](*given)), expected)
+
+
+def test_the_operators_of_bools_are_tested() -> None:
+    taking = {s.op for s in GOOD if _bools_of(s)}
+    assert taking == set(BOOL_SAMPLES) and {"nonzero", "where", "logical_and", "all"} & taking

@@ -14,6 +14,7 @@ import numpy as np
 
 from relvm.ir.dtypes import F16, F32, F64, I8, DType
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
+from relvm.kernels.bounding_inputs import bounding_inputs
 from relvm.kernels.loop_ir import (
     SUM_LANES,
     Address,
@@ -77,11 +78,31 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(buffers, sizes, "self" in body.used)]
+    bounding = bounding_inputs(kernel)
+    function = f"private_{symbol}" if bounding else symbol
+    head = [f"static {_signature(function)} {{"] if bounding else [kernel_prototype(symbol), f"{_signature(symbol)} {{"]
+    lines = [*head, *_checks(buffers, sizes, "self" in body.used)]
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
-    return [*printed, *body.lines_with_sources(), *_without_source(["  return RVM_OK;", "}"])]
+    end = ["  return RVM_OK;", "}", *(_with_private(symbol, function, bounding) if bounding else ())]
+    return [*printed, *body.lines_with_sources(), *_without_source(end)]
+
+
+def _with_private(symbol: str, function: str, bounding: tuple[int, ...]) -> list[str]:
+    """Return the lines of the C function `symbol`, which calls `function` with inputs that the host cannot change.
+
+    bounding: the positions of the inputs that must not change (see bounding_inputs).
+    """
+    call = f"rvm_api->call_with_private(self, {function}, inputs, {len(bounding)}, arguments, count, result)"
+    return [
+        "",
+        kernel_prototype(symbol),
+        f"{_signature(symbol)} {{",
+        f"  static const int32_t inputs[] = {{{', '.join(map(str, bounding))}}};",
+        f"  return {call};",
+        "}",
+    ]
 
 
 def _without_source(lines: list[str]) -> Iterator[tuple[str, None]]:

@@ -1,0 +1,74 @@
+"""Instructions of calls whose inputs are checked or copied at the entrance, counted by valgrind.
+
+Usage: python -m benchmarks.inputs
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+
+from relvm import vm
+from relvm.frontend.text import parse_module
+
+CALLS = 20
+TEXT = """
+def gather(x: f32[n], i: i64[k]) = gather(x, i)
+def embedding(x: f32[n, 64], i: i64[k]) = gather(x, i)
+def nonzero(c: bool[n]) = nonzero(c, shape(n))
+def select(c: bool[n], x: f32[n]) = where(c, x, x)
+def add(x: f32[n]) = add(x, x)
+"""
+SIZES = (1, 1000, 100_000)
+
+
+def arguments(name: str, size: int) -> tuple[np.ndarray, ...]:
+    """Return the arguments of a function of TEXT.   size: the number of indices, bools or numbers."""
+    places, bools, numbers = np.arange(size) % 100, np.ones(size, bool), np.ones(size, np.float32)
+    return {
+        "gather": (np.ones(100, np.float32), places),
+        "embedding": (np.ones((100, 64), np.float32), places),
+        "nonzero": (bools,),
+        "select": (bools, numbers),
+        "add": (numbers,),
+    }[name]
+
+
+def call(name: str, size: int, calls: int) -> None:
+    """Call a function of TEXT.  The process that valgrind observes does nothing else after its start."""
+    machine = vm.VirtualMachine(vm.build(parse_module(TEXT), exec_mode="compiled"), num_threads=1)
+    function, args = machine[name], arguments(name, size)
+    for _ in range(calls):
+        function(*args)
+
+
+def count(name: str, size: int) -> float:
+    """Return the number of instructions of a call."""
+    totals = []
+    for calls in (CALLS, 2 * CALLS):
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-m"]
+        command += ["benchmarks.inputs", name, str(size), str(calls)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        totals.append(int(re.search(r"Collected : (\d+)", done.stderr)[1]))
+    return (totals[1] - totals[0]) / CALLS
+
+
+def main() -> None:
+    # valgrind does not support AVX-512.  Hashes of Python, and thus its instructions, must not vary.
+    os.environ |= {"RELVM_CPU": "x86-64-v2", "PYTHONHASHSEED": "0"}
+    call("add", 1, 1)  # fills the cache of compiled code
+    print("|  | " + " | ".join(f"{size:,}" for size in SIZES) + " |")
+    print("|---|" + "---|" * len(SIZES))
+    for name in ("gather", "embedding", "nonzero", "select", "add"):
+        print(f"| {name} | " + " | ".join(f"{count(name, size):,.0f}" for size in SIZES) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        call(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        main()
