@@ -15,7 +15,6 @@ import numpy as np
 from relvm import vm
 from relvm.frontend.text import parse_module
 
-CALLS = 20
 TEXT = """
 def gather(x: f32[n], i: i64[k]) = gather(x, i)
 def embedding(x: f32[n, 64], i: i64[k]) = gather(x, i)
@@ -23,7 +22,7 @@ def nonzero(c: bool[n]) = nonzero(c, shape(n))
 def select(c: bool[n], x: f32[n]) = where(c, x, x)
 def add(x: f32[n]) = add(x, x)
 """
-SIZES = (1, 1000, 100_000)
+SIZES = {1: 100_000, 1000: 5000, 100_000: 200}  # for each number of elements, the number of calls
 
 
 def arguments(name: str, size: int) -> tuple[np.ndarray, ...]:
@@ -48,19 +47,21 @@ def call(name: str, size: int, calls: int) -> None:
 
 def count(name: str, size: int) -> float:
     """Return the number of instructions of a call."""
-    totals = []
-    for calls in (CALLS, 2 * CALLS):
+    totals, calls = [], SIZES[size]
+    for repeats in (1, 2):
         command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-m"]
-        command += ["benchmarks.inputs", name, str(size), str(calls)]
+        command += ["benchmarks.inputs", name, str(size), str(repeats * calls)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         totals.append(int(re.search(r"Collected : (\d+)", done.stderr)[1]))
-    return (totals[1] - totals[0]) / CALLS
+    return (totals[1] - totals[0]) / calls
 
 
 def main() -> None:
     # valgrind does not support AVX-512.  Hashes of Python, and thus its instructions, must not vary.
     os.environ |= {"RELVM_CPU": "x86-64-v2", "PYTHONHASHSEED": "0"}
-    call("add", 1, 1)  # fills the cache of compiled code
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.inputs", "add", "1", "1"], check=True
+    )  # fills the cache of compiled code
     print("|  | " + " | ".join(f"{size:,}" for size in SIZES) + " |")
     print("|---|" + "---|" * len(SIZES))
     for name in ("gather", "embedding", "nonzero", "select", "add"):

@@ -35,6 +35,12 @@ static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function ker
   return kernel(self, arguments, count, result);
 }
 
+/* Without a machine, the stack is the matter of the caller. */
+static inline int64_t rvm_stack_left(const void *self) {
+  (void)self;
+  return INT64_MAX;
+}
+
 static const rvm_native_api rvm_bare_api = {rvm_bare_fail, rvm_bare_parallel, rvm_bare_call_with_private};
 static const rvm_native_api *const rvm_api = &rvm_bare_api;
 
