@@ -69,9 +69,9 @@ def canonical_array(array: np.ndarray) -> np.ndarray:
     This is `array` itself if possible, otherwise a copy.  NumPy does not check the bytes of an .npy file or of a view,
     so a bool can have any byte.  Any byte other than 0 becomes 1.
 
-    array: an array of a dtype in csrc/tables/dtypes.def.
+    Arrays of dtypes that are not in csrc/tables/dtypes.def are returned unchanged.
     """
-    row = DTYPES[dtype_number(array.dtype)]
+    row = DTYPES[_NUMBERS.get(array.dtype.name, _NUMBERS[STRINGS.name])]
     if row.name != "bool" and row.bits >= 8:
         return array
     largest = 1 if row.name == "bool" else (1 << row.bits) - 1
