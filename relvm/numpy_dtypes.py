@@ -44,7 +44,7 @@ def dtype_number(dtype: np.dtype) -> int:
 
 
 def plain_array(array: np.ndarray) -> np.ndarray:
-    """Return an array that is C-contiguous, aligned and in native byte order.
+    """Return an array that is C-contiguous, aligned, in native byte order and with canonical elements.
 
     This is `array` itself if possible, otherwise a copy.  An array of strings is converted to dtype object.
 
@@ -58,9 +58,27 @@ def plain_array(array: np.ndarray) -> np.ndarray:
         return _plain_strings(array)
     native = array.dtype.newbyteorder("=")
     dtype_number(native)
-    if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned and array.size:
+    if not (array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned and array.size):
+        array = array.astype(native, order="C")  # NumPy treats any array without elements as aligned
+    return canonical_array(array)
+
+
+def canonical_array(array: np.ndarray) -> np.ndarray:
+    """Return an array with canonical elements: a bool is 0 or 1, and unused bits of a byte are 0.
+
+    This is `array` itself if possible, otherwise a copy.  NumPy does not check the bytes of an .npy file or of a view,
+    so a bool can have any byte.  Any byte other than 0 becomes 1.
+
+    Arrays of dtypes that are not in csrc/tables/dtypes.def are returned unchanged.
+    """
+    row = DTYPES[_NUMBERS.get(array.dtype.name, _NUMBERS[STRINGS.name])]
+    if row.name != "bool" and row.bits >= 8:
         return array
-    return array.astype(native, order="C")  # NumPy treats any array without elements as aligned
+    largest = 1 if row.name == "bool" else (1 << row.bits) - 1
+    elements = array.view(np.uint8)
+    if elements.max(initial=0) <= largest:
+        return array
+    return elements != 0 if row.name == "bool" else (elements & largest).view(array.dtype)
 
 
 def _plain_strings(array: np.ndarray) -> np.ndarray:

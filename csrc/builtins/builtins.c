@@ -205,14 +205,16 @@ RVM_BUILTIN(tensor_to_shape) {
     return rvm_fail(result, RVM_TYPE_ERROR,
                     "vm.builtin.tensor_to_shape: expected a tensor of rank 1 and dtype i64, got %s",
                     rvm_value_describe(arguments[0], text));
-  const int64_t *sizes = tensor->dl.data;
   rvm_status status = rvm_spend(rvm_machine_running(), tensor->dl.shape[0] / 8, result);
+  if (!status) status = rvm_shape_new((int32_t)tensor->dl.shape[0], tensor->dl.data, result);
   if (status) return status;
-  for (int64_t i = 0; i < tensor->dl.shape[0]; i++)
-    if (sizes[i] < 0)
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: element %lld is %lld; a dimension must be at least 0",
-                      (long long)i, (long long)sizes[i]);
-  return rvm_shape_new((int32_t)tensor->dl.shape[0], sizes, result);
+  rvm_value shape = *result; /* which is checked, since the elements may change meanwhile */
+  for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
+    if (shape.as.shape->dims[i] < 0)
+      status = rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: element %lld is %lld; a dimension must be at least 0",
+                        (long long)i, (long long)shape.as.shape->dims[i]);
+  if (status) rvm_release(&shape);
+  return status;
 }
 
 RVM_BUILTIN(shape_to_tensor) {
@@ -363,7 +365,7 @@ RVM_BUILTIN(call_py_func) {
   if (status) return status;
   status = function(function_self, arguments + 2, count - 2, result);
   rvm_machine_look_next(arguments[0].as.machine);
-  return status;
+  return rvm_machine_admit_result(arguments[0].as.machine, status, result);
 }
 
 RVM_BUILTIN(random_bits) {

@@ -173,13 +173,20 @@ static rvm_status add_known(reader *type, matched what) {
   return RVM_OK;
 }
 
+/* Each nested type takes a few frames of the C stack. */
+static rvm_status check_stack(const reader *type) {
+  enum { NEEDED_BYTES = 8 << 10 };
+  if (rvm_stack_left(type->machine) >= NEEDED_BYTES) return RVM_OK;
+  return rvm_fail(type->result, RVM_STACK_OVERFLOW, "%s: the type is nested too deeply for this thread's C stack", type->where);
+}
+
 static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth);
 
 /* Reads over a type that no value is compared with. */
 static rvm_status skip(reader *type, int32_t depth) {
   int64_t code, number = 0, inner = 0;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
-  if (status || (status = next_int(type, &code))) return status;
+  if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
   if (depth == MAX_NESTED || code < TYPE_ANY || code > TYPE_PURE_FUNCTION) return wrong_type(type);
   int64_t over = code == TYPE_SCALAR ? 3 : 0;
   if (code == TYPE_TENSOR || code == TYPE_SHAPE) {
@@ -241,7 +248,7 @@ static rvm_status match_once(reader *type, const place *at, rvm_value value, int
 static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth) {
   int64_t code;
   rvm_status status = rvm_spend(type->machine, 1, type->result);
-  if (status || (status = next_int(type, &code))) return status;
+  if (status || (status = check_stack(type)) || (status = next_int(type, &code))) return status;
   if (depth == MAX_NESTED) return wrong_type(type);
   switch (code) {
     case TYPE_ANY: return RVM_OK;

@@ -1,6 +1,7 @@
 /* regex.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search algorithm", CACM 11,
    1968): all states that it can be in are kept at once, so that time is linear in the string whatever the pattern. */
 #include "arguments.h"
+#include "private_tensor.h"
 #include "string_builtins.h"
 
 enum {
@@ -20,6 +21,7 @@ typedef struct automaton {
   int64_t now_count, next_count;
   rvm_machine *machine;
   int64_t cost; /* instructions looked at since the last rvm_spend */
+  rvm_value owner; /* of the program: the host cannot change it after the check */
 } automaton;
 
 /* Between two looks at the limits each instruction is followed at most once. */
@@ -148,7 +150,7 @@ static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_
   }
 }
 
-/* Checks the arguments that both builtins have, and makes what following the program needs, which is to be freed. */
+/* Checks the arguments that both builtins have, and makes what following the program needs, which `finish` frees. */
 static rvm_status start(const char *name, const rvm_value *arguments, automaton *of, int64_t **work, rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
@@ -157,14 +159,29 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
   rvm_machine *machine = rvm_machine_running();
   int is_table = program->dl.ndim == 2 && program->dl.shape[1] == 3 && program->dl.shape[0] <= MAX_ROWS;
   if (is_table && (status = rvm_spend(machine, program->dl.shape[0], result))) return status;
-  if (!is_table || !is_program(program->dl.data, program->dl.shape[0]))
+  rvm_value owner = {.tag = RVM_TAG_NIL};
+  if (is_table && (status = rvm_tensor_make_private(machine ? machine->pool : NULL, arguments[1].as.tensor, &owner))) {
+    *result = owner;
+    return status;
+  }
+  if (!is_table || !is_program(owner.as.tensor->dl.data, program->dl.shape[0])) {
+    rvm_release(&owner);
     return rvm_fail(result, RVM_ARGUMENT_ERROR,
                     "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns", name, MAX_ROWS);
+  }
   int64_t rows = program->dl.shape[0];
   *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
-  if (!*work) return rvm_out_of_memory(result);
-  *of = (automaton){program->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0};
+  if (!*work) {
+    rvm_release(&owner);
+    return rvm_out_of_memory(result);
+  }
+  *of = (automaton){owner.as.tensor->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0, owner};
   return RVM_OK;
+}
+
+static void finish(automaton *of, int64_t *work) {
+  rvm_release(&of->owner);
+  rvm_free(work);
 }
 
 RVM_BUILTIN(string_match) {
@@ -184,7 +201,7 @@ RVM_BUILTIN(string_match) {
     ((uint8_t *)made.as.tensor->dl.data)[i] = end == text.length;
     if (status) rvm_release(&made);
   }
-  rvm_free(work);
+  finish(&of, work);
   return status;
 }
 
@@ -236,6 +253,6 @@ RVM_BUILTIN(string_tokens) {
     status = write_tokens(&of, rvm_string_text(rvm_tensor_strings(x)[i]), element, &count_of_it, result);
     if (status) rvm_value_release(&tokens);
   }
-  rvm_free(work);
+  finish(&of, work);
   return status;
 }

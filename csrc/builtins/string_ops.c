@@ -48,7 +48,7 @@ RVM_BUILTIN(string_take) {
     status = rvm_expect_dtype("string_take", k, arguments[k], RVM_DTYPE_str, result);
   if (status) return status;
   const rvm_tensor *places = arguments[0].as.tensor;
-  const int64_t *positions = places->dl.data;
+  const volatile int64_t *positions = places->dl.data; /* each is read once: the host may change it meanwhile */
   rvm_value taken;
   status = rvm_tensor_new(RVM_DTYPE_str, places->dl.ndim, places->dl.shape, &taken);
   *result = taken;
@@ -57,12 +57,13 @@ RVM_BUILTIN(string_take) {
   rvm_machine *machine = rvm_machine_running();
   int64_t size = rvm_tensor_count(places);
   for (int64_t i = 0; i < size && !status; i++) {
-    if (string_at(arguments + 1, count - 1, positions[i], &string)) {
+    const int64_t position = positions[i];
+    if (string_at(arguments + 1, count - 1, position, &string)) {
       rvm_string_share(&elements[i], string);
       status = rvm_spend(machine, count, result);
     } else {
       status = rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.string_take: position %lld is out of range",
-                        (long long)positions[i]);
+                        (long long)position);
     }
   }
   if (status) rvm_release(&taken);
@@ -192,7 +193,7 @@ RVM_BUILTIN(string_concat) {
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
-  const int64_t *places = table->dl.data;
+  const volatile int64_t *places = table->dl.data; /* each is read once: the host may change it meanwhile */
   uint32_t crc;
   int equal;
   rvm_status status = hash(machine, text, &crc, error);

@@ -24,10 +24,30 @@ typedef struct rvm_machine_head {
   rvm_value *top, *stack_end;       /* of the value stack: what comes next is not in use, and no object */
   int64_t failed_at;                /* the instruction at which a routine that is built for debugging failed; -1: none */
   const char *lowest;               /* of the C stack of the thread that is inside: what is below may not be used */
+  const char *stack_start;          /* the first byte of that stack, which grows down to it */
   rvm_value error;                  /* of a scalar function that failed */
   const rvm_value *constants;       /* c and f of its routines: the constants and the function table */
   const rvm_value *function_values;
 } rvm_machine_head;
+
+static inline const char *rvm_stack(void) {
+#if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
+  const char *here;
+#ifdef __x86_64__
+  __asm__("mov %%rsp, %0" : "=r"(here));
+#else
+  __asm__("mov %0, sp" : "=r"(here));
+#endif
+  return here;
+#else
+  return (const char *)__builtin_frame_address(0);
+#endif
+}
+
+/* The bytes of this thread's C stack that are left.   self: of a kernel, the machine that the thread is inside of, or NULL. */
+static inline int64_t rvm_stack_left(const void *self) {
+  return self ? rvm_stack() - ((const rvm_machine_head *)self)->stack_start : INT64_MAX;
+}
 
 enum { RVM_LONG_CALL_COST = 8192 }; /* of kernels and functions of the host */
 
@@ -67,6 +87,10 @@ typedef struct rvm_native_api {
                      rvm_value *error);
   /* Whether the run is to end, by an interrupt or a deadline: what other threads than the machine's ask. */
   int32_t (*is_ending)(rvm_machine *machine);
+  /* Calls a kernel whose inputs `inputs` (their numbers, in increasing order) bound memory accesses.  Those of them that the host
+     could change during the call are copied first, so that the kernel uses the same elements that it has checked. */
+  rvm_status (*call_with_private)(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;
 
 extern const rvm_native_api *rvm_api; /* of the library: set by its relvm_native_open */

@@ -209,20 +209,6 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
-static inline const char *rvm_stack(void) {
-#if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
-  const char *here;
-#ifdef __x86_64__
-  __asm__("mov %%rsp, %0" : "=r"(here));
-#else
-  __asm__("mov %0, sp" : "=r"(here));
-#endif
-  return here;
-#else
-  return (const char *)__builtin_frame_address(0);
-#endif
-}
-
 /* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);

@@ -36,6 +36,13 @@ static __attribute__((noinline, unused)) rvm_status rvm_kernel_check(const int64
 
 /* The message for a compound dimension, such as n * 2, that a tensor does not have: the expected size, and the size found. */
 #define RVM_SIZE_MISMATCH "kernel: expected a size of %lld, got %lld"
+/* The error of a kernel for which rvm_stack_left is too little. */
+static __attribute__((noinline, unused)) rvm_status rvm_kernel_fail_stack(void *self, const char *name, int64_t needed,
+                                                                          rvm_value *result) {
+  return rvm_api->fail(result, RVM_STACK_OVERFLOW,
+                       "kernel %s needs %lld bytes of the C stack, but this thread has %lld left; use a thread with a larger stack",
+                       name, (long long)needed, (long long)rvm_stack_left(self));
+}
 
 /* A loop of [0, count), in parts: at once on several threads where the kernel runs in a machine that has them and there is
    more than `grain` to do. */

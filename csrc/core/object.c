@@ -119,13 +119,6 @@ rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result)
   return RVM_OK;
 }
 
-rvm_status rvm_tuple_new(int32_t size, const rvm_value *items, rvm_value *result) {
-  RVM_EXPECT_POINTER(result, NULL);
-  RVM_EXPECT_ARRAY(items, size, result);
-  rvm_status status = rvm_expect_sound("rvm_tuple_new: item", items, size, result);
-  return status ? status : rvm_tuple_of(size, items, result);
-}
-
 rvm_status rvm_list_room(int64_t capacity, rvm_value *result) {
   int32_t class;
   rvm_list *list = rvm_object_allocate(sizeof *list, &class);
@@ -145,13 +138,6 @@ rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result) 
   if (status) return status;
   for (int32_t i = 0; i < size; i++) rvm_list_add(result->as.list, items[i]);
   return RVM_OK;
-}
-
-rvm_status rvm_list_new(int32_t size, const rvm_value *items, rvm_value *result) {
-  RVM_EXPECT_POINTER(result, NULL);
-  RVM_EXPECT_ARRAY(items, size, result);
-  rvm_status status = rvm_expect_sound("rvm_list_new: item", items, size, result);
-  return status ? status : rvm_list_of(size, items, result);
 }
 
 rvm_status rvm_closure_new(rvm_function *function, int32_t captured_count, rvm_value *result) {

@@ -25,7 +25,7 @@ static inline rvm_value *rvm_value_items(rvm_value value, int32_t *size) {
   return value.as.tuple->items;
 }
 
-/* A tuple, a list of values that are known to be sound: rvm_tuple_new and rvm_list_new without their checks. */
+/* A tuple, a list of values of the machine: rvm_tuple_new and rvm_list_new (host_values.c) without their checks. */
 rvm_status rvm_tuple_of(int32_t size, const rvm_value *items, rvm_value *result);
 rvm_status rvm_list_of(int32_t size, const rvm_value *items, rvm_value *result);
 /* A string whose bytes are still to be written, but for the NUL behind them. */

@@ -49,7 +49,7 @@
 #include "relvm_metadata.h"
 #include "relvm_values.h"
 
-#define RVM_ABI_VERSION 10
+#define RVM_ABI_VERSION 11
 
 enum rvm_function_kind {
 #define KIND(name, meaning) RVM_KIND_##name,

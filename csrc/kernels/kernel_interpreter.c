@@ -516,6 +516,10 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
 
 rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host, const rvm_value *arguments,
                                   int32_t count, rvm_value *result) {
+  if (rvm_stack_left(host->machine) < RVM_KERNEL_STACK_BYTES)
+    return rvm_fail(result, RVM_STACK_OVERFLOW,
+                    "kernel bytecode needs %d bytes of the C stack, but this thread has %lld left; use a thread with a larger stack",
+                    (int)RVM_KERNEL_STACK_BYTES, (long long)rvm_stack_left(host->machine));
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, rvm_kernel_memory_bytes(program), &storage);
   if (status) {

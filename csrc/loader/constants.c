@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "private_tensor.h"
 #include "string_tensor.h"
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "executable: " __VA_ARGS__)
@@ -44,6 +45,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
     return BAD(result, "the elements of constant %d are misaligned or outside the data section", index);
   if (record->dtype == RVM_DTYPE_str)
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);
+  if (!rvm_elements_are_canonical((int32_t)record->dtype, data->bytes + record->payload, size_bytes))
+    return BAD(result, "constant %d of dtype %s has a byte that is no element of this dtype", index, rvm_dtype_name(record->dtype));
   return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
                          NULL, NULL, result);
 }

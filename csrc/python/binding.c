@@ -1,6 +1,7 @@
 /* binding.c: the Python module relvm._binding: what every call from Python, and every call of a Python function,
    goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through `relvm_hooks`.
    It stands in one library with the cffi module, because both have to see the same runtime. */
+#include "private_tensor.h"
 #include "tensor.h"
 #include "values.h"
 
@@ -249,6 +250,13 @@ static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
   return PyBool_FromLong(relvm_is_writable(((Reference *)reference)->value.as.tensor));
 }
 
+/* Is called before Python gets a view of the bytes. */
+static PyObject *module_share(PyObject *module, PyObject *reference) {
+  (void)module;
+  rvm_tensor_share(((Reference *)reference)->value.as.tensor);
+  Py_RETURN_NONE;
+}
+
 static PyObject *module_is_own(PyObject *module, PyObject *reference) {
   (void)module;
   return PyBool_FromLong(rvm_tensor_is_own(((Reference *)reference)->value.as.tensor));
@@ -267,6 +275,7 @@ static PyMethodDef module_methods[] = {
     {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of the one that stays there."},
     {"take_result", module_take_result, METH_VARARGS, "The same of a result, which owns its memory."},
     {"is_writable", module_is_writable, METH_O, "Whether the bytes that a tensor lies in may be written."},
+    {"share", module_share, METH_O, "Marks the memory of a tensor as shared with Python."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
     {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
     {NULL, NULL, 0, NULL}};

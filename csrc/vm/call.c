@@ -6,6 +6,7 @@
 
 #include "debugger.h"
 #include "instrument.h"
+#include "private_tensor.h"
 #include "registry.h"
 #include "tensor.h"
 
@@ -67,6 +68,14 @@ static rvm_status check_result(const rvm_function *function, rvm_status status, 
   return rvm_fail(result, RVM_CALLBACK_ERROR, "%s returned an invalid status or result", function->name);
 }
 
+rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm_value *result) {
+  if (status || !rvm_value_needs_admission(*result)) return status;
+  rvm_value given = *result;
+  status = rvm_value_admit(machine->pool, given, result);
+  rvm_release(&given);
+  return status;
+}
+
 static rvm_status call_packed(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   if (function->parameter_count >= 0 && count != function->parameter_count)
@@ -76,8 +85,10 @@ static rvm_status call_packed(rvm_machine *machine, const rvm_function *function
   *result = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = function->call(function->self, arguments, (int32_t)count, result);
   machine->head.top = arguments;
-  if (function->kind == RVM_KIND_packed && function->cost == RVM_LONG_CALL_COST) rvm_machine_look_next(machine);
-  return check_result(function, status, result);
+  status = check_result(function, status, result);
+  if (function->kind != RVM_KIND_packed || function->cost != RVM_LONG_CALL_COST) return status;
+  rvm_machine_look_next(machine);
+  return rvm_machine_admit_result(machine, status, result);
 }
 
 static rvm_status check_stack(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
@@ -282,6 +293,34 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
+/* Stores in *admitted the arguments with every tensor admitted (rvm_value_admit), in an array that release_admitted frees.  NULL:
+   all arguments can be passed as they are. */
+static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
+                                  rvm_value *error) {
+  int32_t made = 0;
+  *admitted = NULL;
+  while (made < count && !rvm_value_needs_admission(arguments[made])) made++;
+  if (made == count) return RVM_OK;
+  rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
+  if (!values) return rvm_out_of_memory(error);
+  rvm_status status = RVM_OK;
+  for (made = 0; made < count && !status; made++) status = rvm_value_admit(machine->pool, arguments[made], &values[made]);
+  if (!status) {
+    *admitted = values;
+    return RVM_OK;
+  }
+  *error = values[--made];
+  while (made > 0) rvm_release(&values[--made]);
+  rvm_free(values);
+  return status;
+}
+
+static void release_admitted(rvm_value *values, int32_t count) {
+  if (!values) return;
+  for (int32_t i = 0; i < count; i++) rvm_release(&values[i]);
+  rvm_free(values);
+}
+
 rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                               rvm_value *result) {
   RVM_EXPECT_POINTER(result, NULL);
@@ -292,7 +331,10 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   if (status) return status;
   rvm_outer_run outer;
   if ((status = rvm_machine_begin_run(machine, &outer, result))) return status;
-  status = rvm_machine_apply(machine, callee, arguments, count, result);
+  rvm_value *admitted;
+  status = admit_arguments(machine, arguments, count, &admitted, result);
+  if (!status) status = rvm_machine_apply(machine, callee, admitted ? admitted : arguments, count, result);
+  release_admitted(admitted, count);
   if (machine->calls == 1 && status) rvm_error_close_trace(*result);
   rvm_machine_end_run(machine, &outer);
   return status;

@@ -9,6 +9,8 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error);
 /* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of. */
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result);
+/* Admits (rvm_value_admit) the result of a host function that returned `status`. */
+rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm_value *result);
 /* native.h: tail_call, finish_tail_call */
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure);

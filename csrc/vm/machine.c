@@ -86,22 +86,24 @@ static void apply_upgrades(rvm_machine *machine) {
 
 /* ---- who is inside ---- */
 
-/* For what a call needs before the next look: kernels keep panels of matrices there, half a megabyte at most.  Threads may
-   have small stacks, of which half is kept. */
+/* For what a call needs before the next look at the stack.  Threads may have small stacks, of which half is kept.  Kernels with
+   arrays on the stack, kernel bytecode and recursive builtins compare what they need with what is left (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
-/* Returns the lowest address of this thread's C stack that a run may use. */
-static const char *lowest_of_stack(void) {
-  static _Thread_local char *lowest;
+/* Sets the bounds of this thread's C stack: its start, and the lowest address at which a call may begin. */
+static void set_stack_bounds(rvm_machine_head *head) {
+  static _Thread_local char *start, *lowest;
   pthread_attr_t attributes;
   if (!lowest && pthread_getattr_np(pthread_self(), &attributes) == 0) { /* it fails without memory only */
-    void *start = NULL;
+    void *address = NULL;
     size_t size_bytes;
-    pthread_attr_getstack(&attributes, &start, &size_bytes);
+    pthread_attr_getstack(&attributes, &address, &size_bytes);
     pthread_attr_destroy(&attributes);
-    lowest = (char *)start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
+    start = address;
+    lowest = start + (size_bytes / 2 < STACK_RESERVE_BYTES ? size_bytes / 2 : STACK_RESERVE_BYTES);
   }
-  return lowest;
+  head->stack_start = start;
+  head->lowest = lowest;
 }
 
 /* As rvm_machine_enter. */
@@ -110,7 +112,7 @@ static int32_t try_to_enter(rvm_machine *machine, uintptr_t briefly) {
   if (!is_inside(machine) && !atomic_compare_exchange_strong(&machine->owner, &owner, this_thread() | briefly))
     return owner & BRIEFLY ? -1 : 0;
   if (machine->entries++ == 0) {
-    machine->head.lowest = lowest_of_stack();
+    set_stack_bounds(&machine->head);
     rvm_objects_enter(&machine->objects);
   }
   if (atomic_load_explicit(&machine->has_upgrade, memory_order_relaxed)) apply_upgrades(machine);

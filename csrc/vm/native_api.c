@@ -1,10 +1,13 @@
 /* native_api.c: what native code calls of the runtime: the table that it is given when it is loaded. */
 #include "cold.h"
 
+#include <string.h>
+
 #include "call.h"
 #include "clock.h"
 #include "cpu.h"
 #include "debugger.h"
+#include "private_tensor.h"
 #include "registry.h"
 #include "scalar_ops.h"
 #include "tensor.h"
@@ -28,6 +31,43 @@ static int32_t native_is_ending(rvm_machine *machine) {
   return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
+/* As call_with_private, of inputs of which some are not private. */
+static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                   const rvm_value *arguments, int32_t count, rvm_value *result) {
+  rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);
+  if (!copies) return rvm_out_of_memory(result);
+  rvm_value *owned = copies + count;
+  rvm_status status = RVM_OK;
+  int32_t made = 0;
+  memcpy(copies, arguments, (size_t)count * sizeof *copies);
+  for (; made < input_count && !status; made++) {
+    const int32_t i = inputs[made];
+    owned[made].tag = RVM_TAG_NIL;
+    if (i >= count || arguments[i].tag != RVM_TAG_TENSOR) continue; /* which the kernel refuses */
+    status = rvm_tensor_make_private(machine->pool, arguments[i].as.tensor, &owned[made]);
+    if (status) {
+      *result = owned[made];
+      break;
+    }
+    copies[i] = owned[made];
+  }
+  if (!status) status = kernel(machine, copies, count, result);
+  while (made > 0) rvm_release(&owned[--made]);
+  rvm_free(copies);
+  return status;
+}
+
+static rvm_status native_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                           const rvm_value *arguments, int32_t count, rvm_value *result) {
+  /* Without a machine, as in an export, the caller must not change the inputs. */
+  for (int32_t k = 0; k < input_count && self; k++) {
+    const int32_t i = inputs[k];
+    if (i < count && arguments[i].tag == RVM_TAG_TENSOR && !rvm_tensor_is_private(arguments[i].as.tensor))
+      return call_with_copies(self, kernel, inputs, input_count, arguments, count, result);
+  }
+  return kernel(self, arguments, count, result);
+}
+
 const rvm_native_api rvm_machine_native_api = {
     .abi_version = RVM_ABI_VERSION,
     .fail = rvm_fail,
@@ -44,6 +84,7 @@ const rvm_native_api rvm_machine_native_api = {
     .parallel = native_parallel,
     .step = native_step,
     .is_ending = native_is_ending,
+    .call_with_private = native_call_with_private,
 };
 
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {

@@ -20,7 +20,7 @@ from relvm.ir.dtypes import BOOL, F64, I64, DType, dtype_of
 from relvm.ir.node import Node, node
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import OBJECT, VOID, FuncType, OptionalType, PrimType, ShapeType, TensorType, TupleType, Type
-from relvm.numpy_dtypes import plain_array, plain_bytes
+from relvm.numpy_dtypes import canonical_array, plain_array, plain_bytes
 
 if TYPE_CHECKING:
     from relvm.ir.operator import Operator
@@ -553,8 +553,7 @@ def constant(value, dtype: str | DType | None = None, *, is_new: bool = False) -
     array = value
     if not is_new or dtype is not None or array.base is not None or not array.flags.c_contiguous:
         array = np.array(value, dtype=dtype_of(dtype).numpy if dtype is not None else None, order="C")
-    if array.dtype.kind in "UTO":
-        array = plain_array(array)
+    array = plain_array(array) if array.dtype.kind in "UTO" else canonical_array(array)
     if dtype is None and array.dtype == np.float64 and not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype(np.float32)
     array.flags.writeable = False

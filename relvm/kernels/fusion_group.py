@@ -10,6 +10,7 @@ from relvm.errors import RelvmUnsupportedError
 from relvm.ir.expr import Constant, Expr, OpCall, Shape, Var
 from relvm.ir.symbolic import AnyDim, Atom, Dim, DimOp, DimVar, as_var, dim_var, dim_vars, evaluate_with
 from relvm.ir.types import TensorType, TupleType, Type
+from relvm.kernels.empty_loops import skip_empty_loops
 from relvm.kernels.epilogue import Epilogue, make_epilogue
 from relvm.kernels.fused_expr import (
     BufferLoad,
@@ -191,14 +192,14 @@ class Group:
             if result is not None and core is not None:
                 own = tuple(buffers[arg] for arg in core.args)
                 core.op.lower.function(builder, own, result, **dict(core.attributes))
-                body, provenance = builder.finish(), self._provenance(builder)
+                body, provenance = skip_empty_loops(builder.finish(), inputs), self._provenance(builder)
                 return Kernel(
                     name, inputs, outputs, body, self.comment, provenance=provenance, relations=self.relations
                 )
             write_nest(builder, root, trees)
             if len(trees) == 1 and not overwrites_before_reading(root, trees):
                 in_place = _overwritable_inputs(inputs, root, *trees[0])
-        body, provenance = builder.finish(), self._provenance(builder)
+        body, provenance = skip_empty_loops(builder.finish(), inputs), self._provenance(builder)
         return Kernel(
             name, inputs, outputs, body, self.comment, in_place, provenance=provenance, relations=self.relations
         )

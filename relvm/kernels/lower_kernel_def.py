@@ -18,6 +18,7 @@ from relvm.ir import kernel_def as kd
 from relvm.ir.dtypes import BOOL, I64
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, dim_var, evaluate_with, format_dim, var_dim
 from relvm.kernels import loop_ir as ir
+from relvm.kernels.empty_loops import skip_empty_loops
 from relvm.kernels.independence import check_independent, reductions_of
 from relvm.kernels.index_bounds import LARGEST_SIZE, IndexBounds
 from relvm.kernels.kernel_builder import KernelBuilder
@@ -98,6 +99,7 @@ class _Lowering:
         if self.bounds.relies_on_sizes:
             body = (*self.size_checks(), *body)
         inputs = tuple(self.buffers[buffer] for buffer in definition.inputs)
+        body = skip_empty_loops(body, inputs)
         outputs = tuple(self.buffers[buffer] for buffer in definition.outputs)
         params = (", ".join(f"{b.name}: {b.type}" for b in part) for part in (definition.inputs, definition.outputs))
         comment = "kernel {}({}) -> ({})".format(definition.name, *params)

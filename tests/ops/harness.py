@@ -45,8 +45,15 @@ static rvm_status harness_fail(rvm_value *result, rvm_status status, const char 
   return status;
 }
 
+static rvm_status harness_call(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                               const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)inputs, (void)input_count;
+  return kernel(self, arguments, count, result);
+}
+
 rvm_status harness_open(rvm_status (*open)(const rvm_native_api *api)) {
-  static const rvm_native_api api = {.abi_version = RVM_ABI_VERSION, .fail = harness_fail};
+  static const rvm_native_api api = {
+      .abi_version = RVM_ABI_VERSION, .fail = harness_fail, .call_with_private = harness_call};
   return open(&api);
 }
 """

@@ -99,6 +99,7 @@ def comparison_samples() -> Iterator[Sample]:
         yield Sample(op, (array("bool", 4, 5), array("bool", 5)))
         yield Sample(op, (array("bool"), array("bool")))
     yield Sample("logical_not", (array("bool", 3, 2),))
+    yield Sample("logical_not", (np.array([True, False, True]),))
 
 
 def unary_samples() -> Iterator[Sample]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -9,7 +11,7 @@ import numpy as np
 import pytest
 from harness import Call, Kernels, Library, function_of
 from modes import WAYS, assert_same_bits, assert_same_numbers, machines_of_forms, plain
-from ops.samples import SAMPLES
+from ops.samples import SAMPLES, Sample
 from test_operators import (
     assert_gives_what_numpy_gives,
     assert_same,
@@ -22,9 +24,11 @@ from test_operators import (
 
 from relvm import vm
 from relvm.bytecode.program import Program, callees
+from relvm.errors import RelvmError, RelvmTimeoutError
 from relvm.ir.expr import Expr, KernelCall, Module
 from relvm.ir.operator import find_operator
-from relvm.ir.types import ListType, PrimType, TensorType, TupleType
+from relvm.ir.symbolic import evaluate_with
+from relvm.ir.types import ListType, PrimType, ShapeType, TensorType, TupleType, Type
 
 GOOD = [sample for sample in SAMPLES if not sample.fails]
 SYMBOLIC = [i for i, sample in enumerate(GOOD) if sample.keep is not None]
@@ -105,3 +109,83 @@ def test_operator_in_every_mode(index: int) -> None:
             assert_same_bits(results["bytecode", target], expected)
         else:
             assert tuple(results["bytecode", target]) == expected
+
+
+def _bools_of(sample: Sample) -> list[np.ndarray]:
+    return [arg for arg in sample.args if isinstance(arg, np.ndarray) and arg.dtype == np.bool_]
+
+
+# For each operator that takes bools, the sample with the most true elements.
+BOOL_SAMPLES = {
+    sample.op: i
+    for i, sample in sorted(enumerate(GOOD), key=lambda item: sum(map(np.count_nonzero, _bools_of(item[1]))))
+    if any(np.any(array) for array in _bools_of(sample))
+}
+
+
+def _with_bytes(array: np.ndarray, first: int) -> np.ndarray:
+    """Return a bool array whose true elements are the bytes first + 1, first + 2, ..., modulo 255."""
+    elements = np.zeros(array.shape, np.uint8)
+    elements[array] = (np.arange(np.count_nonzero(array)) + first) % 255 + 1
+    return elements.view(np.bool_)
+
+
+@pytest.mark.parametrize("op", sorted(BOOL_SAMPLES))
+def test_any_byte_of_a_bool_is_true(op: str) -> None:
+    """NumPy does not check the bytes of a bool array, for example when it loads an .npy file."""
+    sample, name = GOOD[BOOL_SAMPLES[op]], f"f{BOOL_SAMPLES[op]}"
+    count = max(np.count_nonzero(array) for array in _bools_of(sample))
+    for machine in machines().values():
+        args = [vm.Shape(arg) if isinstance(arg, tuple) else arg for arg in sample.args]
+        expected = plain(machine[name](*args))
+        for first in range(0, 255, count):
+            given = [_with_bytes(arg, first) if any(arg is b for b in _bools_of(sample)) else arg for arg in args]
+            assert_same_bits(plain(machine[name](*given)), expected)
+
+
+def test_the_operators_of_bools_are_tested() -> None:
+    taking = {s.op for s in GOOD if _bools_of(s)}
+    assert taking == set(BOOL_SAMPLES) and {"nonzero", "where", "logical_and", "all"} & taking
+
+
+@cache
+def limited_machine() -> vm.VirtualMachine:
+    """Return a machine in which a run of kernel bytecode ends after 5 million steps."""
+    executable = machines()["bytecode", "bytecode"].executable
+    return vm.VirtualMachine(executable, max_steps=5_000_000, max_bytes=10_000_000)
+
+
+def _with_sizes(sample: Sample, types: tuple[Type, ...], sizes: dict) -> list | None:
+    """Return arguments of a sample with other sizes, or None if an argument would have too many elements."""
+    args: list = []
+    for arg, type_ in zip(sample.args, types, strict=True):
+        dims = type_.dims if isinstance(type_, ShapeType) else type_.shape
+        shape = tuple(evaluate_with(dim, sizes.get) for dim in dims)
+        if isinstance(type_, ShapeType):
+            args.append(vm.Shape(shape))
+        elif math.prod(filter(None, shape)) > 1 << 59:  # NumPy has no such array, even without elements
+            return None
+        elif math.prod(shape) < 10_000:
+            args.append(np.zeros(shape, arg.dtype))
+        else:
+            return None
+    return args
+
+
+@pytest.mark.parametrize("index", SYMBOLIC, ids=lambda i: str(GOOD[i]))
+def test_no_loop_without_elements_is_long(index: int) -> None:
+    """For each dimension of size 0 and each dimension of size 2^26, the run ends soon: with a result or an error."""
+    sample = GOOD[index]
+    types, sizes = symbolic_types(sample)
+    for empty, large in itertools.permutations(sizes, 2):
+        for others in (False, True):
+            changed = dict.fromkeys(sizes, 0) if others else dict(sizes)
+            args = _with_sizes(sample, types, {**changed, empty: 0, large: 1 << 26})
+            if args is None:
+                continue
+            try:
+                limited_machine()[f"f{index}"](*args)
+            except RelvmTimeoutError:
+                raise
+            except RelvmError:
+                continue

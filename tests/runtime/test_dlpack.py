@@ -65,7 +65,7 @@ def test_arrays_come_in_and_go_out_without_a_copy(identity: Any, row: Any, expor
     assert np.asarray(tensor).tobytes() == array.tobytes()
     assert tensor.__dlpack_device__() == (1, 0)
     back = identity(Exporter(np.asarray(tensor)))
-    if array.size:
+    if array.size and row.name != "bool":  # whose bytes are converted to 0 and 1
         assert address(array) == address(tensor) == address(back)
 
 

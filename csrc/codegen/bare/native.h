@@ -11,6 +11,8 @@ typedef void (*rvm_part)(const void *shared, int64_t first, int64_t last);
 typedef struct rvm_native_api {
   rvm_status (*fail)(rvm_value *result, rvm_status status, const char *format, ...);
   void (*parallel)(rvm_machine *machine, rvm_part part, const void *shared, int64_t count, int64_t grain);
+  rvm_status (*call_with_private)(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result);
 } rvm_native_api;
 
 static rvm_status rvm_bare_fail(rvm_value *result, rvm_status status, const char *format, ...) {
@@ -25,7 +27,21 @@ static void rvm_bare_parallel(rvm_machine *machine, rvm_part part, const void *s
   part(shared, 0, count);
 }
 
-static const rvm_native_api rvm_bare_api = {rvm_bare_fail, rvm_bare_parallel};
+/* Without a machine there is no memory for copies: the caller must not change the inputs during a call. */
+static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
+                                             const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)inputs;
+  (void)input_count;
+  return kernel(self, arguments, count, result);
+}
+
+/* Without a machine, the stack is the matter of the caller. */
+static inline int64_t rvm_stack_left(const void *self) {
+  (void)self;
+  return INT64_MAX;
+}
+
+static const rvm_native_api rvm_bare_api = {rvm_bare_fail, rvm_bare_parallel, rvm_bare_call_with_private};
 static const rvm_native_api *const rvm_api = &rvm_bare_api;
 
 #endif

@@ -24,6 +24,7 @@ from relvm.frontend.text.parser import parse_type
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
 from relvm.ir.types import TensorType
+from relvm.numpy_dtypes import canonical_array
 from relvm.runtime.status import failure
 from relvm.tables import DTYPES, TAGS, numbers
 
@@ -134,10 +135,14 @@ class AotExecutor:
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         RelvmTypeError, RelvmShapeError
-            The array has another dtype or shape.
+            The array has another dtype or shape, or its bytes are not elements of the dtype, such as a bool of 2.
         """
         index = _find_index(self._inputs, key, "input")
-        self._input_values[index] = _expect_usable(f"input {self._inputs[index].name}", self._inputs[index], array)
+        info, what = self._inputs[index], f"input {self._inputs[index].name}"
+        array = _expect_usable(what, info, array)
+        if canonical_array(array) is not array:
+            raise RelvmTypeError(f"{what}: some bytes are not elements of dtype {info.dtype}; use set_input instead")
+        self._input_values[index] = array
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
         """Bind an output to an array of the caller.  Runs write the output directly to the array.
@@ -331,7 +336,7 @@ def _checked_copy(info: TensorInfo, value: Any) -> np.ndarray:
     except ValueError as error:
         raise RelvmTypeError(f"input {info.name}: expected an array: {error}") from None
     _expect_type(f"input {info.name}", info, array)
-    return np.array(array, order="C", copy=True)
+    return canonical_array(np.array(array, order="C", copy=True))
 
 
 def _expect_usable(what: str, info: TensorInfo, array: Any) -> np.ndarray:

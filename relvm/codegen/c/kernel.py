@@ -26,7 +26,8 @@ from relvm.codegen.c.expression import (
 )
 from relvm.codegen.kernel_registers import buffer_position
 from relvm.ir.dtypes import DType
-from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, known_size
+from relvm.kernels.bounding_inputs import bounding_inputs
 from relvm.kernels.loop_ir import (
     SUM_LANES,
     Address,
@@ -54,9 +55,13 @@ from relvm.kernels.loop_ir import (
     Unary,
     identity_of,
     reduces_floats,
+    statements_in,
     trip_count,
 )
 from relvm.quoting import c_comment, c_string
+
+_ALIGNMENT = 64  # of arrays
+_FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, including the C functions that it calls
 
 _VECTORS = frozenset(("exp", "log", "log1p", "tanh", "erf", "sin", "cos"))  # functions of csrc/codegen/kernel_math.h
 
@@ -85,11 +90,46 @@ def kernel_lines(kernel: Kernel, symbol: str) -> list[tuple[str, Statement | Non
         pointers[buffer.name] = f"{const}{buffer.dtype.ctype} *{restrict}{buffer.name}"
     body = KernelBody(symbol, sizes, pointers)
     body.statements(kernel.body, "  ")
-    lines = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *_checks(kernel, sizes, "self" in body.used)]
+    entry = _entry(kernel, symbol)
+    function = f"body_{symbol}" if entry else symbol
+    start = "static __attribute__((noinline)) " if entry else f"{kernel_prototype(symbol)}\n"
+    lines = f"{start}{_signature(function)} {{".split("\n")
+    lines += _checks(kernel, sizes, "self" in body.used)
     lines += [f"  {pointers[buffer.name]} = arguments[{i}].as.tensor->dl.data;" for i, buffer in enumerate(buffers)]
     lines += [f"  const int64_t {name} = sizes[{i}];" for i, name in enumerate(sizes.values()) if name in body.used]
     printed = [*_without_source(f"/* {c_comment(kernel.comment)} */".split("\n")), *body.parts, *_without_source(lines)]
-    return [*printed, *body.lines_with_sources(), *_without_source(["  return RVM_OK;", "}"])]
+    end = ["  return RVM_OK;", "}", *entry]
+    return [*printed, *body.lines_with_sources(), *_without_source(end)]
+
+
+def _entry(kernel: Kernel, symbol: str) -> list[str]:
+    """Return the lines of a C function `symbol` that calls the C function of the kernel, `body_SYMBOL`.
+
+    The function checks that the C stack has enough room for the kernel, and passes inputs that the host cannot change.
+    The result is empty if neither is necessary.
+    """
+    bounding, needed = bounding_inputs(kernel), stack_bytes(kernel)
+    call, lines = f"body_{symbol}(self, arguments, count, result)", []
+    if needed:
+        failure = f"rvm_kernel_fail_stack(self, {c_string(kernel.name)}, {needed}, result)"
+        lines.append(f"  if (rvm_stack_left(self) < {needed}) return {failure};")
+    if bounding:
+        lines.append(f"  static const int32_t inputs[] = {{{', '.join(map(str, bounding))}}};")
+        given = f"self, body_{symbol}, inputs, {len(bounding)}, arguments, count, result"
+        call = f"rvm_api->call_with_private({given})"
+    function = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *lines, f"  return {call};", "}"]
+    return ["", *function] if lines else []
+
+
+def stack_bytes(kernel: Kernel) -> int:
+    """Return the number of bytes of the C stack that a kernel needs, or 0 if it needs only a small frame.
+
+    A kernel needs its arrays, and the frames of the C functions that it calls.
+    """
+    arrays = [s.buffer for s in statements_in(kernel.body) if isinstance(s, Allocate)]
+    is_small = not arrays and not any(isinstance(s, Invoke) for s in statements_in(kernel.body))
+    sizes = (math.prod(map(known_size, array.shape)) * array.dtype.size_bytes for array in arrays)
+    return 0 if is_small else sum(-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes) + _FRAMES
 
 
 def _without_source(lines: list[str]) -> Iterator[tuple[str, None]]:
@@ -295,7 +335,7 @@ class KernelBody:
             self.lines.append(f"{indent}{total} = {_combine(clause, primary(f'{lanes}[0]'), total)};")
 
     def allocate(self, buffer: Buffer) -> str:
-        return f"RVM_ALIGNED(64) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
+        return f"RVM_ALIGNED({_ALIGNMENT}) {buffer.dtype.ctype} {buffer.name}[{math.prod(buffer.shape)}];"
 
     def fail(self, fail: Fail) -> str:
         arguments = "".join(f", {cast('long long', self.scalar(value))}" for value in fail.values)

@@ -1,0 +1,81 @@
+#include "private_tensor.h"
+
+#include <string.h>
+
+static const rvm_object *memory_of(const rvm_tensor *tensor) {
+  while (tensor->base.references >= 0 && !tensor->release && tensor->owner && tensor->owner->tag == RVM_TAG_TENSOR)
+    tensor = (const rvm_tensor *)tensor->owner;
+  return tensor->base.references >= 0 && !tensor->release && tensor->owner ? tensor->owner : &tensor->base;
+}
+
+int32_t rvm_tensor_is_private(const rvm_tensor *tensor) {
+  const rvm_object *memory = memory_of(tensor);
+  return memory->references < 0 || (memory->tag == RVM_TAG_STORAGE && !((const rvm_storage *)memory)->is_shared);
+}
+
+void rvm_tensor_share(const rvm_tensor *tensor) {
+  const rvm_object *memory = memory_of(tensor);
+  if (memory->tag == RVM_TAG_STORAGE) ((rvm_storage *)memory)->is_shared = 1;
+}
+
+/* ---- canonical elements ---- */
+
+static int is_bool(int32_t dtype) { return dtype == RVM_DTYPE_bool; }
+
+int32_t rvm_dtype_has_noncanonical(int32_t dtype) { return is_bool(dtype) || rvm_dtype_dl(dtype).bits < 8; }
+
+/* The bits that an element can have. */
+static uint8_t mask_of(int32_t dtype) { return is_bool(dtype) ? 1 : (uint8_t)((1u << rvm_dtype_dl(dtype).bits) - 1); }
+
+int32_t rvm_elements_are_canonical(int32_t dtype, const void *elements, int64_t count) {
+  if (!rvm_dtype_has_noncanonical(dtype)) return 1;
+  const uint8_t *bytes = elements;
+  uint8_t bits = 0;
+  for (int64_t i = 0; i < count; i++) bits |= bytes[i];
+  return !(bits & ~mask_of(dtype));
+}
+
+/* Each byte is read once: another thread may change it meanwhile. */
+static void copy_canonical(int32_t dtype, uint8_t *restrict to, const uint8_t *restrict from, int64_t size_bytes) {
+  const uint8_t mask = mask_of(dtype);
+  if (is_bool(dtype))
+    for (int64_t i = 0; i < size_bytes; i++) to[i] = from[i] != 0;
+  else
+    for (int64_t i = 0; i < size_bytes; i++) to[i] = from[i] & mask;
+}
+
+/* ---- copies ---- */
+
+/* A tensor in a storage of the pool. */
+static rvm_status new_private(rvm_pool *pool, const rvm_tensor *like, int64_t size_bytes, rvm_value *result) {
+  if (!pool) return rvm_tensor_new(like->dtype, like->dl.ndim, like->dl.shape, result);
+  rvm_status status = rvm_storage_new(pool, size_bytes, result);
+  if (status) return status;
+  rvm_value storage = *result;
+  status = rvm_tensor_view(like->dtype, like->dl.ndim, like->dl.shape, storage.as.storage->bytes, storage.as.object, result);
+  rvm_release(&storage);
+  return status;
+}
+
+rvm_status rvm_tensor_make_private(rvm_pool *pool, rvm_tensor *tensor, rvm_value *result) {
+  if (tensor->dtype == RVM_DTYPE_str || rvm_tensor_is_private(tensor)) {
+    *result = rvm_object_value(&tensor->base);
+    rvm_retain(*result);
+    return RVM_OK;
+  }
+  const int64_t size_bytes = rvm_tensor_size_bytes(tensor);
+  rvm_status status = new_private(pool, tensor, size_bytes, result);
+  if (status || size_bytes == 0) return status;
+  if (rvm_dtype_has_noncanonical(tensor->dtype))
+    copy_canonical(tensor->dtype, result->as.tensor->dl.data, tensor->dl.data, size_bytes);
+  else
+    memcpy(result->as.tensor->dl.data, tensor->dl.data, (size_t)size_bytes);
+  return RVM_OK;
+}
+
+rvm_status rvm_value_admit(rvm_pool *pool, rvm_value value, rvm_value *result) {
+  if (rvm_value_needs_admission(value)) return rvm_tensor_make_private(pool, value.as.tensor, result);
+  *result = value;
+  rvm_retain(value);
+  return RVM_OK;
+}

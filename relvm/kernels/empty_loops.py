@@ -1,0 +1,192 @@
+"""Guards for loops that have no effect because a dimension is 0.
+
+The loops over the rows of a tensor of shape [2^45, 0] would run 2^45 times without doing anything.  Such a loop gets a
+guard, which skips it unless a statement in it can have an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import reduce
+
+from relvm.ir.dtypes import I64
+from relvm.ir.symbolic import AnyDim, Dim, format_dim
+from relvm.kernels.loop_ir import (
+    Address,
+    Allocate,
+    Assign,
+    Binary,
+    Buffer,
+    Fail,
+    IfThen,
+    Invoke,
+    Let,
+    Literal,
+    Load,
+    Loop,
+    Parallel,
+    Scalar,
+    Select,
+    Size,
+    Statement,
+    Store,
+    as_scalar,
+    operands_of,
+    statements_in,
+)
+
+_Dims = frozenset[AnyDim]  # dimensions that must be positive
+_NONE: _Dims = frozenset()
+
+
+def skip_empty_loops(body: tuple[Statement, ...], inputs: Iterable[Buffer]) -> tuple[Statement, ...]:
+    """Guard loops that contain loops or calls of C functions, so that they run only if they can have an effect.
+
+    An effect is a store, a call of a C function, an assignment to an outer variable, or a failure.  It requires that
+    all loops between the guarded loop and the statement have iterations, and that the arrays that it reads and writes
+    have elements.  A guard is omitted if it would only repeat that the loop itself has iterations.
+
+    inputs: the buffers that the kernel does not write.
+    """
+    return _Guards(body, frozenset(buffer.name for buffer in inputs)).guarded(body, _NONE)
+
+
+class _Guards:
+    """The guards of a kernel.
+
+    inputs: the names of the buffers that the kernel does not write.
+    local: the names of the variables and arrays that exist only inside the kernel.
+    needed: for each effect of the whole kernel on an output, and each failure, the dimensions that must be positive.
+    """
+
+    def __init__(self, body: tuple[Statement, ...], inputs: frozenset[str]) -> None:
+        self.inputs = inputs
+        self.local = _declared(body)
+        self.needed: list[_Dims] = []
+        self.needed = _shortest(self.effects(body, _NONE, inputs | self.local))
+
+    def guarded(self, body: tuple[Statement, ...], known: _Dims) -> tuple[Statement, ...]:
+        """Return statements with guards.   known: dimensions that are positive where the statements run."""
+        return tuple(each for statement in body for each in self.guard(statement, known))
+
+    def guard(self, statement: Statement, known: _Dims) -> tuple[Statement, ...]:
+        match statement:
+            case IfThen(cond, then, orelse):
+                return (IfThen(cond, self.guarded(then, known), self.guarded(orelse, known)),)
+            case Loop(simd=False) | Parallel() if any(
+                isinstance(each, Loop | Parallel | Invoke) for each in statements_in(statement.body)
+            ):
+                inside = known | _trip_dims(statement)
+                own = self.inputs | _declared((statement,))
+                required = _shortest(dims - inside for dims in self.effects(statement.body, _NONE, own))
+                inside |= required[0] if len(required) == 1 else _NONE
+                loop = replace(statement, body=self.guarded(statement.body, inside))
+                if _NONE in required:
+                    return (loop,)
+                return (IfThen(_any(_all(dims) for dims in required), (loop,)),) if required else ()
+        return (statement,)
+
+    def effects(self, body: tuple[Statement, ...], outer: _Dims, own: frozenset[str]) -> Iterator[_Dims]:
+        """Yield, for each effect of statements, the dimensions that must be positive.
+
+        outer: the dimensions that must be positive so that the statements run.
+        own: inputs, and the variables and arrays that are not used after the guarded loop.
+        """
+        for statement in body:
+            match statement:
+                case Loop() | Parallel():
+                    yield from self.effects(statement.body, outer | _trip_dims(statement), own)
+                case IfThen(cond, then, orelse):
+                    yield from self.effects((*then, *orelse), outer | _loaded_dims(cond), own)
+                case Let(_, value):
+                    outer |= _loaded_dims(value)
+                case Store(buffer, _, value):
+                    yield from self.effect(buffer.name, outer | _factors(buffer.shape) | _loaded_dims(value), own)
+                case Assign(local, value):
+                    yield from self.effect(local.name, outer | _loaded_dims(value), own)
+                case Invoke(_, args):
+                    for arg in args:
+                        if isinstance(arg, Address):
+                            yield from self.effect(arg.buffer.name, outer | _factors(arg.buffer.shape), own)
+                case Fail():
+                    yield outer
+
+    def effect(self, name: str, dims: _Dims, own: frozenset[str]) -> Iterator[_Dims]:
+        """Yield the dimensions that must be positive so that a change of `name`, which requires `dims`, has an effect.
+
+        A change of a local variable or array has an effect only if the kernel then writes an output or fails.
+        """
+        if name in self.local and name not in own:
+            yield from (dims | needed for needed in self.needed)
+        elif name not in own:
+            yield dims
+
+
+def _shortest(required: Iterable[_Dims]) -> list[_Dims]:
+    """Return the sets that contain no other one.  Sets with the dimension 0 are omitted."""
+    possible = list(dict.fromkeys(dims for dims in required if 0 not in dims))
+    return [dims for dims in possible if not any(other < dims for other in possible)]
+
+
+def _declared(body: tuple[Statement, ...]) -> frozenset[str]:
+    """Return the names of the variables and arrays that exist only inside statements."""
+    names: set[str] = set()
+    for statement in statements_in(body):
+        match statement:
+            case Let(local) | Loop(local):
+                names.add(local.name)
+            case Parallel(first, last):
+                names |= {first.name, last.name}
+            case Allocate(buffer):
+                names.add(buffer.name)
+    return frozenset(names)
+
+
+def _loaded_dims(scalar: Scalar) -> _Dims:
+    """Return dimensions that are positive if the scalar is computed: those of the buffers that it always loads."""
+    match scalar:
+        case Load(buffer, indices):
+            return _factors(buffer.shape).union(*map(_loaded_dims, indices))
+        case Select(cond):
+            return _loaded_dims(cond)
+        case Binary("&&" | "||", left):
+            return _loaded_dims(left)
+    return _NONE.union(*map(_loaded_dims, operands_of(scalar)))
+
+
+def _trip_dims(loop: Loop | Parallel) -> _Dims:
+    """Return dimensions that are positive if the loop has an iteration."""
+    stop = loop.count if isinstance(loop, Parallel) else loop.stop
+    is_from_zero = isinstance(loop, Parallel) or (isinstance(loop.start, Literal) and loop.start.value == 0)
+    match stop:
+        case Size(dim) if is_from_zero:
+            return _factors((dim,))
+        case Literal(int() as value) if is_from_zero:
+            return _factors((value,))
+    return _NONE
+
+
+def _factors(dims: Iterable[AnyDim]) -> _Dims:
+    """Return the dimensions that must be positive so that all of `dims` are: positive numbers are omitted, and products
+    are split into their factors."""
+    found: set[AnyDim] = set()
+    for dim in dims:
+        match dim:
+            case Dim(((monomial, coefficient),)) if monomial and coefficient > 0:
+                found |= {Dim((((atom,), 1),)) for atom in monomial}
+            case int() if dim > 0:
+                continue
+            case _:
+                found.add(dim)
+    return frozenset(found)
+
+
+def _all(dims: _Dims) -> Scalar:
+    """Return whether all dimensions are positive."""
+    positive = (as_scalar(dim, I64) > 0 for dim in sorted(dims, key=format_dim))
+    return reduce(lambda left, right: left.logical_and(right), positive)
+
+
+def _any(conditions: Iterable[Scalar]) -> Scalar:
+    return reduce(lambda left, right: left.logical_or(right), conditions)

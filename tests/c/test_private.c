@@ -1,0 +1,148 @@
+/* Elements that the host can change: private copies for kernels, canonical elements at every entrance. */
+#include "private_tensor.h"
+#include "run.h"
+
+enum { HOST, ECHO, GIVE, ELEMENTS = 300 };
+
+static uint8_t bytes[ELEMENTS];
+
+static rvm_value wrapped(int32_t dtype, void *data, int64_t count) {
+  rvm_value tensor;
+  MAKE(tensor, rvm_tensor_wrap(dtype, 1, &count, data, NULL, NULL, &tensor));
+  return tensor;
+}
+
+/* Every byte value. */
+static void fill(void) {
+  for (int i = 0; i < ELEMENTS; i++) bytes[i] = (uint8_t)i;
+}
+
+/* The elements are those of `bytes` in canonical form, and not in the same memory. */
+static void check_canonical(rvm_value value, int32_t dtype) {
+  CHECK_INT(value.tag, RVM_TAG_TENSOR);
+  const uint8_t *got = value.as.tensor->dl.data;
+  const uint8_t mask = (uint8_t)((1u << rvm_dtype_dl(dtype).bits) - 1);
+  CHECK(got != bytes && rvm_elements_are_canonical(dtype, got, ELEMENTS));
+  for (int i = 0; i < ELEMENTS; i++) CHECK_INT(got[i], dtype == RVM_DTYPE_bool ? bytes[i] != 0 : bytes[i] & mask);
+}
+
+/* give(): the tensor of the host. */
+static rvm_status host_give(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)arguments, (void)count;
+  rvm_value_retain(*(rvm_value *)self);
+  *result = *(rvm_value *)self;
+  return RVM_OK;
+}
+
+static rvm_value given;
+static loaded what;
+static rvm_machine *machine;
+static rvm_value result;
+
+static void build(void) {
+  image program = {0};
+  image_packed(&program, "test.give");
+  image_bytecode(&program, "echo", "x", 1);
+  RET(&program, 0);
+  image_bytecode(&program, "give", "", 1);
+  CALL(&program, 0, HOST);
+  RET(&program, 0);
+  MAKE(what, image_load(&program, &what, &result));
+  MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
+}
+
+static void every_byte_becomes_an_element(void) {
+  for (int32_t dtype = 0; dtype < RVM_DTYPE_COUNT; dtype++) {
+    if (!rvm_dtype_has_noncanonical(dtype)) continue;
+    rvm_value container;
+    fill();
+    given = wrapped(dtype, bytes, ELEMENTS);
+    CHECK_INT(RUN_ON(machine, result, ECHO, given), RVM_OK);
+    check_canonical(result, dtype);
+    rvm_value_release(&result);
+    CHECK_INT(RUN_ON(machine, result, GIVE), RVM_OK);
+    check_canonical(result, dtype);
+    rvm_value_release(&result);
+    CHECK_INT(rvm_tuple_new(1, &given, &container), RVM_OK);
+    check_canonical(container.as.tuple->items[0], dtype);
+    rvm_value_release(&container);
+    CHECK_INT(rvm_list_new(1, &given, &container), RVM_OK);
+    check_canonical(container.as.list->items[0], dtype);
+    rvm_value_release(&container);
+    rvm_value_release(&given);
+  }
+}
+
+/* kernel(x, y): changes the host's elements, then compares its inputs with what they were. */
+static rvm_status changing_kernel(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  (void)self;
+  CHECK_INT(count, 2);
+  int64_t *elements = given.as.tensor->dl.data;
+  elements[0] = 99;
+  *result = int_value(((const int64_t *)arguments[0].as.tensor->dl.data)[0] * 1000 +
+                      ((const int64_t *)arguments[1].as.tensor->dl.data)[0]);
+  return RVM_OK;
+}
+
+static void a_kernel_keeps_the_inputs_that_it_has_checked(void) {
+  static const int32_t first[] = {0};
+  int64_t elements[] = {7};
+  given = wrapped(RVM_DTYPE_i64, elements, 1);
+  const rvm_value arguments[] = {given, given};
+  CHECK_INT(rvm_machine_native_api.call_with_private(machine, changing_kernel, first, 1, arguments, 2, &result), RVM_OK);
+  CHECK_INT(result.as.i, 7 * 1000 + 99); /* the second input bounds nothing, and is not copied */
+  rvm_value_release(&given);
+}
+
+static void some_tensors_are_private(void) {
+  int64_t elements[] = {1, 2}, dims[] = {2};
+  rvm_value host = wrapped(RVM_DTYPE_i64, elements, 2), copy, same, view;
+  CHECK(!rvm_tensor_is_private(host.as.tensor));
+  CHECK_INT(rvm_tensor_make_private(machine->pool, host.as.tensor, &copy), RVM_OK);
+  CHECK(rvm_tensor_is_private(copy.as.tensor) && !memcmp(copy.as.tensor->dl.data, elements, sizeof elements));
+  CHECK_INT(rvm_tensor_make_private(machine->pool, copy.as.tensor, &same), RVM_OK);
+  CHECK(same.as.tensor == copy.as.tensor);
+  CHECK_INT(rvm_tensor_view(RVM_DTYPE_i64, 1, dims, copy.as.tensor->dl.data, copy.as.tensor->owner, &view), RVM_OK);
+  rvm_tensor_share(view.as.tensor);
+  CHECK(!rvm_tensor_is_private(copy.as.tensor)); /* a view shares its storage */
+  rvm_value_release(&view);
+  rvm_value_release(&same);
+  rvm_value_release(&copy);
+  CHECK_INT(rvm_tensor_make_private(machine->pool, host.as.tensor, &copy), RVM_OK);
+  CHECK(rvm_tensor_is_private(copy.as.tensor)); /* though the pool may place it where the shared storage was */
+  rvm_value_release(&copy);
+  rvm_value_release(&host);
+}
+
+static void bad_constants_are_refused(void) {
+  for (int32_t dtype = 0; dtype < RVM_DTYPE_COUNT; dtype++) {
+    if (!rvm_dtype_has_noncanonical(dtype)) continue;
+    for (int value = 0; value < 256; value++) {
+      const int64_t dims[] = {2};
+      const uint8_t elements[] = {1, (uint8_t)value};
+      image program = {0};
+      loaded tested;
+      image_tensor(&program, (uint32_t)dtype, 1, dims, elements, sizeof elements);
+      image_bytecode(&program, "main", "x", 1);
+      RET(&program, 0);
+      if (value <= (dtype == RVM_DTYPE_bool ? 1 : (1 << rvm_dtype_dl(dtype).bits) - 1))
+        CHECK_OK(image_load(&program, &tested, &result), result);
+      else
+        CHECK_FAILS(image_load(&program, &tested, &result), RVM_BAD_EXECUTABLE, "constant 0 of dtype", result);
+      loaded_release(&tested);
+    }
+  }
+}
+
+int main(void) {
+  CHECK_OK(rvm_register("test.give", host_give, &given, 0, &result), result);
+  build();
+  every_byte_becomes_an_element();
+  a_kernel_keeps_the_inputs_that_it_has_checked();
+  some_tensors_are_private();
+  bad_constants_are_refused();
+  CHECK_INT(rvm_machine_release(machine), RVM_OK);
+  loaded_release(&what);
+  CHECK_OK(rvm_unregister("test.give", &result), result);
+  return CHECK_RESULT();
+}
