@@ -84,12 +84,10 @@ def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     )
 
 
-# The name of a builtin as a packed function is this prefix and the name of its row.
+# The name of a builtin as a packed function is this prefix and the name of its row.  No other function has such a name.
 BUILTIN_PREFIX = "vm.builtin."
-# Prefixes of names that a program can neither define nor call: those of the builtins, and of the NumPy implementations
-# of operators, which kernels of target "numpy" call.
+# The prefix of the NumPy implementations of operators, which kernels of target "numpy" call as packed functions.
 REFERENCE_PREFIX = "reference."
-RESERVED_PREFIXES = (BUILTIN_PREFIX, REFERENCE_PREFIX)
 
 STATUS = read_table("status.def", "STATUS", "name python_class meaning")
 TAGS = read_table("tags.def", "TAG", "name meaning")

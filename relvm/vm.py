@@ -20,6 +20,7 @@ from relvm.runtime.tensor import Tensor
 from relvm.runtime.time_evaluator import Timing
 from relvm.runtime.timeline import Timeline, TimelineCall
 from relvm.runtime.virtual_machine import VirtualMachine
+from relvm.tables import REFERENCE_PREFIX
 
 if TYPE_CHECKING:
     from relvm.compiler.adapt import adapt
@@ -77,7 +78,7 @@ def _reference_kernel(name: str) -> Any:
     return reference_kernel(name)
 
 
-register_library("reference.", _reference_kernel)
+register_library(REFERENCE_PREFIX, _reference_kernel)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,7 @@ import numpy as np
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmMemoryError, near_matches
 from relvm.runtime.binding import is_own
 from relvm.runtime.tensor import Tensor
-
-PREFIX = "reference."
+from relvm.tables import REFERENCE_PREFIX
 
 
 def reference_kernel(name: str) -> Callable[..., None] | None:
@@ -25,7 +24,7 @@ def reference_kernel(name: str) -> Callable[..., None] | None:
     import relvm.ops  # noqa: F401  (declares the operators)
     from relvm.ir.operator import operators
 
-    operator = operators().get(name.removeprefix(PREFIX))
+    operator = operators().get(name.removeprefix(REFERENCE_PREFIX))
     if operator is None:
         return None
 

@@ -30,10 +30,10 @@ from relvm.runtime.native_parts import native_parts
 from relvm.runtime.signature import Signatures, signature_table
 from relvm.runtime.status import failure
 from relvm.runtime.trust import is_built_here, record_built
-from relvm.tables import KINDS
+from relvm.tables import KINDS, REFERENCE_PREFIX
 
 # Names of registered functions that an untrusted program is allowed to call by default.
-KERNEL_LIBRARY = ("reference.*",)
+KERNEL_LIBRARY = (f"{REFERENCE_PREFIX}*",)
 
 
 @dataclass(frozen=True, repr=False)
