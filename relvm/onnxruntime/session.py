@@ -131,7 +131,7 @@ class InferenceSession:
     """A model that is ready to run.
 
     Any number of threads may run a session at once.  If there is a C compiler, native code is compiled in the
-    background.  Until it is ready, kernel bytecode runs, with the same results.
+    background when the session has run for some time.  Until it is ready, kernel bytecode runs, with the same results.
 
     Parameters
     ----------
