@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
+    from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
     from relvm.model import Model, load_model
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
-__all__ = ["Model", "ThreadPoolRunner", "call_kernel", "grid", "kernel", "load_model", "parallel", "script", "simd"]
+__all__ = [
+    "BuildLimits",
+    "Model",
+    "ThreadPoolRunner",
+    "call_kernel",
+    "grid",
+    "kernel",
+    "load_model",
+    "parallel",
+    "script",
+    "simd",
+]
 __version__ = "0.1.0"
 
 if find_spec("relvm._native") is None:
@@ -24,6 +36,7 @@ if find_spec("relvm._native") is None:
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
 _AT_FIRST_USE = {
+    "BuildLimits": "relvm.limited_build",
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "Model": "relvm.model",
     "load_model": "relvm.model",

@@ -12,7 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from relvm.bytecode.program import input_names, signature_entry
+from relvm.compiler import build_cache
 from relvm.compiler.adapt import adapt
+from relvm.compiler.upgrade import compile_in_background
 from relvm.display import MAX_COLUMNS, Displayed, html_table, short_text
 from relvm.errors import (
     RelvmArgumentError,
@@ -34,6 +36,7 @@ from relvm.runtime.virtual_machine import VirtualMachine
 
 if TYPE_CHECKING:
     from relvm.explore import Exploration
+    from relvm.limited_build import BuildLimits
     from relvm.runtime.profiler import Profile
 
 __all__ = ["Model", "Signature", "load_model"]
@@ -396,6 +399,7 @@ def load_model(
     threads: int | None = None,
     function: str = "main",
     trust_native: bool = False,
+    limits: BuildLimits | None = None,
     **options: Any,
 ) -> Model:
     """Load a model.
@@ -424,6 +428,10 @@ def load_model(
         The name of the function to call.
     trust_native
         Whether native code in the executable may run even if this user did not build it on this machine.
+    limits
+        Limits on the time and memory for reading, importing and compiling the model, which is then built in a process
+        of its own.  Use them for models that you do not trust, together with the limits of a run (`max_seconds`,
+        `max_bytes`).  `weights` must then be a path.
     **options
         Other options of `relvm.vm.VirtualMachine`, such as max_seconds.
 
@@ -443,6 +451,8 @@ def load_model(
     RelvmArgumentError
         `dims`, `weights`, `exec_mode` or `target` is invalid, or is given for an executable, which is already
         compiled.
+    RelvmTimeoutError, RelvmMemoryError
+        The build exceeds a limit of `limits`.
     RelvmError
         The errors of `from_onnx`, `relvm.vm.build`, `relvm.vm.load` and `VirtualMachine`.
 
@@ -460,6 +470,9 @@ def load_model(
     options = {"num_threads": threads, "function": function, **options}
     build = "auto" if exec_mode is None else exec_mode, "c" if target is None else target
     sizes: Dims = {} if dims is None else dims
+    if limits is not None and not _is_executable(model):
+        executable = _build_limited(model, limits, sizes, weights, function, *build)
+        return Model(executable, source=model, dims=dims, weights=weights, **options)
     if isinstance(model, bytes | bytearray | memoryview) or hasattr(model, "SerializeToString"):
         source = model if hasattr(model, "SerializeToString") else bytes(model)
         executable = build_onnx(source, sizes, *build, weights=weights)
@@ -467,10 +480,34 @@ def load_model(
     expect_path("model", model)
     path = Path(model)
     if path.suffix in EXECUTABLE_SUFFIXES:
-        expect_to_build(path, {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target})
+        given = {"dims": dims, "weights": weights, "exec_mode": exec_mode, "target": target, "limits": limits}
+        expect_to_build(path, given)
         return Model(adapt(load(path, trust_native=trust_native, elsewhere=True)), **options)
     executable = build_file(path, sizes, *build, weights=weights, function=function)
     return Model(executable, source=path, dims=dims, weights=weights, **options)
+
+
+def _is_executable(model: Any) -> bool:
+    return isinstance(model, str | os.PathLike) and Path(model).suffix in EXECUTABLE_SUFFIXES
+
+
+def _build_limited(
+    model: Any, limits: BuildLimits, dims: Dims, weights: Any, function: str, exec_mode: str, target: str
+) -> Executable:
+    """Build a model in a process with limits.  With exec_mode "auto", another one compiles the native code later."""
+    from relvm.limited_build import build_limited
+
+    source = model.SerializeToString() if hasattr(model, "SerializeToString") else model
+    source = bytes(source) if isinstance(source, bytearray | memoryview) else source
+    if not isinstance(source, bytes):
+        expect_path("model", source)
+    options = {"dims": dims, "weights": weights, "function": function, "exec_mode": exec_mode, "target": target}
+    executable = build_limited(source, limits, **options)
+    if exec_mode == "auto" and build_cache.has_bytecode(executable):
+        compile_in_background(
+            executable, lambda publish, digest: build_limited(source, limits, **options, replaces=digest), None
+        )
+    return executable
 
 
 def _expect_options(options: Mapping[str, Any]) -> None:

@@ -24,6 +24,8 @@ LAYERS = (
     ("relvm.frontend", "relvm.passes", "relvm.codegen"),
     ("relvm.compiler",),
     ("relvm.vm", "relvm.model_loader"),
+    ("relvm.limited_build_worker",),
+    ("relvm.limited_build",),
     ("relvm.aot", "relvm.onnx_backend"),
     ("relvm.explore", "relvm.distributed"),
     ("relvm.editors",),

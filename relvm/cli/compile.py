@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from relvm.cli.models import build_model, expect_writable, read_module
+from relvm.cli.models import build_limits, build_model, build_with_limits, expect_writable, read_module
 from relvm.cli.output import note
 from relvm.compiler.export_library import export_library
 from relvm.errors import RelvmFormatError
@@ -19,7 +19,10 @@ def compile_model(options: argparse.Namespace) -> int:
         raise RelvmFormatError(f"-o {options.output}: expected a file ending in .rvm, or .so for a shared library")
     expect_writable("-o", options.output)
     extra = {"debug": options.debug, "portable": options.portable}
-    executable = build_model(read_module(options), options, options.exec_mode, **extra)
+    if limits := build_limits(options):
+        executable = build_with_limits(options, limits, options.exec_mode, **extra)
+    else:
+        executable = build_model(read_module(options), options, options.exec_mode, **extra)
     if suffix == ".so":
         export_library(executable, options.output)
     else:

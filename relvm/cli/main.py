@@ -290,6 +290,15 @@ def _add_trust_native(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_build_limits(command: argparse.ArgumentParser) -> None:
+    for option, read, least, most, metavar, what in (
+        ("--limit-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
+        ("--limit-bytes", int, 1 << 20, _MAX_INTEGER, "N", "needs more memory"),
+    ):
+        text = f"end the import and build of a model if it {what}"
+        command.add_argument(option, action=Number, type=read, least=least, most=most, metavar=metavar, help=text)
+
+
 def _add_limits(command: argparse.ArgumentParser) -> None:
     for option, read, least, most, metavar, what in (
         ("--max-seconds", float, 1e-9, 9_000_000_000, "S", "takes longer"),
@@ -348,6 +357,7 @@ def _add_run(commands) -> None:
         help="run once more and write an HTML page of the dataflow graph, colored by the time of each kernel",
     )
     _add_limits(command)
+    _add_build_limits(command)
     _add_trust_native(command)
     _add_json(command)
     command.set_defaults(run=_imported_at_call("run.run"))
@@ -407,6 +417,7 @@ def _add_map(commands) -> None:
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), help="default: bytecode")
     _add_limits(command)
+    _add_build_limits(command)
     _add_trust_native(command)
     command.set_defaults(run=_imported_at_call("map.map_model"))
 
@@ -423,6 +434,7 @@ def _add_compile(commands) -> None:
         help="file to write; .so makes a shared library for C programs",
     )
     command.add_argument("--exec-mode", choices=("bytecode", "compiled"), default="bytecode")
+    _add_build_limits(command)
     command.add_argument(
         "--debug", action="store_true", help="add source places, and stops in compiled functions, for relvm debug"
     )

@@ -67,7 +67,7 @@ def test_checksums_are_castagnolis(content: bytes) -> None:
 def test_the_header_and_the_section_table_are_laid_out_as_documented() -> None:
     buffer = bytes(encode(WITH_NATIVE))
     magic, major, minor, count, size, checksum, zero = struct.unpack_from("<8sHHIQII", buffer)
-    assert (magic, major, minor, size, zero) == (b"\x89RVM\r\n\x1a\n", 1, 3, len(buffer), 0)
+    assert (magic, major, minor, size, zero) == (b"\x89RVM\r\n\x1a\n", 1, 4, len(buffer), 0)
     table_end = 64 + 32 * count
     assert checksum == slow_crc32c(buffer[:24] + bytes(4) + buffer[28:table_end])
     assert not any(buffer[28:64])

@@ -178,3 +178,36 @@ def test_a_host_function_cannot_replace_an_implementation_of_an_operator() -> No
         vm.register_func("reference.add", host, override=True)
     with pytest.raises(RelvmBusyError, match=r"names that begin with reference\. belong to a library"):
         vm.register_c_func("reference.add", 1, override=True)
+
+
+def test_names_that_look_like_the_symbols_of_generated_code() -> None:
+    """The C names of functions, kernels and their parts do not coincide."""
+    size = 100_000  # a kernel of this size has a parallel part
+    names = (
+        "f",
+        "f_part0",
+        "part0_of_kernel_f",
+        "kernel_f",
+        "body_kernel_f",
+        "apply_f",
+        "__vmtir__f",
+        "f_x41_",
+        "f_xA",
+    )
+    kernels = "".join(
+        f'kernel "k{name}"(a: f32[{size}]) -> (out: f32[{size}]) {{\n'
+        f"  for i in parallel({size}) {{ out[i] = a[i] + {i}.0 }}\n}}\n"
+        for i, name in enumerate(names)
+    )
+    functions = "".join(
+        f'def "{name}"(i: i64, x: object) -> object = if i == 0 then (x, {i}) else @"{name}"(i - 1, x)\n'
+        for i, name in enumerate(names)
+    )
+    calls = "".join(f'  a{i} = kernel "k{name}"(x)\n  b{i} = @"{name}"(2, a{i})\n' for i, name in enumerate(names))
+    results = ", ".join(f"b{i}" for i in range(len(names)))
+    text = f"{kernels}{functions}def main(x: f32[{size}]) => object {{\n{calls}  return ({results})\n}}\n"
+    for mode in ("bytecode", "compiled"):
+        for i, (values, number) in enumerate(
+            vm.VirtualMachine(vm.build(parse_module(text), mode))["main"](np.zeros(size, np.float32))
+        ):
+            assert number == i and (values.numpy() == i).all()

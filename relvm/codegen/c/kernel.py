@@ -347,7 +347,7 @@ class KernelBody:
         The body becomes a separate C function, which runs a range of the iterations.  The function receives a struct of
         the kernel variables that the body uses.
         """
-        name = f"{self.symbol}_part{self.part_count}"
+        name = f"part{self.part_count}_of_{self.symbol}"
         self.part_count += 1
         inner = KernelBody(name, self.sizes, dict(self.pointers))
         inner.declared |= {loop.first.name, loop.last.name}

@@ -1,0 +1,83 @@
+"""The process in which `relvm.limited_build` builds a model."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from relvm.errors import RelvmError
+from relvm.model_loader import build_file, build_onnx
+from relvm.runtime.executable import Executable
+
+
+def main(request: str, files: tuple[int, int]) -> None:
+    """Build a model, and write the executable or the error to files.
+
+    request: the options of the build as JSON.  The bytes of a model without a path are read from standard input.
+    files: the descriptors of the files for the executable and for the answer: `null`, or the error as JSON.
+    """
+    result, answer = files
+    outcome: dict[str, Any] | None
+    threading.stack_size(1 << 20)  # stacks count as memory
+    try:
+        executable = _build(json.loads(request))
+        with os.fdopen(result, "wb") as file:
+            file.write(executable.to_buffer())
+        outcome = None
+    except Exception as error:
+        _limit_memory(None)  # for the report
+        outcome = {"error": type(error).__name__, "message": str(error)}
+        if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+            outcome["error"] = "MemoryError"
+        if isinstance(error, OSError):
+            outcome = {"error": "OSError", "message": error.strerror, "errno": error.errno, "filename": error.filename}
+        elif not isinstance(error, RelvmError) and outcome["error"] != "MemoryError":
+            sys.excepthook(type(error), error, error.__traceback__)  # a fault of relvm
+    with os.fdopen(answer, "w", encoding="utf-8", errors="backslashreplace") as file:
+        json.dump(outcome, file)
+    os._exit(0)  # without waiting for a compilation in the background
+
+
+def _build(request: dict[str, Any]) -> Executable:
+    import relvm.compiler.build
+    import relvm.frontend.onnx  # before the limit counts
+
+    _limit_memory(request["max_bytes"])
+    dims = {name: tuple(v) if isinstance(v, list) else v for name, v in (request["dims"] or {}).items()}
+    mode, target, fused = request["exec_mode"], request["target"], request["fused"]
+    if request["replaces"] is not None:
+        module = _module(request, dims)
+        return relvm.compiler.build.compile_again(
+            module, target, lambda part: None, bytes.fromhex(request["replaces"]), fused=fused
+        )
+    if request["portable"] or request["debug"]:
+        flags = {name: request[name] for name in ("debug", "portable")}
+        return relvm.compiler.build.build(_module(request, dims), mode, target, fused=fused, **flags)
+    if "path" not in request:
+        return build_onnx(sys.stdin.buffer.read(), dims, mode, target, weights=request["weights"], fused=fused)
+    options = {"weights": request["weights"], "function": request["function"], "fused": fused}
+    return build_file(Path(request["path"]), dims, mode, target, **options)
+
+
+def _module(request: dict[str, Any], dims: dict[str, Any]) -> Any:
+    from relvm.frontend.load_model import read_model
+    from relvm.frontend.onnx import from_onnx
+
+    if "path" in request:
+        return read_model(Path(request["path"]), dims or None, request["weights"], request["function"])
+    return from_onnx(sys.stdin.buffer.read(), dims=dims, weights=request["weights"])
+
+
+def _limit_memory(max_bytes: int | None) -> None:
+    """Limit the memory of this process to what it has now and `max_bytes`, or lift the limit."""
+    limit = most = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if max_bytes is not None:
+        status = Path("/proc/self/status").read_text()
+        used = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
+        limit = used + max_bytes if most == resource.RLIM_INFINITY else min(used + max_bytes, most)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
