@@ -166,7 +166,7 @@ def load_error(error: RelvmError) -> Status:
 _LOAD_PATTERNS: tuple[tuple[str, type[Status]], ...] = (
     ("is not an ONNX model: it has no graph", InvalidArgument),
     ("is not an ONNX model", InvalidProtobuf),
-    ("output .*: value .* is used, but neither an input nor an earlier node defines it", Fail),
+    (": output '[^']*': value .* is used, but neither an input nor an earlier node defines it", Fail),
     ("is used, but neither an input nor an earlier node defines it", InvalidArgument),
     (" redefines .*, which .* already defines", Fail),
     ("nodes must be topologically sorted", Fail),

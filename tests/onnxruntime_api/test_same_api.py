@@ -236,6 +236,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "an unknown domain": graph("g (float[n] x) => (float[n] y) { y = some.where.Foo(x) }", domain="some.where"),
     "an operator that ONNX does not have": graph("g (float[n] x) => (float[n] y) { y = Foo(x) }"),
     "a missing output": graph("g (float[n] x) => (float[n] z) { y = Tanh(x) }"),
+    "a missing initializer of a node whose name is like an output": graph(
+        "g (float[n] x) => (float[n] y) { [output 1] y = Add(x, w) }"
+    ),
     "a value that is defined twice": graph("g (float[n] x) => (float[n] y) { y = Tanh(x)  y = Exp(x) }"),
     "a cycle": graph("g (float[n] x) => (float[n] y) { z = Add(x, y)  y = Tanh(z) }"),
     "a type that does not fit": graph("g (float[n] x) => (bool[n] y) { y = And(x, x) }"),
