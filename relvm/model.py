@@ -255,7 +255,7 @@ class Model(Displayed):
         return VirtualMachine(self.executable, **self._options)
 
     def wait_compiled(self, timeout: float | None = None) -> bool:
-        """Wait until the native code that is compiled in the background is ready.
+        """Start the compilation of native code, if it has not started yet, and wait until it is ready.
 
         Parameters
         ----------
@@ -419,7 +419,7 @@ def load_model(
     exec_mode
         How functions run: "bytecode", "compiled" (native code) or "auto", as for `relvm.vm.build`.  With the default,
         "auto", the model starts immediately as bytecode, without a compiler.  If there is a C compiler, native code is
-        compiled in the background, and cached for the next start.
+        compiled in the background when the model has run for some time, and cached for the next start.
     target
         How kernels are built: "c", the default, "bytecode" or "numpy".  See `relvm.vm.build` for other values.
     threads

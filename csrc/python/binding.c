@@ -92,7 +92,7 @@ static PyObject *callable_call(PyObject *self, PyObject *arguments) {
   Py_INCREF((PyObject *)objects); /* a packed function may drop all else that holds the machine */
   PyObject *result = run(callee, arguments);
   relvm_active = outer;
-  rvm_machine_leave(objects->machine, NULL);
+  relvm_leave(objects, NULL);
   Py_DECREF((PyObject *)objects);
   return result;
 }

@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <structmember.h>
 
+#include "clock.h"
+
 Hooks relvm_hooks;
 
 /* ---- the machine of some objects ---- */
@@ -60,7 +62,20 @@ int relvm_enter(Objects *objects, PyObject *what) {
     }
     Py_DECREF(done);
   }
+  if (objects->depth++ == 0 && objects->restless) objects->entered = rvm_clock_now();
   return 1;
+}
+
+/* Adds the time since `entered` to run_time, and moves `entered` to now. */
+static void measure_run_time(Objects *objects) {
+  const int64_t now = rvm_clock_now();
+  objects->run_time += now - objects->entered;
+  objects->entered = now;
+}
+
+rvm_status relvm_leave(Objects *objects, rvm_value *error) {
+  if (--objects->depth == 0 && objects->restless) measure_run_time(objects);
+  return rvm_machine_leave(objects->machine, error);
 }
 
 /* begin(what) -> outer: enters, and makes this the active machine until end(outer). */
@@ -76,15 +91,27 @@ static PyObject *objects_begin(PyObject *self, PyObject *what) {
 static PyObject *objects_end(PyObject *self, PyObject *outer) {
   relvm_active = outer == Py_None ? NULL : (Objects *)outer;
   rvm_value error;
-  rvm_status status = rvm_machine_leave(((Objects *)self)->machine, &error);
+  rvm_status status = relvm_leave((Objects *)self, &error);
   if (!status) Py_RETURN_NONE;
   relvm_failed(status, &error);
   return NULL;
 }
 
+/* take_run_time() -> nanoseconds inside the machine since the last call, while restless.  Only for the thread inside the
+   machine, or for an idle machine. */
+static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
+  (void)unused;
+  Objects *objects = (Objects *)self;
+  if (objects->depth > 0 && objects->restless) measure_run_time(objects);
+  PyObject *result = PyLong_FromLongLong(objects->run_time);
+  objects->run_time = 0;
+  return result;
+}
+
 static PyMethodDef objects_methods[] = {
     {"begin", objects_begin, METH_O, "Enter the machine; what it returns is for `end`."},
     {"end", objects_end, METH_O, "Leave it."},
+    {"take_run_time", objects_take_run_time, METH_NOARGS, "Nanoseconds inside the machine since the last call."},
     {NULL, NULL, 0, NULL}};
 
 static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects, exception), 0, NULL},

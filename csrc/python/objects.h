@@ -37,9 +37,12 @@ typedef struct {
   PyObject_HEAD
   rvm_machine *machine;
   PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
-  char restless;       /* `poll` is to be called before the next run */
+  char restless;       /* `poll` is to be called before the next run, and runs are timed */
   char shares;         /* results may lie in the memory of arguments */
   char owning;         /* a result is being taken whose memory must not be the host's */
+  int depth;           /* entries by relvm_enter that relvm_leave has not ended */
+  long long entered;   /* by rvm_clock_now: the start of the time that is not yet in run_time, if depth > 0 */
+  long long run_time;  /* nanoseconds inside the machine since take_run_time, while restless */
   long long taken;     /* the bytes of what is being taken, which the machine's limits are to allow; -1: they need not */
 } Objects;
 
@@ -60,6 +63,8 @@ PyTypeObject *relvm_type_of(PyType_Spec *spec, PyTypeObject *base);
 extern _Thread_local Objects *relvm_active;
 /* Makes this thread the one inside the machine; 0 with an exception when another is.  what: for the message. */
 int relvm_enter(Objects *objects, PyObject *what);
+/* Ends the last relvm_enter.  Returns the status of rvm_machine_leave, which sets *error if it is not NULL. */
+rvm_status relvm_leave(Objects *objects, rvm_value *error);
 
 /* A reference of that subtype, which takes over the value's. */
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value);

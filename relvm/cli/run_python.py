@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import runpy
 import sys
 import traceback
+import zipfile
 from pathlib import Path
+from types import ModuleType
 
 from relvm import onnxruntime
 
@@ -26,8 +29,30 @@ def run_python(options: argparse.Namespace) -> int:
         if options.is_module:
             runpy.run_module(options.program, run_name="__main__", alter_sys=True)
         else:
-            runpy.run_path(options.program, run_name="__main__")
+            _run_file(options.program)
     except Exception:  # an error of the program, which is shown as Python shows it
         traceback.print_exc()
         return 1
     return 0
+
+
+def _run_file(program: str) -> None:
+    """Run a file as the module __main__.
+
+    As with `python`, `__file__` is absolute and sys.argv[0] is the path as given.  runpy.run_path makes both the same.
+
+    program: the path of a Python file, or of a folder or zip file with a __main__.py.
+    """
+    path = os.path.abspath(program)
+    if os.path.isdir(path) or zipfile.is_zipfile(path):
+        runpy.run_path(path, run_name="__main__")
+        return
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec")
+    module, outer = ModuleType("__main__"), sys.modules["__main__"]
+    module.__file__ = path
+    sys.modules["__main__"] = module
+    try:
+        exec(code, module.__dict__)
+    finally:
+        sys.modules["__main__"] = outer

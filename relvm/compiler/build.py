@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from relvm.bytecode.program import FunctionEntry, NativeCode, Program
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
 from relvm.codegen.c.module import print_c, source_text, unit_kernels, without_kernels
@@ -73,7 +75,8 @@ def build(
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
         "auto": functions and kernels start as bytecode, which needs no compiler.  If there is a C compiler, a
-        background thread compiles them.  Afterwards the VM uses the native code (see `VirtualMachine.wait_compiled`).
+        background thread compiles them after the program has run for 5 ms for each function and kernel.  Afterwards the
+        VM uses the native code (see `VirtualMachine.wait_compiled`).
         A mapping from function names to modes sets the mode of each function, "bytecode" or "compiled".  The entry "*"
         is the mode of all other functions, by default "bytecode".  A private function that the mapping does not name
         has the mode of the first public function, in module order, that uses it.
@@ -169,6 +172,7 @@ def build(
         writer = threading.Thread(target=build_cache.write_executable, args=(entry, executable), name="relvm cache")
         if entry:
             writer.start()  # the caller does not wait for the disk
+        lir = _sharing_tensors(lir, executable)
         compile_in_background(executable, partial(_compile_in_parts, lir, chosen), entry, writer)
     return executable
 
@@ -207,6 +211,13 @@ def _planned(
     finally:
         clear_type_cache()
         clear_product_cache()
+
+
+def _sharing_tensors(lir: LirModule, executable: Executable) -> LirModule:
+    """Return a lowered module with the tensors of its executable, so that they are in memory only once."""
+    stored = executable.program.constants[: len(lir.constants)]
+    pairs = zip(lir.constants, stored, strict=True)
+    return replace(lir, constants=tuple(new if isinstance(new, np.ndarray) else old for old, new in pairs))
 
 
 def _compile_in_parts(lir: LirModule, target: Target, publish: Publish[Executable], replaces: bytes) -> Executable:

@@ -13,7 +13,7 @@ import functools
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,12 +26,15 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.file_io import map_cached
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from relvm.compiler.target import Target
     from relvm.ir.expr import Module
 
 _KIND = "builds"  # of the cache files
 _SUFFIXES = (".py", ".tsv")  # of the files on which a build depends
 _IMPORTED = time.time()
+_LOCK_INTERVAL = 0.05  # seconds between two attempts to lock an entry
 
 
 @value_record
@@ -138,17 +141,30 @@ def cached_executable(entry: CacheEntry) -> Executable | None:
 
 
 @contextlib.contextmanager
-def lock_entry(entry: CacheEntry) -> Iterator[None]:
+def lock_entry(entry: CacheEntry, expect_wanted: Callable[[], None] = lambda: None) -> Iterator[None]:
     """A context manager that locks a cache entry while its executable is built.
 
     If several processes need the same executable, only one of them builds it, and the others wait for it.  If the cache
     is not writable, the entry is not locked.
+
+    expect_wanted: a function that is called repeatedly while another process holds the lock.  It raises an exception to
+    end the wait.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(open_cache(create=True).create("claims", entry.name or entry.prefix))
-            fcntl.flock(file, fcntl.LOCK_EX)  # the lock is released when the file is closed or the process ends
+            while not _try_lock(file):  # the lock is released when the file is closed or the process ends
+                expect_wanted()
+                time.sleep(_LOCK_INTERVAL)
         yield
+
+
+def _try_lock(file: BufferedReader) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_executable(entry: CacheEntry, executable: Executable) -> None:

@@ -7,26 +7,28 @@ docs/onnxruntime.md lists each name of the API: supported, ignored or rejected.
 
 from __future__ import annotations
 
-import enum
 import sys
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
 from relvm.errors import RelvmBusyError
 from relvm.onnxruntime import errors
-from relvm.onnxruntime.io_binding import IOBinding
+from relvm.onnxruntime.errors import unsupported_error
+from relvm.onnxruntime.io_binding import IOBinding, SessionIOBinding
 from relvm.onnxruntime.options import (
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
+    OrtEnum,
     RunOptions,
     SessionOptions,
     log_ignored,
-    unsupported_error,
 )
 from relvm.onnxruntime.session import PROVIDERS, InferenceSession, ModelMetadata, NodeArg
-from relvm.onnxruntime.values import OrtDevice, OrtValue
+from relvm.onnxruntime.submodules import add_finder, remove_finder
+from relvm.onnxruntime.values import CDevice, CValue, OrtDevice, OrtValue
 from relvm.quoting import terminal
 
 __version__ = "1.32.0"  # version of the supported API
@@ -47,6 +49,7 @@ __all__ = [
     "OrtMemType",
     "OrtValue",
     "RunOptions",
+    "SessionIOBinding",
     "SessionOptions",
     "disable_telemetry_events",
     "enable_telemetry_events",
@@ -68,7 +71,7 @@ __all__ = [
 ]
 
 
-class OrtAllocatorType(enum.IntEnum):
+class OrtAllocatorType(OrtEnum):
     """A kind of allocator, which relvm ignores."""
 
     INVALID = -1
@@ -76,7 +79,7 @@ class OrtAllocatorType(enum.IntEnum):
     ORT_ARENA_ALLOCATOR = 1
 
 
-class OrtMemType(enum.IntEnum):
+class OrtMemType(OrtEnum):
     """A kind of memory, which relvm ignores."""
 
     CPU_INPUT = -2
@@ -85,7 +88,7 @@ class OrtMemType(enum.IntEnum):
     DEFAULT = 0
 
 
-class OrtDeviceMemoryType(enum.IntEnum):
+class OrtDeviceMemoryType(OrtEnum):
     """A kind of memory, which relvm ignores."""
 
     DEFAULT = 0
@@ -206,9 +209,30 @@ _REJECTED = {
         *("OrtMemoryInfoDeviceType", "OrtSyncStream", "copy_tensors", "get_ep_devices"),
         *("register_execution_provider_library", "unregister_execution_provider_library"),
     ),
-    "use InferenceSession.io_binding": ("SessionIOBinding",),
 }
 REJECTED = {name: instead for instead, names in _REJECTED.items() for name in names}
+
+# Further names of onnxruntime.capi.onnxruntime_pybind11_state.
+_REJECTED_STATE = {
+    "relvm plans memory itself; leave it out": ("ArenaExtendStrategy", "kNextPowerOfTwo", "kSameAsRequested"),
+    "pass a list of values": ("OrtValueVector",),
+    "pass dense arrays": ("SparseBlockSparseView", "SparseCooView", "SparseCsrView"),
+    "use InferenceSession": ("SessionObjectInitializer", "get_default_session_options", "get_session_initializer"),
+    "relvm runs on the CPU; leave it out": (
+        *("DeviceReset", "OrtCompiledModelCompatibility", "OrtDeviceEpIncompatibilityReason"),
+        *("get_compatibility_info_from_model", "get_compatibility_info_from_model_bytes"),
+        *("get_hardware_device_ep_incompatibility_details", "get_hardware_devices"),
+        *("get_model_compatibility_for_ep_devices", "get_registered_ep_kernel_defs"),
+    ),
+    "relvm.frontend.onnx.supported_operators lists the operators of relvm": (
+        *("get_all_operator_schema", "get_all_opkernel_def", "opkernel", "schemadef"),
+    ),
+    "quantize the model with onnxruntime itself, in another process": (
+        *("pack_fp4_weights_for_cuda_moe_gemm", "quantize_matmul_2bits", "quantize_matmul_4bits"),
+        *("quantize_matmul_8bits", "quantize_matmul_bnb4", "quantize_qdq_matmul_2bits", "quantize_qdq_matmul_4bits"),
+    ),
+}
+REJECTED_STATE = REJECTED | {name: instead for instead, names in _REJECTED_STATE.items() for name in names}
 
 
 class _UnsupportedName:
@@ -221,12 +245,12 @@ class _UnsupportedName:
         self._name = name
 
     def __call__(self, /, *arguments: Any, **named: Any) -> NoReturn:
-        raise unsupported_error(self._name, REJECTED[self._name])
+        raise unsupported_error(self._name, REJECTED_STATE[self._name])
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise unsupported_error(f"{self._name}.{terminal(name)}", REJECTED[self._name])
+        raise unsupported_error(f"{self._name}.{terminal(name)}", REJECTED_STATE[self._name])
 
     def __repr__(self) -> str:
         return f"<{self._name}, which relvm does not support>"
@@ -235,10 +259,28 @@ class _UnsupportedName:
 def __getattr__(name: str) -> Any:
     if name in REJECTED:
         return _UnsupportedName(name)
+    if not name.startswith("_") and sys.modules.get("onnxruntime") is sys.modules[__name__]:
+        try:
+            return import_module(f"onnxruntime.{name}")  # `from onnxruntime import quantization`
+        except ModuleNotFoundError as error:
+            if error.name != f"onnxruntime.{name}":  # a module that the submodule imports
+                raise
     raise AttributeError(f"module {__name__} has no attribute {name!r}; docs/onnxruntime.md lists what it has")
 
 
+def __dir__() -> list[str]:
+    special = [name for name in globals() if name.startswith("__")]
+    return sorted({*special, *__all__, *REJECTED, "capi", "cuda_version", "package_name", "version"})
+
+
 # ---- under the name onnxruntime ----
+
+
+def _state_name(name: str) -> Any:
+    """Return the placeholder for a name of the module onnxruntime_pybind11_state that relvm does not support."""
+    if name in REJECTED_STATE:
+        return _UnsupportedName(name)
+    raise AttributeError(f"module onnxruntime.capi.onnxruntime_pybind11_state of relvm has no attribute {name!r}")
 
 
 def _replaced_modules() -> dict[str, ModuleType]:
@@ -247,6 +289,7 @@ def _replaced_modules() -> dict[str, ModuleType]:
     state = ModuleType("onnxruntime.capi.onnxruntime_pybind11_state", "The exceptions and types of onnxruntime.")
     state.__dict__.update({name: getattr(errors, name) for name in errors.__all__})
     state.__dict__.update({name: getattr(here, name) for name in __all__ if name not in ("install", "uninstall")})
+    state.__dict__.update(OrtDevice=CDevice, OrtValue=CValue, __getattr__=_state_name)
     collection = ModuleType("onnxruntime.capi.onnxruntime_inference_collection", "The classes of onnxruntime.")
     classes = InferenceSession, IOBinding, OrtDevice, OrtValue
     collection.__dict__.update({each.__name__: each for each in classes}, Session=InferenceSession)
@@ -287,6 +330,7 @@ def install() -> None:
             " relvm.onnxruntime.install() before the first import of onnxruntime"
         )
     sys.modules.update(_MODULES)
+    add_finder()
     from relvm.onnxruntime.distribution import add_metadata  # imported here, because few programs need it
 
     add_metadata(__version__)
@@ -296,8 +340,7 @@ def uninstall() -> None:
     """Undo `install`.  Later imports of onnxruntime find the real package, if it is installed."""
     if sys.modules.get("onnxruntime") is not sys.modules[__name__]:
         return
-    for name in _MODULES:
-        sys.modules.pop(name, None)
+    remove_finder(_MODULES)
     from relvm.onnxruntime.distribution import remove_metadata
 
     remove_metadata()

@@ -6,6 +6,8 @@ the error as its `__cause__`.
 
 from __future__ import annotations
 
+import re
+
 from relvm.errors import (
     RelvmArgumentError,
     RelvmError,
@@ -16,6 +18,7 @@ from relvm.errors import (
     RelvmTypeError,
     RelvmUnsupportedError,
 )
+from relvm.quoting import terminal
 
 __all__ = [
     "EPFail",
@@ -130,26 +133,66 @@ class NotFound(Status):
     number, name = 14, "NOT_FOUND"
 
 
+def unsupported_error(name: str, instead: str) -> Exception:
+    """Return the exception for the use of `name`, a name of onnxruntime that relvm does not support.
+
+    instead: what to do instead, for the message.
+    """
+    return NotImplemented.of(f"{terminal(name)} is not supported by relvm; {instead}")
+
+
 def load_error(error: RelvmError) -> Status:
     """Return the exception of ONNX Runtime that corresponds to `error`, an error in loading a model."""
-    kind: type[Status] = Fail
-    match error:
-        case RelvmFormatError() if "is not an ONNX model" in str(error):
-            kind = InvalidProtobuf
-        case RelvmFormatError() | RelvmNameError():
-            kind = InvalidGraph
-        case RelvmUnsupportedError():
-            kind = NotImplemented
-        case RelvmArgumentError():
-            kind = InvalidArgument
-    return kind.of(f"Load model failed:{error}")
+    message = str(error)
+    kind = next((kind for pattern, kind in _LOAD_PATTERNS if re.search(pattern, message)), None)
+    if unknown := re.search(r"operator (\S+) is not supported", message):
+        kind = _class_of_unknown_operator(unknown[1].rstrip(";"))
+    if kind is None:
+        match error:
+            case RelvmShapeError():
+                kind = Fail
+            case RelvmFormatError() | RelvmNameError() | RelvmTypeError():
+                kind = InvalidGraph
+            case RelvmUnsupportedError():
+                kind = NotImplemented
+            case RelvmArgumentError():
+                kind = InvalidArgument
+            case _:
+                kind = Fail
+    return kind.of(f"Load model failed:{message}")
+
+
+# The exceptions of ONNX Runtime for messages of relvm whose class does not determine them.
+_LOAD_PATTERNS: tuple[tuple[str, type[Status]], ...] = (
+    ("is not an ONNX model: it has no graph", InvalidArgument),
+    ("is not an ONNX model", InvalidProtobuf),
+    (": output '[^']*': value .* is used, but neither an input nor an earlier node defines it", Fail),
+    ("is used, but neither an input nor an earlier node defines it", InvalidArgument),
+    (" redefines .*, which .* already defines", Fail),
+    ("nodes must be topologically sorted", Fail),
+    ("cannot read the elements from", Fail),
+    ("is not supported: the installed onnx package", Fail),
+)
+
+
+def _class_of_unknown_operator(name: str) -> type[Status]:
+    """Return the exception for an operator that relvm does not have.   name: the operator, with its domain."""
+    import onnx.defs  # importing the model has imported it
+
+    domain, _, operator = name.rpartition(".")
+    if domain in ("", "ai.onnx", "ai.onnx.ml"):
+        is_onnx = onnx.defs.has(operator, "" if domain == "ai.onnx" else domain)
+        return NotImplemented if is_onnx else InvalidGraph
+    return NotImplemented if domain.startswith("com.microsoft") else Fail  # other domains are unknown to both
 
 
 def run_error(error: RelvmError) -> Status:
     """Return the exception of ONNX Runtime that corresponds to `error`, an error in a run."""
     match error:
-        case RelvmIndexError() | RelvmShapeError() | RelvmTypeError() | RelvmArgumentError():
-            kind: type[Status] = InvalidArgument
+        case RelvmShapeError():
+            kind: type[Status] = Fail
+        case RelvmIndexError() | RelvmTypeError() | RelvmArgumentError():
+            kind = InvalidArgument
         case MemoryError():
             kind = RuntimeException
         case _:

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm.onnxruntime.errors import Status
 from relvm.onnxruntime.options import RunOptions
-from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, unwrap
+from relvm.onnxruntime.values import OrtValue, array_at, expect_cpu, is_cpu, unwrap
 from relvm.quoting import terminal
 
 
@@ -29,6 +29,10 @@ class IOBinding:
         self._inputs: dict[str, Any] = {}
         self._targets: dict[str, np.ndarray | None] = {}
         self._outputs: list[OrtValue] = []
+
+    @property
+    def _iobinding(self) -> SessionIOBinding:
+        return SessionIOBinding.of(self)
 
     def bind_cpu_input(self, name: str, arr_on_cpu: np.ndarray) -> None:
         """Bind an input to an array.
@@ -76,17 +80,18 @@ class IOBinding:
         """Request an output, and bind it to memory of the caller if `buffer_ptr` is given.
 
         name: the output.
-        device_type: "cpu".
+        device_type: "cpu", or the device of the result, which relvm computes on the CPU.
         device_id: ignored.
         element_type: a NumPy type, or a number of onnx.TensorProto.DataType.
         shape: the sizes.
         buffer_ptr: the address of the first element.
         """
         _check_name(self._session.expect_output, name)
-        expect_cpu(device_type)
+        is_cpu(device_type)  # raises an exception for an unknown kind of device
         if buffer_ptr is None:
-            self._targets[name] = None
+            self._targets[name] = None  # also for another device, as in ONNX Runtime for the CPU
             return
+        expect_cpu(device_type)
         if element_type is None or shape is None:
             raise ValueError("`element_type` and `shape` are to be provided if pre-allocated memory is provided")
         self._targets[name] = array_at(buffer_ptr, element_type, shape)
@@ -150,6 +155,44 @@ class IOBinding:
                 np.copyto(target, result)
             outputs.append(OrtValue(result if target is None else target))
         self._outputs = outputs
+
+
+class SessionIOBinding(IOBinding):
+    """The binding of onnxruntime.capi.onnxruntime_pybind11_state, to which the attribute `_iobinding` refers.
+
+    Devices are single arguments, and `session` is the attribute `_sess` of an InferenceSession.
+    """
+
+    def __init__(self, session: Any) -> None:
+        super().__init__(session.owner)
+
+    @classmethod
+    def of(cls, binding: IOBinding) -> SessionIOBinding:
+        """Return the SessionIOBinding that shares all state with `binding`."""
+        shared = cls.__new__(cls)
+        shared.__dict__ = binding.__dict__
+        return shared
+
+    def bind_input(self, name: str, *arguments: Any) -> None:
+        """Bind an input to an array, or to memory of the caller.
+
+        name: the input.
+        arguments: an array, or the device, element type, shape and address of the memory.
+        """
+        if len(arguments) == 1:
+            self.bind_cpu_input(name, arguments[0])
+        else:
+            device, element_type, shape, address = arguments
+            super().bind_input(name, device, 0, element_type, shape, address)
+
+    def bind_output(self, name: str, *arguments: Any) -> None:
+        """Request an output, and bind it to memory of the caller if its address is given.
+
+        name: the output.
+        arguments: the device, or the device, element type, shape and address of the memory.
+        """
+        device, *memory = arguments
+        super().bind_output(name, device, 0, *memory)
 
 
 def _check_name(check: Callable[[str], None], name: str) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import enum
 import logging
+import operator
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from relvm.errors import expect_type
-from relvm.onnxruntime.errors import NotImplemented
+from relvm.onnxruntime.errors import unsupported_error
+from relvm.onnxruntime.values import OrtValue
 from relvm.quoting import terminal
 from relvm.runtime.virtual_machine import VirtualMachine
 
@@ -26,14 +28,6 @@ def log_ignored(what: str) -> None:
         _LOGGER.info("%s has no effect in relvm", what)
 
 
-def unsupported_error(name: str, instead: str) -> Exception:
-    """Return the exception for the use of `name`, a name of onnxruntime that relvm does not support.
-
-    instead: what to do instead, for the message.
-    """
-    return NotImplemented.of(f"{terminal(name)} is not supported by relvm; {instead}")
-
-
 def unsupported_function(name: str, instead: str) -> Callable[..., Any]:
     """Return a substitute for the function `name`, which relvm lacks.
 
@@ -46,14 +40,24 @@ def unsupported_function(name: str, instead: str) -> Callable[..., Any]:
     return reject
 
 
-class ExecutionMode(enum.IntEnum):
+class OrtEnum(enum.IntEnum):
+    """Base class of enumerations, whose members are written with the name of the class, as in ONNX Runtime."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
+
+
+class ExecutionMode(OrtEnum):
     """Whether nodes run at the same time.  relvm runs them one after another, each on several threads."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(enum.IntEnum):
+class ExecutionOrder(OrtEnum):
     """The order in which the nodes of a graph run.  relvm ignores it."""
 
     DEFAULT = 0
@@ -61,7 +65,7 @@ class ExecutionOrder(enum.IntEnum):
     MEMORY_EFFICIENT = 2
 
 
-class GraphOptimizationLevel(enum.IntEnum):
+class GraphOptimizationLevel(OrtEnum):
     """The optimization level of a session.  With ORT_DISABLE_ALL, relvm does not fuse operators into kernels."""
 
     ORT_DISABLE_ALL = 0
@@ -91,13 +95,12 @@ class _Option:
 
     def __set__(self, instance: Any, value: Any) -> None:
         expected = type(self.default)
-        is_bool = isinstance(value, bool)
+        if expected is int and hasattr(value, "__index__"):
+            value = operator.index(value)
         if not isinstance(value, expected) and not (expected is bool and value in (0, 1)):
             raise TypeError(
                 f"{self.owner}.{self.name}: expected {expected.__name__}, got {type(value).__name__} {value!r}"
             )
-        if expected is int and is_bool:
-            value = int(value)
         if not self.has_effect and value != self.default:
             log_ignored(f"{self.owner}.{self.name}")
         instance._values[self.name] = value
@@ -132,11 +135,12 @@ class SessionOptions:
     enable_profiling: whether to record a profile of all runs, which the session's `end_profiling` writes to a file.
     profile_file_prefix: the beginning of the name of this file.
     graph_optimization_level: a GraphOptimizationLevel.
+    optimized_model_filepath: the path of a file to which the session writes its model, or "".
 
     The other attributes are accepted and have no effect.
     """
 
-    __slots__ = ("_entries", "_sizes", "_values")
+    __slots__ = ("_denoted_sizes", "_entries", "_initializers", "_sizes", "_values")
 
     enable_cpu_mem_arena = _Option(True)
     enable_mem_pattern = _Option(True)
@@ -150,7 +154,7 @@ class SessionOptions:
     log_severity_level = _Option(-1)
     log_verbosity_level = _Option(0)
     logid = _Option("")
-    optimized_model_filepath = _Option("")
+    optimized_model_filepath = _Option("", has_effect=True)
     profile_file_prefix = _Option("onnxruntime_profile_", has_effect=True)
     use_deterministic_compute = _Option(False, has_effect=True)  # always the case in relvm
     use_per_session_threads = _Option(True)
@@ -159,6 +163,8 @@ class SessionOptions:
         self._values: dict[str, Any] = {}
         self._entries = _Entries("SessionOptions")
         self._sizes: dict[str, int] = {}
+        self._denoted_sizes: dict[str, int] = {}
+        self._initializers: dict[str, OrtValue] = {}
 
     def add_session_config_entry(self, name: str, value: str) -> None:
         """Set the entry `name` to the string `value`.  The entry can be read again, but has no effect."""
@@ -174,8 +180,28 @@ class SessionOptions:
         size: the number of elements along it.
         """
         expect_type("add_free_dimension_override_by_name: name", name, str, "a string")
-        expect_type("add_free_dimension_override_by_name: size", size, int, "an integer")
-        self._sizes[name] = size
+        expect_type("add_free_dimension_override_by_name: size", size, SupportsIndex, "an integer")
+        self._sizes[name] = operator.index(size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix the size of the input dimensions that have a denotation, such as "DATA_BATCH".
+
+        denotation: the field `denotation` of the dimensions.
+        size: the number of elements along them.
+        """
+        expect_type("add_free_dimension_override_by_denotation: denotation", denotation, str, "a string")
+        expect_type("add_free_dimension_override_by_denotation: size", size, SupportsIndex, "an integer")
+        self._denoted_sizes[denotation] = operator.index(size)
+
+    def add_initializer(self, name: str, ort_value: OrtValue) -> None:
+        """Replace the value of an initializer.
+
+        name: the initializer.  If the model has no initializer of this name, the value is not used.
+        ort_value: a tensor.
+        """
+        expect_type("add_initializer: name", name, str, "a string")
+        expect_type("add_initializer: ort_value", ort_value, OrtValue, "an OrtValue")
+        self._initializers[name] = ort_value
 
     def has_providers(self) -> bool:
         """Return False: providers are passed to InferenceSession, not to its options."""
@@ -207,8 +233,6 @@ class SessionOptions:
 REJECTED_OPTIONS = {
     "add_external_initializers": "pass the path of the model, with its files of external data beside it",
     "add_external_initializers_from_files_in_memory": "pass the path of the model, with its files beside it",
-    "add_free_dimension_override_by_denotation": "use add_free_dimension_override_by_name",
-    "add_initializer": "pass the value as an input, which overrides the initializer of an input",
     "add_provider_for_devices": "relvm runs on the CPU",
     "register_custom_ops_library": "write the operator as an ONNX function of the model",
     "set_ep_context_data_read_func": "pass the original model",

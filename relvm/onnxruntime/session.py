@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from relvm.errors import RelvmError, RelvmInterrupted
 from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
@@ -21,6 +21,7 @@ from relvm.model import Model, Signature, type_fields
 from relvm.model_loader import build_onnx
 from relvm.onnxruntime.errors import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, load_error, run_error
 from relvm.onnxruntime.io_binding import IOBinding
+from relvm.onnxruntime.model_options import apply_model_options
 from relvm.onnxruntime.options import (
     GraphOptimizationLevel,
     RunOptions,
@@ -28,7 +29,7 @@ from relvm.onnxruntime.options import (
     log_ignored,
     unsupported_function,
 )
-from relvm.onnxruntime.values import Converter, OrtValue, make_converter
+from relvm.onnxruntime.values import Converter, CValue, OrtValue, make_converter
 from relvm.quoting import terminal
 from relvm.runtime.file_io import complete_file, read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
@@ -131,7 +132,7 @@ class InferenceSession:
     """A model that is ready to run.
 
     Any number of threads may run a session at once.  If there is a C compiler, native code is compiled in the
-    background.  Until it is ready, kernel bytecode runs, with the same results.
+    background when the session has run for some time.  Until it is ready, kernel bytecode runs, with the same results.
 
     Parameters
     ----------
@@ -172,6 +173,7 @@ class InferenceSession:
         for name in kwargs:
             log_ignored(f"InferenceSession({name}=...)")
         self.set_providers(providers, provider_options)
+        self._model = apply_model_options(self._model, options)
         self._info = self._read()
         self._values = {value.name: value for value in (*self._info.inputs, *self._info.overridable)}
         self._needed = frozenset(v.name for v in self._info.inputs if not v.type.startswith("optional"))
@@ -185,7 +187,14 @@ class InferenceSession:
         self._outputs = _outputs_with_inferred_sizes(self._info, model.signature)
         # Private attributes of ONNX Runtime's class, which some packages read or even set.
         self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
+        self._model_bytes = path_or_bytes if isinstance(path_or_bytes, bytes) else None
         self._inputs_meta, self._outputs_meta = self.get_inputs(), self.get_outputs()
+        self._overridable_initializers = self.get_overridable_initializers()
+        self._model_meta = self.get_modelmeta()
+        self._sess_options_initial = sess_options
+        self._providers, self._provider_options = self.get_providers(), self.get_provider_options()
+        self._fallback_providers, self._enable_fallback = list(PROVIDERS), True
+        self._profiling_start_time_ns = self.get_profiling_start_time_ns()
 
     def _read(self) -> OnnxInfo:
         if isinstance(self._model, bytes):
@@ -217,6 +226,16 @@ class InferenceSession:
 
     def __getstate__(self) -> NoReturn:  # subclasses may override this, and add __setstate__
         raise TypeError("cannot pickle an InferenceSession; create one from the model in each process")
+
+    def __copy__(self) -> Self:
+        """Return another session that shares the model and its machines."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    @property
+    def _sess(self) -> CSession:
+        return CSession(self)
 
     # ---- inputs, outputs and metadata ----
 
@@ -265,7 +284,7 @@ class InferenceSession:
         provider_options: ignored.
         """
         for each in () if providers is None else providers:
-            name = each[0] if isinstance(each, tuple) and len(each) == 2 else each
+            name = each[0] if isinstance(each, tuple | list) and len(each) == 2 else each
             if not isinstance(name, str):
                 raise ValueError("'providers' values must be either strings or (string, dict) tuples.")
             if name not in (*PROVIDERS, "AzureExecutionProvider"):
@@ -347,6 +366,8 @@ class InferenceSession:
     def _make_plan(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
         """Check the names of outputs and inputs.  Return the plan of runs with these, and store it for later runs."""
         key = outputs, inputs
+        if not all(isinstance(name, str) for name in outputs):
+            raise TypeError(f"run(): expected a list of output names, got {outputs!r}")
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(inputs)}).")
@@ -512,6 +533,45 @@ class InferenceSession:
             raise load_error(error) from error
         except OSError as error:
             raise Fail.of(f"Load model failed:{error}; keep the file, or create the session from its bytes") from error
+
+
+class CSession:
+    """The session of onnxruntime.capi.onnxruntime_pybind11_state, to which the attribute `_sess` refers.
+
+    Attributes
+    ----------
+    owner
+        The InferenceSession.
+    """
+
+    def __init__(self, owner: InferenceSession) -> None:
+        self.owner = owner
+
+    # ONNX Runtime's names of what the InferenceSession returns.
+    inputs_meta = property(lambda self: self.owner.get_inputs())
+    outputs_meta = property(lambda self: self.owner.get_outputs())
+    overridable_initializers = property(lambda self: self.owner.get_overridable_initializers())
+    model_meta = property(lambda self: self.owner.get_modelmeta())
+    session_options = property(lambda self: self.owner.get_session_options())
+
+    def run(
+        self, output_names: Sequence[str], input_feed: Mapping[str, Any], run_options: RunOptions | None
+    ) -> list[Any]:
+        """Run the model (InferenceSession.run)."""
+        if output_names is None:
+            raise TypeError("run(): expected a list of output names, got None")
+        return self.owner.run(output_names, input_feed, run_options)
+
+    def run_with_ort_values(
+        self, input_feed: Mapping[str, OrtValue], output_names: Sequence[str], run_options: RunOptions | None
+    ) -> list[CValue]:
+        """Run the model (InferenceSession.run_with_ort_values)."""
+        return [value._get_c_value() for value in self.owner.run_with_ort_values(output_names, input_feed, run_options)]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "owner":
+            raise AttributeError(name)
+        return getattr(self.owner, name)  # methods that have the same parameters in both classes
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int]:

@@ -13,8 +13,7 @@ import numpy as np
 from relvm.errors import RelvmTypeError
 from relvm.frontend.onnx_info import ELEMENT_TYPES, OnnxValue
 from relvm.numpy_dtypes import STRINGS, plain_array
-from relvm.onnxruntime.errors import InvalidArgument
-from relvm.onnxruntime.options import unsupported_error
+from relvm.onnxruntime.errors import Fail, InvalidArgument, unsupported_error
 from relvm.quoting import terminal
 from relvm.runtime.dlpack import array_of_dlpack, dlpack_of_array
 
@@ -67,53 +66,119 @@ def _dtype_of(element_type: Any) -> np.dtype:
     return STRINGS if dtype.kind in "UT" else dtype
 
 
-class OrtDevice:
-    """A device, which is always the CPU.
+_DEVICE_TYPES = {"cpu": 0, "cuda": 1, "dml": 1, "gpu": 1, "webgpu": 1, "cann": 3, "npu": 3}
+_VENDORS = {"cuda": 0x10DE, "dml": 0x1414, "cann": 0x19E5}
+
+
+class CDevice:
+    """A device, as onnxruntime.capi.onnxruntime_pybind11_state.OrtDevice describes it.
 
     Parameters
     ----------
     device_type
-        "cpu".
-    device_id
-        The number of the device.
+        The number of the kind of device, such as `CDevice.cpu()`.
+    mem_type
+        The number of the kind of memory.
+    *vendor_and_id
+        The number of the vendor, which can be omitted, and the number of the device.
     """
 
-    def __init__(self, device_type: str = "cpu", device_id: int = 0) -> None:
-        self._type = device_type
-        self._id = device_id
-
-    @staticmethod
-    def make(device_type: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
-        """Return the CPU as a device.
-
-        device_type: "cpu".
-        device_id: the number of the device.
-        vendor_id: ignored.
-        """
-        expect_cpu(device_type)
-        return OrtDevice(device_type.lower(), device_id)
+    def __init__(self, device_type: int, mem_type: int, *vendor_and_id: int) -> None:
+        vendor, device = (0, *vendor_and_id)[-2:]
+        self._numbers = int(device_type), int(mem_type), int(device), int(vendor)
 
     def device_type(self) -> int:
-        """Return the number of the kind of device: 0 for the CPU."""
-        return 0
+        """Return the number of the kind of device."""
+        return self._numbers[0]
+
+    def mem_type(self) -> int:
+        """Return the number of the kind of memory."""
+        return self._numbers[1]
 
     def device_id(self) -> int:
         """Return the number of the device."""
-        return self._id
+        return self._numbers[2]
+
+    def vendor_id(self) -> int:
+        """Return the number of the vendor."""
+        return self._numbers[3]
+
+    # The numbers of the kinds of devices and memory.
+    cpu = staticmethod(lambda: 0)
+    cuda = gpu = webgpu = staticmethod(lambda: 1)
+    fpga = staticmethod(lambda: 2)
+    cann = npu = staticmethod(lambda: 3)
+    dml = staticmethod(lambda: 4)
+    default_memory = staticmethod(lambda: 0)
+
+
+class OrtDevice:
+    """A device.  relvm has only the CPU, but a program can describe others.
+
+    Parameters
+    ----------
+    c_ort_device
+        The device as described by onnxruntime.capi.onnxruntime_pybind11_state.OrtDevice.
+    """
+
+    def __init__(self, c_ort_device: CDevice) -> None:
+        if not isinstance(c_ort_device, CDevice):
+            raise ValueError(
+                "`Provided object` needs to be of type `onnxruntime.capi.onnxruntime_pybind11_state.OrtDevice`"
+            )
+        self._ort_device = c_ort_device
+
+    @staticmethod
+    def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
+        """Return a device.
+
+        ort_device_name: the kind of device: "cpu", "cuda", "dml", "gpu", "webgpu", "cann" or "npu".
+        device_id: the number of the device.
+        vendor_id: the number of the vendor, or -1 to derive it from the name.
+        """
+        if ort_device_name not in _DEVICE_TYPES:
+            raise Exception(f"Unsupported device type: {terminal(str(ort_device_name))}")
+        vendor = _VENDORS.get(ort_device_name, 0) if vendor_id < 0 else vendor_id
+        return OrtDevice(CDevice(_DEVICE_TYPES[ort_device_name], CDevice.default_memory(), vendor, device_id))
+
+    def _get_c_device(self) -> CDevice:
+        return self._ort_device
+
+    def device_type(self) -> int:
+        """Return the number of the kind of device: 0 for the CPU."""
+        return self._ort_device.device_type()
+
+    def device_id(self) -> int:
+        """Return the number of the device."""
+        return self._ort_device.device_id()
 
     def device_vendor_id(self) -> int:
-        """Return 0: the CPU has no vendor."""
-        return 0
+        """Return the number of the vendor: 0 for the CPU."""
+        return self._ort_device.vendor_id()
 
     def device_mem_type(self) -> int:
-        """Return 0: the default memory."""
-        return 0
+        """Return the number of the kind of memory: 0 for the default memory."""
+        return self._ort_device.mem_type()
 
 
-def expect_cpu(device_type: str) -> None:
-    """Raise an error if `device_type` is not the CPU."""
-    if str(device_type).lower() != "cpu":
-        raise unsupported_error(f"the device {device_type!r}", "relvm runs on the CPU; pass 'cpu'")
+def is_cpu(device: Any) -> bool:
+    """Return whether a device is the CPU.
+
+    device: the name of a kind of device, an OrtDevice or a CDevice.
+
+    Raise Exception if there is no such kind of device.
+    """
+    device = OrtDevice.make(device, 0) if isinstance(device, str) else device
+    return device.device_type() == CDevice.cpu()
+
+
+def expect_cpu(device: Any) -> None:
+    """Raise RuntimeError if memory of a device other than the CPU is requested.   device: as for `is_cpu`."""
+    if not is_cpu(device):
+        raise RuntimeError(
+            f"Can't allocate memory on the device {terminal(str(device))!r} using this package of OnnxRuntime: relvm"
+            " runs on the CPU. Please pass 'cpu'."
+        )
 
 
 class OrtValue:
@@ -130,8 +195,15 @@ class OrtValue:
     """
 
     def __init__(self, value: Any, type: str | None = None) -> None:
-        self._value = value
+        self._value = unwrap(value)
         self._type = type
+
+    @property
+    def _ortvalue(self) -> CValue:
+        return self._get_c_value()
+
+    def _get_c_value(self) -> CValue:
+        return CValue(self._value, self._type)
 
     @classmethod
     def ortvalue_from_numpy(
@@ -272,6 +344,19 @@ class OrtValue:
         return isinstance(self._value, list)
 
 
+class CValue(OrtValue):
+    """An OrtValue as onnxruntime.capi.onnxruntime_pybind11_state.OrtValue, to which the attribute `_ortvalue` of
+    onnxruntime's class refers."""
+
+    def device_name(self) -> str:
+        """Return "Cpu"."""
+        return "Cpu"
+
+    def to_dlpack(self) -> Any:
+        """Return a DLPack capsule that shares the memory of the tensor."""
+        return self.__dlpack__()
+
+
 def type_text(value: Any) -> str:
     """Return the type of a value as ONNX Runtime writes it, such as "tensor(float)"."""
     match value:
@@ -320,6 +405,8 @@ def _tensor_converter(info: OnnxValue, element: str) -> Converter:
 
     def convert(value: Any) -> Any:
         array = unwrap(value)
+        if array is None:
+            raise Fail.of(f"input {terminal(info.name)}: expected {wanted}, got None")
         if isinstance(array, list):
             array = _array_of_list(info, array, expected)
         elif not isinstance(array, np.ndarray):

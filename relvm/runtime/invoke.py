@@ -43,6 +43,10 @@ class Invoker(Objects):
         self.is_closed = True
         self.begin = self.expect_open  # type: ignore[method-assign]
 
+    def __del__(self) -> None:
+        if self.upgrade:
+            self.upgrade.run_time += self.take_run_time()  # another machine may begin the compilation
+
     def expect_open(self, what: Any) -> None:
         """Raise RelvmArgumentError if the machine is closed.
 
@@ -70,10 +74,15 @@ class Invoker(Objects):
         return self.callback(self.executable.function_name(index), before, result, *arguments)
 
     def poll(self) -> None:
-        """Switch to native code if it is ready.  This method is called before a run and periodically during a run."""
+        """Count the time of runs, and switch to native code if it is ready.
+
+        This method is called before a run and periodically during a run.
+        """
         upgrade = self.upgrade
         if not upgrade:
             return
+        if not upgrade.has_begun:
+            upgrade.add_run_time(self.take_run_time())
         if upgrade.has_ended:
             self.upgrade = None
             self.restless = False

@@ -175,10 +175,10 @@ class VirtualMachine(Displayed):
         return {self.executable.function_name(index): kind for index, kind in kinds.items()}
 
     def wait_compiled(self, timeout: float | None = None) -> bool:
-        """Wait for the native code of an executable that was built with exec_mode="auto".
+        """Start the compilation of an executable that was built with exec_mode="auto", and wait for the native code.
 
-        Waiting is optional: when the native code is ready, the machine switches to it at the next call, or during a
-        long call.
+        Waiting is optional: the compilation also starts after the program has run for some time.  When the native code
+        is ready, the machine switches to it at the next call, or during a long call.
 
         Parameters
         ----------

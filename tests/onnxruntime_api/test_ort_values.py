@@ -210,9 +210,7 @@ def test_an_option_without_effect_is_logged_once(caplog: pytest.LogCaptureFixtur
     "call",
     [
         lambda: ours.SessionOptions().register_custom_ops_library("lib.so"),
-        lambda: ours.SessionOptions().add_initializer("w", None),
         lambda: ours.SparseTensor.sparse_coo_from_numpy(A),
-        lambda: ours.OrtValue.ortvalue_from_numpy(A, "cuda", 0),
         lambda: ours.ModelCompiler(None, "m.onnx"),
         lambda: ours.RunOptions().add_active_adapter(None),
     ],

@@ -118,7 +118,8 @@ def test_a_child_registers_while_threads_of_the_parent_do() -> None:
 @needs_fork
 def test_a_child_does_not_wait_for_native_code_that_its_parent_compiles() -> None:
     go_on, made = threading.Event(), vm.build(parse_module(TEXT), target="numpy")
-    upgrade = Upgrade(lambda publish: (go_on.wait(60), made)[1])
+    upgrade = Upgrade(lambda publisher: (go_on.wait(60), made)[1])
+    upgrade.begin()
 
     def refuses() -> bool:
         with pytest.raises(RelvmUnsupportedError, match="this process was forked during compilation"):
@@ -170,6 +171,7 @@ def compile(publish):
     raise OSError("its files are gone")
 
 upgrade = Upgrade(compile)
+upgrade.begin()
 atexit.register(upgrade._done.wait, 60)
 if sys.argv[1] != "exit":
     upgrade._done.wait(60)

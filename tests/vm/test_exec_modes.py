@@ -138,7 +138,7 @@ def test_auto_switches_in_the_middle_of_a_call(monkeypatch: pytest.MonkeyPatch) 
     register_func("test.auto.done", done, override=True)
     monkeypatch.setattr(
         "relvm.compiler.upgrade.Upgrade",
-        lambda compile: Upgrade(lambda publish: compile(publish) if running.wait(60) else None),
+        lambda compile, budget: Upgrade(lambda publisher: compile(publisher) if running.wait(60) else None),
     )
     text = """
     def main(n: i64) => i64 {
@@ -159,6 +159,7 @@ def test_a_closure_made_before_runs_as_native_code_after() -> None:
 
 def test_no_call_is_lost_or_wrong_while_many_machines_switch() -> None:
     executable = vm.build(COUNTDOWN, "auto", "numpy")
+    executable.upgrade.begin()
     wrong: list = []
 
     def run() -> None:
@@ -180,6 +181,7 @@ def test_no_call_is_lost_or_wrong_while_many_machines_switch() -> None:
 
 def test_machines_made_before_and_after_and_dropped_meanwhile() -> None:
     executable = vm.build(COUNTDOWN, "auto", "numpy")
+    executable.upgrade.begin()
     for _ in range(20):
         vm.VirtualMachine(executable)["main"](10, 0)
     gc.collect()
@@ -232,6 +234,7 @@ def test_kernels_become_native_as_soon_as_their_unit_is_compiled(
     module = parse_module(f"def main(x0: f32[n]) -> f32[n] {{\n{bindings}\nreturn x25 }}")
     machine = vm.VirtualMachine(vm.build(module, "auto", fused=False))
     upgrade = machine.executable.upgrade
+    upgrade.begin()
     x, total = np.zeros(3, np.float32), sum(k + 0.25 for k in range(25))
 
     def wait_for_parts(count: int) -> None:
