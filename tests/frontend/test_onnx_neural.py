@@ -303,7 +303,6 @@ REFUSED = [
     (Case("MaxPool", IMAGE, {"kernel_shape": [2, 2], "auto_pad": "NEVER"}), "NEVER", RelvmUnsupportedError),
     (Case("MaxPool", IMAGE), "kernel_shape is missing", RelvmFormatError),
     (Case("Pad", IMAGE, {"mode": "fold"}, (np.zeros(8, int),)), "mode 'fold'", RelvmUnsupportedError),
-    (Case("Pad", IMAGE, {"mode": "edge"}, (np.full(8, -1),)), "does not support negative pads", RelvmUnsupportedError),
     (
         Case("Pad", IMAGE, {}, (np.zeros(7, int),)),
         "pads has 7 elements, expected 2 for each of 4 axes",
