@@ -271,8 +271,8 @@ def cropped_and_padded(x: np.ndarray, pads: list[int], mode: str) -> np.ndarray:
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_negative_padding(mode: str) -> None:
-    known = "g (float[{0}] x) => (float[p, q] y) <int64[4] pads = {{{1}}}> {{ y = Pad<mode = \"{2}\">(x, pads) }}"
-    unknown = "g (float[n, m] x, int64[4] pads) => (float[p, q] y) {{ y = Pad<mode = \"{0}\">(x, pads) }}"
+    known = 'g (float[{0}] x) => (float[p, q] y) <int64[4] pads = {{{1}}}> {{ y = Pad<mode = "{2}">(x, pads) }}'
+    unknown = 'g (float[n, m] x, int64[4] pads) => (float[p, q] y) {{ y = Pad<mode = "{0}">(x, pads) }}'
     (at_run_time,) = machines(from_onnx(parse_model(unknown.format(mode), 19)), WAYS[:1]).values()
     x = np.arange(20, dtype=np.float32).reshape(4, 5)
     for pads in ([-1, 2, -2, 1], [2, -3, -1, 0], [0, -1, 0, 3], [-1, -2, 0, -1], [3, 1, -3, -3]):

@@ -19,7 +19,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_size
 from relvm.ir.value_ranges import range_of
 
 
@@ -45,8 +45,8 @@ def _pad(node: OnnxNode) -> Expr:
             return _pad_at_run_time(node, mode).expr
         return pad_axes(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
     if known:
-        x, before, after = _crop(x, before, after)
-        return ops.pad(x.expr, pads=(*before, *after), mode=mode)
+        x, pads = _crop(x, *(list(map(known_size, counts)) for counts in (before, after)))
+        return ops.pad(x.expr, pads=pads, mode=mode)
     if may_crop:
         return _pad_at_run_time(node, mode).expr
     x = TensorExpr(node, node.known_shape(0))
@@ -56,7 +56,7 @@ def _pad(node: OnnxNode) -> Expr:
     return x.expr
 
 
-def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExpr, list[int], list[int]]:
+def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExpr, tuple[int, ...]]:
     """Remove the elements that negative padding removes.  Return the rest of x, and the padding without its negatives.
 
     The modes other than constant copy elements that remain, as in ONNX Runtime.
@@ -66,11 +66,13 @@ def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExp
     if removed:
         x = TensorExpr(x.node, x.node.graph.known_shape(x.expr))
         for axis, counts in removed.items():
-            x.node.require_at_most(sum(counts), x.shape[axis], f"pads remove {{}} elements of axis {axis}, which has {{}}")
+            x.node.require_at_most(
+                sum(counts), x.shape[axis], f"pads remove {{}} elements of axis {axis}, which has {{}}"
+            )
         begin, end = zip(*removed.values(), strict=True)
         end = tuple(-count if count else _FARTHEST for count in end)
         x = x.apply(ops.slice, begin=begin, end=end, axes=tuple(removed))
-    return x, [max(count, 0) for count in before], [max(count, 0) for count in after]
+    return x, tuple(max(count, 0) for count in (*before, *after))
 
 
 def _known_padding(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
