@@ -347,11 +347,11 @@ class GraphImporter(ImportContext):
             return
         except RelvmUnsupportedError as error:
             message = str(error)
-            self.problems[message if message.startswith(self.place) else f"{here}: {message}"] = None
+            self.problems[message if message.startswith(f"{self.place}: ") else f"{here}: {message}"] = None
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmError as error:
-            if str(error).startswith(self.place):
+            if str(error).startswith(f"{self.place}: "):
                 raise
             raise type(error)(f"{here}: {error}") from error
         except MALFORMED as error:
