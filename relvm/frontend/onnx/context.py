@@ -29,7 +29,7 @@ from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import make_claim_check
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_sizes, nesting_depth, node_count
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, dim_var, dim_vars, known_sizes, nesting_depth, node_count
 from relvm.ir.types import ShapeType, TensorType, TupleType, Type, forget_vars, is_proven, mismatch_reason
 from relvm.ir.value_ranges import range_of
 from relvm.ops.folding import FoldingBudget
@@ -145,17 +145,25 @@ class ImportContext(ABC):
         dims = tuple(value.array.reshape(-1))
         if not any(isinstance(dim, Dim) for dim in dims):
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
-        # A Shape cannot contain negative numbers, so they are added afterwards.
-        sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
-        tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
-        if sizes != dims:
-            negatives = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
-            tensor = self.emit(ops.add(tensor, constant(np.array(negatives, np.int64))), "shape")
+        tensor = self.integers(dims)
         if value.dtype != I64:
             tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
         if value.array.ndim != 1:
             tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
         return tensor
+
+    def integers(self, dims: tuple[AnyDim, ...]) -> Expr:
+        """Return the values of dimensions, which can be negative, as a tensor of type i64[len(dims)].
+
+        A Shape cannot contain negative numbers.  If a dimension can be negative, the result is the difference of two
+        shapes: the dimensions above 0, and the absolute values of those below 0.
+        """
+        above = tuple(dim if range_of(dim, {}).low >= 0 else dim_op("max", dim, 0) for dim in dims)
+        tensor = self.emit(ops.shape_to_tensor(Shape(above)), "shape")
+        if above == dims:
+            return tensor
+        below = tuple(0 if dim == part else dim_op("max", -dim, 0) for dim, part in zip(dims, above, strict=True))
+        return self.emit(ops.subtract(tensor, self.emit(ops.shape_to_tensor(Shape(below)), "shape")), "shape")
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
         """Convert an array to a Constant.  Read-only arrays, such as weights, are not copied.

@@ -138,6 +138,11 @@ class TensorExpr:
         return self.apply(ops.greater, other)
 
 
+def default_element(dtype: DType) -> np.ndarray:
+    """Return the default element of a dtype, as an array of rank 0: 0, false, or the empty string."""
+    return np.array("" if dtype.is_string else 0, dtype.numpy)
+
+
 def input_tensor(node: OnnxNode, index: int) -> TensorExpr:
     """Return input `index` of the node as a TensorExpr."""
     return TensorExpr(node, node.tensor(index))

@@ -13,15 +13,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.failing_blocks import NODE_FAILURES, failing_block
 from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
 from relvm.frontend.onnx.values import Value
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Block, Constant, Expr, If, TupleItem
+from relvm.ir.expr import Block, Constant, Expr, If, TupleItem, constant
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, TupleType, Type, join
-from relvm.ops import reshape
+from relvm.ir.value_ranges import range_of
+from relvm.ops import equal, reshape
 
 
 @converts("If")
@@ -96,6 +100,23 @@ def if_then_else(
         inner = node.graph.nested_context()
         blocks.append(inner.finish_block([inner.emit(convert_branch(replace(node, graph=inner)), "way")]))
     return _add_if(node.graph, cond, *blocks)[0]
+
+
+def unless_empty(node: OnnxNode, size: AnyDim, convert: Callable[[OnnxNode], Expr]) -> Expr:
+    """Return the result of `convert`, or input 0 if `size` is 0 and the result therefore has no elements.
+
+    node: a node whose output has the type of its input 0, whose shape is known.
+    size: a product of sizes of input 0.
+    convert: see `if_then_else`.
+    """
+    if size == 0:
+        return node.tensor(0)
+    if range_of(size, {}).low > 0:
+        return convert(node)
+    is_empty = node.emit(equal(node.graph.integers((size,)), constant(np.array([0]))))
+    cond = node.emit(reshape(is_empty, node.shape([])))
+    result = if_then_else(node, cond, lambda inner: inner.tensor(0), convert)
+    return node.graph.with_shape(result, node.type(0).known_shape)
 
 
 def import_into_branches(

@@ -16,7 +16,7 @@ from relvm.frontend.onnx.dynamic_sizes import (
     run_time_sizes,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
+from relvm.frontend.onnx.tensor_expr import TensorExpr, default_element, input_tensor, pad_axes
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import AnyDim, known_size
@@ -38,9 +38,9 @@ def _pad(node: OnnxNode) -> Expr:
     may_crop = any(range_of(count, {}).low < 0 for count in (*before, *after))
     if mode == "constant":
         value = _fill_value(node)
-        if known and isinstance(value, Constant):
-            number = value.value.item()
-            return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.known_dtype.is_float else int(number))
+        if known and isinstance(value, Constant) and (not x.dtype.is_string or value.value.item() == ""):
+            number = value.value.item() or 0
+            return ops.pad(x.expr, pads=(*before, *after), value=number if x.dtype.is_float else int(number))
         if may_crop:
             return _pad_at_run_time(node, mode).expr
         return pad_axes(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
@@ -162,11 +162,11 @@ def _pad_with_copies(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr 
 
 
 def _fill_value(node: OnnxNode) -> Expr:
-    dtype = node.type(0).known_dtype.numpy
+    dtype = node.type(0).known_dtype
     if node.opset < 11:
-        return constant(np.asarray(node.attribute("value", 0.0), dtype))
+        return constant(np.asarray(node.attribute("value", 0.0), dtype.numpy))
     if not node.has(2):
-        return constant(np.zeros((), dtype))
+        return constant(default_element(dtype))
     return input_tensor(node, 2).reshape().expr
 
 

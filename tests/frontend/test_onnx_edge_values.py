@@ -1,0 +1,136 @@
+"""Tests of values and sizes at the edge of what an operator accepts: negative sizes, empty axes, huge exponents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from frontend.onnx_answers import assert_answers, outputs
+from frontend.onnx_models import make_model, parse_model
+from modes import machines, plain
+from onnx import helper
+
+from relvm.frontend.onnx import from_onnx
+
+WAYS = [("bytecode", "numpy"), ("bytecode", "bytecode")]
+F32 = np.float32
+
+
+def expect(model: Any, expected: Any, *arrays: np.ndarray, rtol: float = 1e-5, atol: float = 0) -> None:
+    for machine in machines(from_onnx(model), WAYS).values():
+        assert_answers(outputs(plain(machine["main"](*arrays))), [expected], rtol, atol)
+
+
+def node_model(op: str, arrays: tuple, attributes: dict, opset: int, *, symbolic: bool = False) -> Any:
+    """Return a model with one node.  symbolic: whether each size of each input has a name of its own."""
+    names = [f"x{i}" for i in range(len(arrays))]
+    inputs = [
+        (name, array.dtype, [f"{name}_{axis}" for axis in range(array.ndim)] if symbolic else list(array.shape))
+        for name, array in zip(names, arrays, strict=True)
+    ]
+    return make_model([helper.make_node(op, names, ["y"], **attributes)], inputs, ["y"], {}, opset)
+
+
+# Computations on n = the size of x minus 4, which is negative for a small x, and their results in NumPy.
+NEGATIVE = {
+    "y = Identity(n)": lambda x, n: np.array([n]),
+    "y = Abs(n)": lambda x, n: np.array([abs(n)]),
+    "y = Cast<to = 1>(n)": lambda x, n: F32([n]),
+    "y = Relu(n)": lambda x, n: np.array([max(n, 0)]),
+    "m = Mul(n, n)  y = Sub(n, m)": lambda x, n: np.array([n - n * n]),
+    "y = Slice(x, zero, n)": lambda x, n: x[:n],
+    "y = Slice(x, two, n, zero, minus)": lambda x, n: x[2:n:-1],
+    "p = Concat<axis = 0>(n, four)  y = Pad(x, p)": lambda x, n: np.pad(x[max(-n, 0) :], (max(n, 0), 4)),
+}
+
+
+@pytest.mark.parametrize("text", NEGATIVE)
+def test_integers_computed_from_sizes_may_be_negative(text: str) -> None:
+    known = "<int64[1] zero = {0}, int64[1] two = {2}, int64[1] four = {4}, int64[1] minus = {-1}>"
+    model = parse_model(f"g (float[k] x) => (y) {known} {{ s = Shape(x)  n = Sub(s, four)  {text} }}", 18)
+    for size in (1, 3, 4, 9):
+        x = np.arange(size, dtype=F32)
+        if "Pad" not in text or size >= 2:
+            expect(model, NEGATIVE[text](x, size - 4), x)
+
+
+@pytest.mark.parametrize("lengths", [("k", "2", "2"), ("2", "k", "k"), ("k", "k", "2"), ("k", "k", "k")])
+def test_slices_whose_number_of_axes_is_symbolic(lengths: tuple[str, ...]) -> None:
+    """At least one of the lists of ends, axes and steps has a known length."""
+    ends, axes, steps = lengths
+    model = parse_model(
+        f"g (float[2, 3, 4] x, int64[2] starts, int64[{ends}] ends, int64[{axes}] axes, int64[{steps}] steps)"
+        " => (float[p, q, r] y) { y = Slice(x, starts, ends, axes, steps) }",
+        18,
+    )
+    x = np.arange(24, dtype=F32).reshape(2, 3, 4)
+    numbers = ([-1, 3], [9, 0], [1, -1], [1, -2])
+    expect(model, x[:, -1:9, 3:0:-2], x, *map(np.array, numbers))
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize(
+    ("op", "shape", "attributes", "opset"),
+    [
+        ("LRN", (1, 0, 2), {"size": 3}, 13),
+        ("LRN", (1, 3, 0), {"size": 3}, 13),
+        ("LRN", (0, 3, 2), {"size": 3}, 13),
+        ("Hardmax", (2, 0, 3), {"axis": 1}, 13),
+        ("Hardmax", (2, 0, 3), {"axis": 1}, 11),
+        ("Hardmax", (0, 3), {"axis": 1}, 13),
+    ],
+)
+def test_results_without_elements(op: str, shape: tuple, attributes: dict, opset: int, symbolic: bool) -> None:
+    x = np.zeros(shape, F32)
+    expect(node_model(op, (x,), attributes, opset, symbolic=symbolic), x, x)
+
+
+@pytest.mark.parametrize("op", ["Elu", "Selu", "Celu"])
+def test_exponential_units_near_0(op: str) -> None:
+    x = F32([-1e-22, -1e-8, -0.001, -1, -100, -np.inf, 0, 2])
+    below, scale = np.expm1(x.astype(np.float64)), 1.0
+    if op == "Selu":
+        below, scale = below * 1.67326319217681884765625, 1.05070102214813232421875
+    expected = np.where(x < 0, below, x) * scale
+    expect(node_model(op, (x,), {}, 17), expected.astype(F32), x, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("base", "exponent"),
+    [
+        (F32([-1, 2]), np.uint32([2**32 - 1, 3])),
+        (np.float16([-0.0, 2]), np.int32([-2049, 3])),
+        (F32([-1, -2]), np.int64([2**24 + 1, 3])),
+        (F32([-1, 2]), np.float64([2**24 + 1, 0.5])),
+        (np.int32([-2, 3]), F32([3, 2])),
+    ],
+)
+def test_powers_are_computed_with_the_value_of_the_exponent(base: np.ndarray, exponent: np.ndarray) -> None:
+    with np.errstate(divide="ignore"):
+        expected = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(base.dtype)
+    expect(node_model("Pow", (base, exponent), {}, 15), expected, base, exponent)
+    known = make_model(
+        [helper.make_node("Pow", ["x", "e"], ["y"])], [("x", base.dtype, [2])], ["y"], {"e": exponent}, 15
+    )
+    expect(known, expected, base)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_shrink_of_64_bit_integers(dtype: type) -> None:
+    x = np.array([2**62, 3, 1, 0, 5], dtype)
+    expect(node_model("Shrink", (x,), {"lambd": 1.5, "bias": 2.0}, 9), np.array([2**62, 1, 0, 0, 3], dtype), x)
+
+
+def test_strings_are_padded_with_empty_strings() -> None:
+    text = """g (string[n, 3] x) => (string[m, 3] y, string[n, 3] z) <int64[4] pads = {1, 0, 1, 0}>
+              { y = Pad(x, pads)  z = Trilu<upper = 0>(x) }"""
+    for rows in ([], [["a", "b", "c"], ["d", "e", "f"]]):
+        x = np.array(rows, object).reshape(-1, 3)
+        wanted = [np.full((len(rows) + 2, 3), "", object), x.copy()]
+        wanted[0][1:-1] = x
+        for i, row in enumerate(wanted[1]):
+            row[i + 1 :] = ""
+        for machine in machines(from_onnx(parse_model(text, 19)), WAYS).values():
+            for got, array in zip(outputs(plain(machine["main"](x))), wanted, strict=True):
+                assert got.tolist() == array.tolist()
