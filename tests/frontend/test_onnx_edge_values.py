@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from frontend.onnx_answers import assert_answers, outputs
+from frontend.onnx_answers import assert_answers, onnxruntime_answers, outputs
 from frontend.onnx_models import make_model, parse_model
 from modes import machines, plain
 from onnx import helper
@@ -15,6 +15,7 @@ from relvm.frontend.onnx import from_onnx
 
 WAYS = [("bytecode", "numpy"), ("bytecode", "bytecode")]
 F32 = np.float32
+RANDOM = np.random.default_rng(7)
 
 
 def expect(model: Any, expected: Any, *arrays: np.ndarray, rtol: float = 1e-5, atol: float = 0) -> None:
@@ -134,3 +135,66 @@ def test_strings_are_padded_with_empty_strings() -> None:
         for machine in machines(from_onnx(parse_model(text, 19)), WAYS).values():
             for got, array in zip(outputs(plain(machine["main"](x))), wanted, strict=True):
                 assert got.tolist() == array.tolist()
+
+
+def quantized(*shape: int) -> np.ndarray:
+    return RANDOM.integers(0, 255, shape).astype(np.uint8)
+
+
+def numbers(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(F32)
+
+
+def scales(*shape: int) -> np.ndarray:
+    return np.abs(numbers(*shape)) + F32(0.1)
+
+
+SCALE, ZERO, MICROSOFT = F32(0.125), np.uint8(3), "com.microsoft"
+
+# The operator, its domain, inputs and attributes.  Each size of each input gets a name of its own.
+NAMED = {
+    **{
+        f"{op} of {a} and {b}": (
+            op, MICROSOFT, (quantized(*a), SCALE, ZERO, quantized(*b), SCALE, ZERO, F32(0.25), ZERO), {}
+        )
+        for op in ("QLinearAdd", "QLinearMul") for a, b in (((2, 3), (1, 3)), ((1, 3), (2, 1)), ((2, 3), (2, 3)))
+    },
+    "SkipLayerNormalization": (
+        "SkipLayerNormalization", MICROSOFT, (numbers(2, 3, 4), numbers(1, 3, 4), numbers(4), numbers(4)), {}
+    ),
+    "Attention": ("Attention", "", (numbers(1, 2, 3, 4), numbers(1, 2, 5, 4), numbers(1, 2, 5, 4)), {"is_causal": 1}),
+    "Attention of grouped heads": (
+        "Attention", "", (numbers(1, 4, 3, 4), numbers(1, 2, 5, 4), numbers(1, 2, 5, 4), numbers(3, 5)), {}
+    ),
+    "Attention of rank 3": (
+        "Attention", "", (numbers(1, 3, 8), numbers(1, 5, 8), numbers(1, 5, 8)), {"q_num_heads": 2, "kv_num_heads": 2}
+    ),
+    "RotaryEmbedding": (
+        "RotaryEmbedding", "", (numbers(1, 2, 3, 4), numbers(6, 2), numbers(6, 2), np.array([[0, 2, 5]])), {}
+    ),
+    "RotaryEmbedding of rank 3": (
+        "RotaryEmbedding", "", (numbers(1, 3, 8), numbers(1, 3, 2), numbers(1, 3, 2)), {"num_heads": 2}
+    ),
+    "blocks of rows": (
+        "QuantizeLinear", "", (numbers(5, 4), scales(3, 4), quantized(3, 4)), {"axis": 0, "block_size": 2}
+    ),
+    "blocks of columns": (
+        "DequantizeLinear", "", (quantized(4, 6), scales(4, 2), quantized(4, 2)), {"axis": 1, "block_size": 3}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_sizes(name: str) -> None:
+    op, domain, arrays, attributes = NAMED[name]
+    names = [f"x{i}" for i in range(len(arrays))]
+    node = helper.make_node(op, names, ["y"], domain=domain, **attributes)
+    sized = [i for i, array in enumerate(arrays) if array.ndim]
+    inputs = [(names[i], arrays[i].dtype, [f"{names[i]}_{axis}" for axis in range(arrays[i].ndim)]) for i in sized]
+    constants = {names[i]: arrays[i] for i in range(len(arrays)) if i not in sized}
+    model = make_model([node], inputs, ["y"], constants, 23)
+    if domain:
+        model.opset_import.append(helper.make_opsetid(domain, 1))
+    feeds = [arrays[i] for i in sized]
+    (expected,) = onnxruntime_answers(model, feeds)
+    expect(model, expected, *feeds, rtol=1e-4, atol=1e-5)

@@ -131,6 +131,9 @@ class TensorExpr:
     def __rmul__(self, other: Any) -> TensorExpr:
         return TensorExpr(self.node, self.operand(other)) * self
 
+    def __rtruediv__(self, other: Any) -> TensorExpr:
+        return TensorExpr(self.node, self.operand(other)) / self
+
     def __lt__(self, other: Any) -> TensorExpr:
         return self.apply(ops.less, other)
 
