@@ -311,13 +311,16 @@ def _conv(node: OnnxNode) -> Expr:
 
 
 def _convolution(node: OnnxNode, spatial: int) -> Expr:
-    x, w = node.tensor(0), node.tensor(1)
+    x, w, groups = node.tensor(0), node.tensor(1), node.attribute("group", 1)
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
+    filters, *rest = w.tensor_type.known_shape
+    if not isinstance(filters, int) and groups > 1:
+        w = node.graph.with_shape(w, (node.exact_quotient(filters, groups, "filters") * groups, *rest))
     wide, pads = pad_if_symbolic(
         TensorExpr(node, x), padding_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0
     )
-    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=groups)
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")
