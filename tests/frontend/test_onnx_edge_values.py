@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from frontend.onnx_models import make_model, parse_model
 from modes import machines, plain
 from onnx import helper
 
+from relvm.errors import RelvmShapeError
 from relvm.frontend.onnx import from_onnx
 
 WAYS = [("bytecode", "numpy"), ("bytecode", "bytecode")]
@@ -198,3 +200,24 @@ def test_named_sizes(name: str) -> None:
     feeds = [arrays[i] for i in sized]
     (expected,) = onnxruntime_answers(model, feeds)
     expect(model, expected, *feeds, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize(
+    ("op", "arrays", "attributes", "message"),
+    [
+        ("AveragePool", (numbers(1, 1, 2),), {"kernel_shape": [3]}, "window 3 exceeds padded input size 2"),
+        ("ArgMax", (numbers(1, 0),), {"axis": 1}, "expected at least 1 element along axis 1 of x, got 0"),
+        ("Concat", (numbers(1, 2), numbers(1, 3)), {"axis": 0}, ""),
+    ],
+)
+def test_messages_name_the_node_and_its_operator(
+    op: str, arrays: tuple, attributes: dict, message: str, symbolic: bool
+) -> None:
+    """They do not name the relvm operators of which the node is composed."""
+    with pytest.raises(RelvmShapeError) as raised:
+        for machine in machines(from_onnx(node_model(op, arrays, attributes, 17, symbolic=symbolic)), WAYS).values():
+            machine["main"](*arrays)
+    text = str(raised.value).partition("\n")[0]
+    assert re.fullmatch(rf"\w+: node 'y' \({op}, opset 17\): .*{re.escape(message)}.*", text)
+    assert not re.search(r"\): (average_pool|argmax|concat|match_cast)", text)

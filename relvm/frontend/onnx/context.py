@@ -303,7 +303,7 @@ class ImportContext(ABC):
         if reason := mismatch_reason(type_, value.type):
             raise RelvmShapeError(reason)
         var = self.var(value.name if isinstance(value, Var) else "value", type_)
-        self.bindings.append(MatchCast(var, value))
+        self.bindings.append(MatchCast(var, value, self.origin))
         return var
 
     def require(self, claim: SizeClaim) -> None:

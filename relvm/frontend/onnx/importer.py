@@ -45,6 +45,7 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.fingerprint import set_origin
+from relvm.ir.operator import operators
 from relvm.ir.symbolic import ComplexDimError, as_var
 from relvm.ir.value_ranges import LOWER, UPPER
 
@@ -192,6 +193,15 @@ def _check_rank(name: str, rank: Any) -> int:
     if not isinstance(rank, Integral) or isinstance(rank, bool) or rank < 0:
         raise RelvmArgumentError(f"ranks: {name} is {rank!r}, expected an integer of at least 0")
     return int(rank)
+
+
+def _without_operator(message: str) -> str:
+    """Remove the name of a relvm operator, such as `average_pool`, from the beginning of an error message.
+
+    The message names the ONNX operator, which the converter may have composed of several operators of relvm.
+    """
+    name, _, rest = message.partition(": ")
+    return rest if rest and name in operators() else message
 
 
 class GraphImporter(ImportContext):
@@ -347,13 +357,15 @@ class GraphImporter(ImportContext):
             return
         except RelvmUnsupportedError as error:
             message = str(error)
-            self.problems[message if message.startswith(f"{self.place}: ") else f"{here}: {message}"] = None
+            if not message.startswith(f"{self.place}: "):
+                message = f"{here}: {_without_operator(message)}"
+            self.problems[message] = None
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmError as error:
             if str(error).startswith(f"{self.place}: "):
                 raise
-            raise type(error)(f"{here}: {error}") from error
+            raise type(error)(f"{here}: {_without_operator(str(error))}") from error
         except MALFORMED as error:
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
         for name in proto.output[: len(results)]:
