@@ -11,7 +11,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.symbolic import AnyDim, exact_quotient, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
@@ -60,7 +60,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
         return
-    filters = k.size((dim_op("floordiv", w.shape[0], groups),))
+    known = exact_quotient(w.shape[0], groups)
+    filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
     indices, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
     width = run_time_panel_width(k, indices)
 

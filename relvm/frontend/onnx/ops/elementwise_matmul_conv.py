@@ -316,7 +316,8 @@ def _convolution(node: OnnxNode, spatial: int) -> Expr:
     dilations = tuple(node.attribute("dilations", [1] * spatial))
     filters, *rest = w.tensor_type.known_shape
     if not isinstance(filters, int) and groups > 1:
-        w = node.graph.with_shape(w, (node.exact_quotient(filters, groups, "filters") * groups, *rest))
+        group_size = node.graph.variable_of(node.exact_quotient(filters, groups, "filters"))
+        w = node.graph.with_shape(w, (group_size * groups, *rest))
     wide, pads = pad_if_symbolic(
         TensorExpr(node, x), padding_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0
     )
