@@ -285,7 +285,6 @@ REFUSED = [
         "slope f32.* has a higher rank than x",
         RelvmUnsupportedError,
     ),
-    (Case("Shrink", np.arange(3)), "Shrink of i64", RelvmUnsupportedError),
     (
         Case("MaxPool", IMAGE, {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}, outputs=2),
         "the Indices output is not supported for symbolic pads",
