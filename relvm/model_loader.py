@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from relvm.compiler import build_cache
@@ -59,6 +60,7 @@ def build_onnx(
     *,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] | None = None,
+    ranks: Mapping[str, int] = MappingProxyType({}),
     weights: Any = None,
     fused: bool = True,
     progress: Callable | None = None,
@@ -70,7 +72,7 @@ def build_onnx(
 
     Parameters
     ----------
-    model, dims, inputs, outputs, weights
+    model, dims, inputs, outputs, ranks, weights
         The model and the options of `relvm.frontend.onnx.from_onnx`, which imports it.
     exec_mode, target, fused, progress
         The options of `relvm.vm.build`, which compiles it.
@@ -80,7 +82,7 @@ def build_onnx(
     def imported(model: Any) -> Module:
         from relvm.frontend.onnx import from_onnx
 
-        return from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, weights=weights)
+        return from_onnx(model, dims=dims, inputs=inputs, outputs=outputs, ranks=ranks, weights=weights)
 
     def built(module: Module, exec_mode: str, progress: Callable | None) -> Executable:
         from relvm.compiler.build import build
@@ -103,7 +105,7 @@ def build_onnx(
     source = read_source(model)
     place = source.place
     if source.digest:
-        origin = onnx_origin(source.digest, dims, inputs, outputs)
+        origin = onnx_origin(source.digest, dims, inputs, outputs, ranks)
         entry = build_cache.find_auto_entry(origin, (("source", place),), target, None, fused=fused)
         executable = build_cache.cached_executable(entry)
         if executable:

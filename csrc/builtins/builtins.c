@@ -45,6 +45,15 @@ RVM_BUILTIN(assert) {
   return truth ? give_nil(result) : rvm_fail(result, RVM_ASSERTION_ERROR, "%s", arguments[1].as.string->bytes);
 }
 
+RVM_BUILTIN(fail) {
+  RVM_CHECK(fail, "ig");
+  const int64_t status = arguments[0].as.i;
+  if (status < RVM_TYPE_ERROR || status > RVM_ASSERTION_ERROR)
+    return rvm_fail(result, RVM_ARGUMENT_ERROR, "vm.builtin.fail: status is %lld, expected %d to %d", (long long)status,
+                    RVM_TYPE_ERROR, RVM_ASSERTION_ERROR);
+  return rvm_fail(result, (rvm_status)status, "%s", arguments[1].as.string->bytes);
+}
+
 /* ---- tensors and their memory ---- */
 
 static rvm_status check_device(enum rvm_builtin builtin, int64_t device, rvm_value *result) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "executable.h"
 
 typedef struct entry {
   char *name;

@@ -10,10 +10,15 @@ import functools
 import os
 from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
+from types import MappingProxyType
 
 
 def onnx_origin(
-    digest: str, dims: Mapping[str, object], inputs: Collection[str] = (), outputs: Sequence[str] | None = None
+    digest: str,
+    dims: Mapping[str, object],
+    inputs: Collection[str] = (),
+    outputs: Sequence[str] | None = None,
+    ranks: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Return the origin of a module that `from_onnx` imports without weights: a string for use as a cache key.
 
@@ -21,10 +26,10 @@ def onnx_origin(
     ----------
     digest
         The digest of the model (`relvm.frontend.onnx_bytes.OnnxSource`).
-    dims, inputs, outputs
+    dims, inputs, outputs, ranks
         The arguments of `from_onnx`.
     """
-    return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)} {outputs}"
+    return f"{_onnx_version()} {digest} {sorted(dims.items())} {sorted(inputs)} {outputs} {sorted(ranks.items())}"
 
 
 @functools.cache

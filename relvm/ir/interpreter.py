@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from relvm import errors
 from relvm.data_classes import record
 from relvm.errors import (
     RelvmArgumentError,
@@ -73,6 +74,7 @@ from relvm.ir.types import (
     is_proven,
 )
 from relvm.ir.value_ranges import declared_ranges
+from relvm.tables import STATUS
 
 
 @record
@@ -260,6 +262,8 @@ class _Evaluator:
             case BuiltinCall("check_equal" | "check_at_most" as name, (left, right, String(message))):
                 SizeClaim(name.removeprefix("check_"), 0, 0, message).check(value(left), value(right))
                 return None
+            case BuiltinCall("fail", (status, String(message))):
+                raise getattr(errors, STATUS[value(status)].python_class)(message)
             case BuiltinCall("print", args):
                 return tuple(map(value, args)) and None
             case BuiltinCall(name):

@@ -25,6 +25,10 @@ _MAX_PRODUCTS = 10_000  # number of products of terms when two sums are multipli
 _WIDEST = 128  # bits of a constant
 
 
+class ComplexDimError(RelvmUnsupportedError):
+    """The result of an operation on dimensions has too many parts, or parts that are too deeply nested."""
+
+
 @dataclass(frozen=True, eq=False)
 class DimVar:
     """A dimension variable: a named unknown size, compared by identity.  Made by `dim_var`.
@@ -60,7 +64,7 @@ class DimOp:
     @cached_property
     def depth(self) -> int:
         """The nesting depth of DimOps: 1 if `left` and `right` contain no DimOp."""
-        return 1 + max((atom.depth for side in (self.left, self.right) for atom in _operators_of(side)), default=0)
+        return 1 + max(nesting_depth(self.left), nesting_depth(self.right))
 
     @cached_property
     def node_count(self) -> int:
@@ -171,9 +175,10 @@ def dim_op(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     ------
     ZeroDivisionError
         floordiv or mod by the constant 0.
+    ComplexDimError
+        The result is too complex: operators are nested too deeply, or its `node_count` is too large.
     RelvmUnsupportedError
-        The result is too complex: operators are nested too deeply, its `node_count` is too large, or a constant has too
-        many bits.
+        A constant has too many bits.
     """
     match function:
         case "add":
@@ -288,6 +293,11 @@ def node_count(dim: AnyDim) -> int:
     return total
 
 
+def nesting_depth(dim: AnyDim) -> int:
+    """Return the nesting depth of floordiv, mod, min and max in `dim`."""
+    return max((atom.depth for atom in _operators_of(dim)), default=0)
+
+
 def format_dim(dim: AnyDim, name_of: Callable[[DimVar], str] = lambda var: terminal(var.name)) -> str:
     """Return the text of a dimension, such as `n * 2 + (m // 3)`.
 
@@ -364,7 +374,7 @@ def _expect_narrow_constant(constant: int) -> int:
 def _expect_small_dim(size: int) -> None:
     """Raise RelvmUnsupportedError if `size`, the `node_count` of a dimension, exceeds `_LARGEST`."""
     if size > _LARGEST:
-        raise RelvmUnsupportedError(
+        raise ComplexDimError(
             f"a dimension has {size} variables and operators; expected at most {_LARGEST};"
             " give one of the variables a fixed size"
         )
@@ -405,7 +415,7 @@ def _expand(left: AnyDim, right: AnyDim) -> AnyDim:
     terms: dict[Monomial, int] = {}
     firsts, seconds = _terms(left), _terms(right)
     if len(firsts) * len(seconds) > _MAX_PRODUCTS:
-        raise RelvmUnsupportedError(
+        raise ComplexDimError(
             f"the product of dimensions with {len(firsts)} and {len(seconds)} terms is too large; expected at most"
             f" {_MAX_PRODUCTS} products of terms; give one of the symbolic dimensions a fixed size"
         )
@@ -469,7 +479,7 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
 def _operator(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     result = DimOp(function, left, right)
     if result.depth > _DEEPEST:
-        raise RelvmUnsupportedError(
+        raise ComplexDimError(
             f"the expression of a dimension nests {result.depth} operators, expected at most {_DEEPEST}; give one of"
             " its symbolic dimensions a fixed size"
         )

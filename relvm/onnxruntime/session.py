@@ -15,6 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
+import numpy as np
+
 from relvm.errors import RelvmError, RelvmInterrupted
 from relvm.frontend.onnx_info import OnnxInfo, OnnxValue, onnx_info
 from relvm.model import Model, Signature, type_fields
@@ -29,7 +31,7 @@ from relvm.onnxruntime.options import (
     log_ignored,
     unsupported_function,
 )
-from relvm.onnxruntime.values import Converter, CValue, OrtValue, make_converter
+from relvm.onnxruntime.values import Converter, CValue, OrtValue, make_converter, unwrap
 from relvm.quoting import terminal
 from relvm.runtime.file_io import complete_file, read_buffer
 from relvm.runtime.virtual_machine import VirtualMachine
@@ -102,11 +104,13 @@ class _Variant:
     outputs: the names of the outputs to compute, or None for all.
     overridden: the names of the initializers that become inputs.
     hints: the symbolic dimensions that can have different sizes in different inputs (`dims` of `from_onnx`).
+    ranks: the names and the ranks of the inputs whose shape the model does not state.
     """
 
     outputs: tuple[str, ...] | None = None
     overridden: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
+    ranks: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,8 +132,15 @@ class _Plan:
     shared: tuple[tuple[str, tuple[tuple[int, int], ...]], ...]
 
 
+# The names of the outputs, the names of the inputs, and the names and ranks of the inputs without a stated shape.
+_PlanKey = tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, int], ...]]
+
+
 class InferenceSession:
     """A model that is ready to run.
+
+    If the model does not state the shape of an input, the first run gives its rank, and compiles the model.  A run with
+    another rank compiles it again.
 
     Any number of threads may run a session at once.  If there is a C compiler, native code is compiled in the
     background when the session has run for some time.  Until it is ready, kernel bytecode runs, with the same results.
@@ -177,14 +188,21 @@ class InferenceSession:
         self._info = self._read()
         self._values = {value.name: value for value in (*self._info.inputs, *self._info.overridable)}
         self._needed = frozenset(v.name for v in self._info.inputs if not v.type.startswith("optional"))
-        self._plans: dict[tuple[tuple[str, ...], tuple[str, ...]], _Plan] = {}
+        self._unranked = tuple(
+            name for name, value in self._values.items() if value.shape is None and value.type.startswith("tensor(")
+        )
+        self._plans: dict[_PlanKey, _Plan] = {}
         self._models: dict[_Variant, Model] = {}
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._profile = _ChromeTrace() if self._sess_options.enable_profiling else None
-        model = self._variant_model(_Variant())
-        self._output_names = model.output_names
-        self._outputs = _outputs_with_inferred_sizes(self._info, model.signature)
+        if self._unranked and not self._needed.isdisjoint(self._unranked):
+            self._output_names = tuple(value.name for value in self._info.outputs)
+            self._outputs = list(self._info.outputs)
+        else:
+            model = self._variant_model(_Variant())
+            self._output_names = model.output_names
+            self._outputs = _outputs_with_inferred_sizes(self._info, model.signature)
         # Private attributes of ONNX Runtime's class, which some packages read or even set.
         self._model_path = None if isinstance(path_or_bytes, bytes) else os.fspath(path_or_bytes)
         self._model_bytes = path_or_bytes if isinstance(path_or_bytes, bytes) else None
@@ -353,7 +371,8 @@ class InferenceSession:
         """
         if isinstance(output_names, str):
             raise TypeError(f"run(): expected a list of output names, got the string {output_names!r}")
-        key = tuple(output_names or ()), tuple(input_feed.keys())
+        ranks = tuple((name, np.ndim(unwrap(input_feed[name]))) for name in self._unranked if name in input_feed)
+        key = tuple(output_names or ()), tuple(input_feed.keys()), ranks
         plan = self._plans.get(key) or self._make_plan(*key)
         arguments = [convert(input_feed.get(name)) for name, convert in plan.inputs]
         model = plan.model
@@ -363,9 +382,14 @@ class InferenceSession:
                 break
         return model.plain(plan.outputs, self._result(model, arguments, run_options))
 
-    def _make_plan(self, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> _Plan:
-        """Check the names of outputs and inputs.  Return the plan of runs with these, and store it for later runs."""
-        key = outputs, inputs
+    def _make_plan(
+        self, outputs: tuple[str, ...], inputs: tuple[str, ...], ranks: tuple[tuple[str, int], ...]
+    ) -> _Plan:
+        """Check the names of outputs and inputs.  Return the plan of runs with these, and store it for later runs.
+
+        ranks: the names and the ranks of the inputs whose shape the model does not state.
+        """
+        key = outputs, inputs, ranks
         if not all(isinstance(name, str) for name in outputs):
             raise TypeError(f"run(): expected a list of output names, got {outputs!r}")
         missing = [value.name for value in self._info.inputs if value.name in self._needed.difference(inputs)]
@@ -376,9 +400,9 @@ class InferenceSession:
         for name in outputs:
             self.expect_output(name)
         overridden = tuple(sorted(set(inputs) - {value.name for value in self._info.inputs}))
-        model = self._variant_model(_Variant(overridden=overridden))
+        model = self._variant_model(_Variant(overridden=overridden, ranks=ranks))
         selected = None if not outputs or model.computes_only(outputs) else tuple(sorted(set(outputs)))
-        variant = _Variant(selected, overridden)
+        variant = _Variant(selected, overridden, ranks=ranks)
         model = self._variant_model(variant)
         values = [self._values[name] for name in model.input_names]
         places: dict[str, list[tuple[int, int]]] = {}
@@ -526,7 +550,14 @@ class InferenceSession:
                     " new outputs, initializers or sizes: keep the file, or create the session from its bytes"
                 )
             executable = build_onnx(
-                self._model, dims, "auto", "c", inputs=variant.overridden, outputs=variant.outputs, fused=self._fused
+                self._model,
+                dims,
+                "auto",
+                "c",
+                inputs=variant.overridden,
+                outputs=variant.outputs,
+                ranks=dict(variant.ranks),
+                fused=self._fused,
             )
             return Model(executable, num_threads=self._threads)
         except RelvmError as error:

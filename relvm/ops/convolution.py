@@ -11,7 +11,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, dim_op, product
+from relvm.ir.symbolic import AnyDim, exact_quotient, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
@@ -60,7 +60,8 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
         return
-    filters = k.size((dim_op("floordiv", w.shape[0], groups),))
+    known = exact_quotient(w.shape[0], groups)
+    filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
     indices, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
     width = run_time_panel_width(k, indices)
 
@@ -327,7 +328,7 @@ def check_convolution(
         return None, w.rank if x.rank is None else x.rank
     what = f"channels of x and channels of w times {groups} groups differ"
     expect_equal_dims(name, what, x.shape[1], w.shape[1] * groups)
-    divides = groups == 1 or (isinstance(w.shape[0], int) and w.shape[0] % groups == 0)
+    divides = exact_quotient(w.shape[0], groups) is not None
     expect(divides, "{}: {} filters cannot be divided into {} groups", name, w.shape[0], groups, error=RelvmShapeError)
     window = window_of(name, w.shape[2:], strides, pads, dilations)
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank

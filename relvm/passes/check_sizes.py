@@ -46,13 +46,19 @@ def check_sizes(function: Function) -> Function:
 
     A call with an argument of unknown rank or dtype is unchanged.  A call with unnamed dimensions is also unchanged if
     the operator is lowered to a builtin, because the builtin checks the sizes itself.
+
+    Messages begin with the names of the function and the operator.  In a function that was imported from an ONNX model,
+    they begin with the node instead.
     """
-    return map_blocks(_Checker(function.name, declared_ranges(function)).block, function)
+    is_imported = "input_names" in dict(function.attributes)
+    return map_blocks(_Checker(function.name, is_imported, declared_ranges(function)).block, function)
 
 
 class _Checker:
     """Adds the checks to the blocks of one function.
 
+    name: the name of the function.
+    is_imported: whether the function was imported from an ONNX model, so that origins are nodes.
     ranges: the bounds that the function declares for its dimension variables.
     new_dims: the variables created for unnamed dimensions.
     renamed: a variable -> a variable with the same value and a more precise type.
@@ -61,8 +67,9 @@ class _Checker:
     entries that the block added are removed.
     """
 
-    def __init__(self, name: str, ranges: Mapping[DimVar, Range]) -> None:
+    def __init__(self, name: str, is_imported: bool, ranges: Mapping[DimVar, Range]) -> None:
         self.name = name
+        self.is_imported = is_imported
         self.ranges = ranges
         self.new_dims: set[DimVar] = set()
         self.renamed: dict[Expr, Expr] = {}
@@ -126,6 +133,8 @@ class _Checker:
             binding = self.with_inferred_type(binding, call)
         types = tuple(arg.type for arg in call.args)
         for claim in call.op.claims(types, call.attributes):
+            if self.is_imported and binding.var.origins:
+                claim = replace(claim, message=claim.message.removeprefix(f"{call.op}: "))
             self.check_claim(claim, binding.var.origins, bindings)
         return with_value(binding, call)
 
@@ -196,7 +205,8 @@ class _Checker:
         origins: the source locations of the check.
         """
         if self.record_check(claim):
-            bindings.append(make_claim_check(claim, f"{self.name}: {claim.message}", origins))
+            place = origins[0] if self.is_imported and origins else self.name
+            bindings.append(make_claim_check(claim, f"{place}: {claim.message}", origins))
 
     def record_check(self, claim: SizeClaim) -> bool:
         """Return whether `claim` needs a run-time check.  If so, record the claim as checked.

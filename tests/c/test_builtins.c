@@ -165,6 +165,16 @@ static void test_match_prim_value(void) {
   rvm_value_release(&where);
 }
 
+static void test_fail(void) {
+  rvm_value where = string_value("main: y: index 3 is out of range");
+  BAD(fail, RVM_INDEX_ERROR, "main: y: index 3 is out of range", INT(RVM_INDEX_ERROR), where);
+  BAD(fail, RVM_TYPE_ERROR, "main: y: index 3 is out of range", INT(RVM_TYPE_ERROR), where);
+  BAD(fail, RVM_ARGUMENT_ERROR, "status is 0, expected 1 to 6", INT(RVM_OK), where);
+  BAD(fail, RVM_ARGUMENT_ERROR, "status is 7, expected 1 to 6", INT(RVM_OUT_OF_MEMORY), where);
+  BAD(fail, RVM_TYPE_ERROR, "expected argument 2 to be a string, got int", INT(RVM_INDEX_ERROR), INT(1));
+  rvm_value_release(&where);
+}
+
 static void test_check_equal(void) {
   rvm_value where = string_value("main: {} and {} differ"), plain = string_value("main: sizes {}");
   GOOD(check_equal, 1, INT(3), INT(3), where);

@@ -195,17 +195,42 @@ MODELS = {
 }  # fmt: skip
 
 
+CONSTANTS = {"zero": [0], "one": [1], "least": [-1], "both": [0, 1]}
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_large_dimensions_in_a_model(name: str) -> None:
-    nodes = repeated(DOUBLED, *MODELS[name])
-    constants = {"zero": [0], "one": [1], "least": [-1], "both": [0, 1]}
-    proto = model(nodes, {"x": ["n"], "y": ["m"]}, constants)
+def test_models_of_complex_sizes_are_built_quickly(name: str) -> None:
+    """A size with too many parts is bound to a new variable at run time."""
+    proto = model(repeated(DOUBLED, *MODELS[name]), {"x": ["n"], "y": ["m"]}, CONSTANTS)
     assert len(proto.SerializeToString()) < 10_000
-    with (
-        at_most(SECONDS),
-        pytest.raises(RelvmUnsupportedError, match=r"node '\w+' \(\w+, opset \d+\): (a dim|the product)"),
-    ):
-        from_onnx(proto)
+    with at_most(SECONDS):
+        vm.build(from_onnx(proto), target="numpy")
+
+
+def test_sizes_bound_at_run_time() -> None:
+    """Each round adds a part to the size of the result, which two branches compute, one of them in an If."""
+    rounds, graph = 520, onnx.helper.make_graph
+    nodes = [onnx.helper.make_node("Shape", ["x"], ["n"])]
+    for i in range(rounds):
+        nodes.append(onnx.helper.make_node("Slice", ["x", "zero", "n", "zero", f"step{i}"], [f"part{i}"]))
+        nodes.append(onnx.helper.make_node("Concat", [f"c{i}", f"part{i}"], [f"c{i + 1}"], axis=0))
+    nodes[2].input[0] = "x"
+    last = f"c{rounds}"
+    infos = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("then", "orelse")]
+    doubled = graph([onnx.helper.make_node("Concat", [last, last], ["then"], axis=0)], "doubled", [], infos[:1])
+    kept = graph([onnx.helper.make_node("Identity", [last], ["orelse"])], "kept", [], infos[1:])
+    nodes.append(onnx.helper.make_node("Abs", [last], ["a"]))
+    nodes.append(onnx.helper.make_node("Add", ["a", last], ["b"]))
+    nodes.append(onnx.helper.make_node("ReduceMin", ["b"], ["least"], keepdims=0))
+    nodes.append(onnx.helper.make_node("Less", ["least", "limit"], ["negative"]))
+    nodes.append(onnx.helper.make_node("If", ["negative"], ["y"], then_branch=kept, else_branch=doubled))
+    constants = {"zero": [0], "limit": np.float32(0), **{f"step{i}": [i + 2] for i in range(rounds)}}
+    with at_most(SECONDS):
+        machine = vm.VirtualMachine(vm.build(from_onnx(model(nodes, {"x": ["n"]}, constants)), target="numpy"))
+    for size in (1, 9):
+        x = np.arange(size, dtype=np.float32)
+        joined = np.concatenate([x, *(x[:: i + 2] for i in range(rounds))])
+        np.testing.assert_array_equal(machine["main"](x).numpy(), np.concatenate([joined, joined]))
 
 
 def test_sizes_that_a_dimension_cannot_hold_are_computed_at_run_time() -> None:

@@ -7,7 +7,7 @@ import pytest
 from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
 
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
 
 RANDOM = np.random.default_rng(21)
@@ -31,6 +31,34 @@ ACTIVATIONS = parse_model("""
 
 def test_activations() -> None:
     against_onnxruntime(ACTIVATIONS, numbers(4, 19) * 3, numbers(19))
+
+
+DISTANCES = parse_model("""
+    g (float[n, k] x, float[m, k] y) => (a, b, c)
+    {
+      a = com.microsoft.CDist(x, y)
+      b = com.microsoft.CDist<metric = "sqeuclidean">(x, y)
+      c = com.microsoft.CDist<metric = "euclidean">(x, y)
+    }""")
+
+
+def test_distances() -> None:
+    for n, m, k in ((3, 5, 4), (1, 1, 1), (0, 2, 3)):
+        against_onnxruntime(DISTANCES, numbers(n, k), numbers(m, k), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ('CDist<metric = "cosine">(x, y)', "metric 'cosine' is not supported: expected euclidean or sqeuclidean"),
+        ("CDist(v, y)", "input 0 has type .*, expected rank 2"),
+        ("CDist(x, y)", "the rows have 3 and 4 elements, expected the same number"),
+    ],
+)
+def test_distances_that_are_refused(call: str, message: str) -> None:
+    model = parse_model(f"g (float[2, 3] x, float[2, 4] y, float[3] v) => (a) {{ a = com.microsoft.{call} }}")
+    with pytest.raises(RelvmError, match=message):
+        from_onnx(model)
 
 
 PRODUCTS = parse_model("""

@@ -179,6 +179,31 @@ def test_of_an_if_on_a_known_condition_only_the_branch_is_imported() -> None:
     np.testing.assert_array_equal(run_everywhere(from_onnx(proto), X), X.reshape(1, 24))
 
 
+UNRANKED = parse_model("g (float[] x, float[n] y) => (float[] z) { z = Softmax(x) }")
+
+
+def test_the_rank_of_an_input_without_a_shape() -> None:
+    for x in (X, X[0], X[0, 0]):
+        ((machine),) = machines(from_onnx(UNRANKED, ranks={"x": x.ndim, "y": 1}), [("bytecode", "numpy")]).values()
+        expected = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        np.testing.assert_allclose(machine["main"](x, X[0, 0]).numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "error", "message"),
+    [
+        ({"q": 1}, RelvmNameError, "the model has no input 'q'"),
+        ({"x": -1}, RelvmArgumentError, "ranks: x is -1, expected an integer of at least 0"),
+        ({"x": True}, RelvmArgumentError, "ranks: x is True"),
+        ({"y": 2}, RelvmArgumentError, "ranks: input y has rank 1 in the model, got 2"),
+        ({}, RelvmUnsupportedError, r"node 'z' \(Softmax.*known rank"),
+    ],
+)
+def test_ranks_that_are_refused(ranks: dict, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        from_onnx(UNRANKED, ranks=ranks)
+
+
 def test_branches_of_different_ranks() -> None:
     """Operators after an If that need to know ranks are imported into each branch."""
     reduce = helper.make_node("ReduceSum", ["x", "axes"], ["a"], keepdims=0)
@@ -218,7 +243,7 @@ def test_a_branch_that_cannot_be_followed_fails_when_it_is_taken() -> None:
     module = from_onnx(proto)
     np.testing.assert_allclose(run_everywhere(module, X, np.array(True)), X.sum(axis=1).T, rtol=1e-5)
     for machine in machines(module).values():
-        with pytest.raises(RelvmTypeError, match=r"Transpose, opset 17.*perm"):
+        with pytest.raises(RelvmArgumentError, match=r"Transpose, opset 17.*perm"):
             machine["main"](X, np.array(False))
     nodes[1].attribute[0].ints[:] = [3, 2, 1, 0]
     with pytest.raises(RelvmError, match=r"Transpose, opset 17.*perm"):

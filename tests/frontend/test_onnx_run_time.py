@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from frontend.onnx_answers import against_onnxruntime
 from frontend.onnx_models import parse_model
-from modes import WAYS, machines
+from modes import WAYS, machines, plain
 
 from relvm.errors import RelvmMemoryError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx import from_onnx
@@ -226,11 +226,6 @@ WRONG: dict[str, tuple[str, tuple[np.ndarray, ...], str]] = {
         "axes to squeeze whose size is not 1",
     ),
     "a step of 0": (GRAPHS["a slice whose steps are inputs"][0], (whole(0),), "steps equal to 0"),
-    "a mirror that would take away": (
-        GRAPHS["a margin by reflect"][0],
-        (whole(1, 0, -1, 0), whole(0, 1)),
-        "negative pads in mode reflect",
-    ),
     "a scale that is not above 0": (
         GRAPHS["a Resize by scales, nearest"][0],
         (np.float32([1, np.nan, 2]),),
@@ -265,6 +260,40 @@ def test_sizes_of_parts_below_0() -> None:
     for machine in machines(from_onnx(model), WAYS).values():
         with pytest.raises(RelvmShapeError, match="element 0 is -1; a dimension must be at least 0"):
             machine["main"](X, whole(-1, 4))
+
+
+def cropped_and_padded(x: np.ndarray, pads: list[int], mode: str) -> np.ndarray:
+    """Return the result of a Pad, computed with NumPy: negative padding is applied first."""
+    pairs = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
+    rest = x[tuple(slice(max(-b, 0), n + min(a, 0)) for n, (b, a) in zip(x.shape, pairs, strict=True))]
+    return np.pad(rest, [(max(b, 0), max(a, 0)) for b, a in pairs], mode)
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_negative_padding(mode: str) -> None:
+    known = 'g (float[{0}] x) => (float[p, q] y) <int64[4] pads = {{{1}}}> {{ y = Pad<mode = "{2}">(x, pads) }}'
+    unknown = 'g (float[n, m] x, int64[4] pads) => (float[p, q] y) {{ y = Pad<mode = "{0}">(x, pads) }}'
+    (at_run_time,) = machines(from_onnx(parse_model(unknown.format(mode), 19)), WAYS[:1]).values()
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    for pads in ([-1, 2, -2, 1], [2, -3, -1, 0], [0, -1, 0, 3], [-1, -2, 0, -1], [3, 1, -3, -3]):
+        expected = cropped_and_padded(x, pads, mode)
+        np.testing.assert_array_equal(plain(at_run_time["main"](x, np.array(pads))), expected)
+        for sizes in ("4, 5", "n, m"):
+            model = parse_model(known.format(sizes, str(pads)[1:-1], mode), 19)
+            (machine,) = machines(from_onnx(model), WAYS[:1]).values()
+            np.testing.assert_array_equal(plain(machine["main"](x)), expected)
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap"])
+def test_padding_that_removes_more_than_there_is(mode: str) -> None:
+    model = parse_model(
+        f'g (float[n] x) => (float[p] y) <int64[2] pads = {{-2, 3}}> {{ y = Pad<mode = "{mode}">(x, pads) }}', 19
+    )
+    (machine,) = machines(from_onnx(model), WAYS[:1]).values()
+    with pytest.raises(RelvmShapeError, match="pads remove 2 elements of axis 0, which has 1"):
+        machine["main"](np.zeros(1, np.float32))
+    with pytest.raises(RelvmShapeError, match=f"mode {mode} needs at least 1 element"):
+        machine["main"](np.zeros(2, np.float32))
 
 
 def test_margins_that_no_tensor_has() -> None:

@@ -34,6 +34,17 @@ def test_frames_of_symbolic_signals() -> None:
         against_onnxruntime(FRAMES, numbers(b, n, 1), numbers(8))
 
 
+@pytest.mark.parametrize("sizes", ["2, 20", "b, n"])
+def test_frames_of_signals_without_a_last_axis(sizes: str) -> None:
+    known = "<int64 step = {3}, int64 size = {8}>"
+    for inputs, constants in (("", known), (", int64 step, int64 size", "")):
+        model = parse_model(f"""
+            g (float[{sizes}] x, float[8] given{inputs}) => (p, q)
+            {constants} {{ p = STFT(x, step, given)  q = STFT<onesided = 0>(x, step, , size) }}""")
+        integers = (np.array(3), np.array(8)) if inputs else ()
+        against_onnxruntime(model, numbers(2, 20), numbers(8), *integers)
+
+
 def test_windows_of_symbolic_and_computed_size() -> None:
     model = parse_model("""
         g (float[n] x, int64 k) => (p, q, r)

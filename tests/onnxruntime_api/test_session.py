@@ -321,6 +321,22 @@ def test_sizes_of_unknown_dimensions_are_ignored() -> None:
         assert ort.InferenceSession(TWO, options).run(["z"], {"x": A, "y": A})[0].shape == (3, 2)
 
 
+def test_inputs_without_a_shape() -> None:
+    """The model is compiled once for each combination of ranks."""
+    content = model(
+        "g (float[] x, float[] y) => (float[] s, float[] z) { s = Softmax(x)  t = Transpose(y)  z = Add(s, t) }"
+    )
+    sessions = [ort.InferenceSession(content) for ort in (ours, theirs)]
+    assert [[item.shape for item in session.get_inputs()] for session in sessions] == [[[], []]] * 2
+    for x, y in ((V, A.T), (A[:, :1], V), (A, A.T), (V[:1], A[:, :1]), (A[None], A.T[..., None])):
+        for names in (None, ["s"]):
+            got, expected = (session.run(names, {"x": x, "y": y}) for session in sessions)
+            for ours_, theirs_ in zip(got, expected, strict=True):
+                np.testing.assert_allclose(ours_, theirs_, rtol=1e-6)
+    ranks = {variant.ranks for variant in sessions[0]._models}
+    assert ranks == {(("x", m), ("y", n)) for m, n in ((1, 2), (2, 1), (2, 2), (3, 3))}
+
+
 def test_an_optional_input_may_be_left_out() -> None:
     from onnx import helper
 

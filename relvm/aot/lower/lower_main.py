@@ -74,6 +74,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    prim,
 )
 from relvm.ir.scalar_ops import find_row
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
@@ -81,6 +82,7 @@ from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType,
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import c_identifier
+from relvm.tables import STATUS
 
 _LETTERS = {"bool": "b", "i64": "i", "f64": "f"}
 _NAMED = {"list": "lists", "string": "tensors of strings", "random": "random numbers", "print": "printing"}
@@ -434,6 +436,10 @@ class _Lowering:
                     size, maximum = bound
                     self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, maximum))
                 self.body.append(Check(condition, "ASSERTION_ERROR"))
+                return TupleValue(())
+            case "fail":
+                assert isinstance(args[0], Prim)
+                self.body.append(Check(self.condition(prim(False)), STATUS[int(args[0].value)].name))
                 return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)

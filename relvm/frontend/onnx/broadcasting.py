@@ -17,6 +17,14 @@ ELEMENTWISE = {
     "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor",
 }  # fmt: skip
 
+# Inputs that broadcast to each other, of ONNX Runtime's own operators.
+_BROADCAST_INPUTS = {
+    "QLinearAdd": (0, 3),
+    "QLinearMul": (0, 3),
+    "SkipLayerNormalization": (0, 1),
+    "SkipSimplifiedLayerNormalization": (0, 1),
+}
+
 
 def common_dim(first: AnyDim, second: AnyDim) -> AnyDim | None:
     """Return the size that two sizes broadcast to, or None if broadcasting is not supported for them.
@@ -107,16 +115,21 @@ def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
     """Return a copy of the node whose inputs are expanded to their common shape.
 
     Return None if no input needs to be expanded, if the inputs cannot be broadcast, or if the shape of an input is
-    unknown.  Also return None for operators other than elementwise operators, PRelu, MatMul and Gemm.
+    unknown.  Also return None for operators other than elementwise operators, PRelu, MatMul, Gemm, and those in
+    _BROADCAST_INPUTS.
     """
     op = node.proto.op_type
-    tensors = [value for value in node.inputs if isinstance(value, Expr) and isinstance(value.type, TensorType)]
-    if node.proto.domain or not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):
+    positions: Sequence[int] = range(len(node.inputs))
+    if node.proto.domain:
+        positions = _BROADCAST_INPUTS.get(op, ()) if node.proto.domain == "com.microsoft" else ()
+    values = [node.inputs[at] for at in positions]
+    tensors = [value for value in values if isinstance(value, Expr) and isinstance(value.type, TensorType)]
+    if not tensors or any(t.tensor_type.shape is None or t.element_type is None for t in tensors):
         return None
     shapes = [tensor.tensor_type.known_shape for tensor in tensors]
     inputs = list(node.inputs)
     wanted: Sequence[Sequence[AnyDim] | None]
-    if op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None:
+    if node.proto.domain or (op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None):
         wanted = [common_dims(shapes)] * len(shapes)
     elif op == "PRelu":
         wanted = [shapes[0], shapes[0]]
@@ -129,7 +142,9 @@ def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
         wanted = [shapes[0], shapes[1], (rows, columns)]
     else:
         return None
-    for at, (tensor, shape, dims) in enumerate(zip(tensors, shapes, wanted, strict=True)):
+    if len(tensors) < len(positions) and node.proto.domain:
+        return None
+    for at, tensor, shape, dims in zip(positions, tensors, shapes, wanted, strict=False):
         if dims is None or len(dims) < len(shape) or _is_impossible(shape, dims):
             return None
         inputs[at] = broadcast_input(node, tensor, dims)

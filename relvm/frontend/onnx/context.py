@@ -29,8 +29,9 @@ from relvm.ir.dtypes import I64, DType, dtype_of
 from relvm.ir.expr import Binding, Block, Constant, Expr, MatchCast, OpCall, Shape, Tuple, Var, constant, is_atom
 from relvm.ir.operator import SizeClaim
 from relvm.ir.relate_sizes import make_claim_check
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_var, dim_vars, known_sizes
-from relvm.ir.types import TensorType, TupleType, Type, forget_vars, is_proven, mismatch_reason
+from relvm.ir.symbolic import AnyDim, Dim, DimVar, dim_op, dim_var, dim_vars, known_sizes, nesting_depth, node_count
+from relvm.ir.types import ShapeType, TensorType, TupleType, Type, forget_vars, is_proven, mismatch_reason
+from relvm.ir.value_ranges import range_of
 from relvm.ops.folding import FoldingBudget
 
 _MAX_AXES = 64  # NumPy's limit
@@ -96,6 +97,9 @@ class ImportContext(ABC):
             outer.rank_splits if outer else 0
         )  # nesting depth of the Ifs that split the import by rank
         self.own_dims: set[DimVar] = set()  # dimension variables that this graph created
+        # Variables that stand for complex sizes, each with its match_cast and the index of that in `bindings`.  If a
+        # node is converted again, the bindings of the first conversion are removed.
+        self.size_variables: dict[AnyDim, tuple[AnyDim, MatchCast, int]] = {}
         self.dim_names: dict[str, AnyDim] = outer.dim_names if outer else {}
         self.hints: set[str] = outer.hints if outer else set()  # names of dimensions that may differ between inputs
         self.used_names: set[str] = outer.used_names if outer else set()  # the names of variables in dim_names
@@ -141,17 +145,25 @@ class ImportContext(ABC):
         dims = tuple(value.array.reshape(-1))
         if not any(isinstance(dim, Dim) for dim in dims):
             return self.constant(value.array.astype(value.dtype.numpy), "a constant")
-        # A Shape cannot contain negative numbers, so they are added afterwards.
-        sizes = tuple(dim if isinstance(dim, Dim) else max(dim, 0) for dim in dims)
-        tensor = self.emit(ops.shape_to_tensor(Shape(sizes)), "shape")
-        if sizes != dims:
-            negatives = [0 if isinstance(dim, Dim) else min(dim, 0) for dim in dims]
-            tensor = self.emit(ops.add(tensor, constant(np.array(negatives, np.int64))), "shape")
+        tensor = self.integers(dims)
         if value.dtype != I64:
             tensor = self.emit(ops.cast(tensor, to=value.dtype.name), "shape")
         if value.array.ndim != 1:
             tensor = self.emit(ops.reshape(tensor, Shape(value.array.shape)), "shape")
         return tensor
+
+    def integers(self, dims: tuple[AnyDim, ...]) -> Expr:
+        """Return the values of dimensions, which can be negative, as a tensor of type i64[len(dims)].
+
+        A Shape cannot contain negative numbers.  If a dimension can be negative, the result is the difference of two
+        shapes: the dimensions above 0, and the absolute values of those below 0.
+        """
+        above = tuple(dim if range_of(dim, {}).low >= 0 else dim_op("max", dim, 0) for dim in dims)
+        tensor = self.emit(ops.shape_to_tensor(Shape(above)), "shape")
+        if above == dims:
+            return tensor
+        below = tuple(0 if dim == part else dim_op("max", -dim, 0) for dim, part in zip(dims, above, strict=True))
+        return self.emit(ops.subtract(tensor, self.emit(ops.shape_to_tensor(Shape(below)), "shape")), "shape")
 
     def constant(self, array: np.ndarray, here: str) -> Constant:
         """Convert an array to a Constant.  Read-only arrays, such as weights, are not copied.
@@ -191,6 +203,10 @@ class ImportContext(ABC):
             self.hints.add(key)
         if is_hint or key in ("", "?"):
             key = f"{name}_dim{axis}"
+        return self.named_dimension(key)
+
+    def named_dimension(self, key: str) -> AnyDim:
+        """Return the size that the user fixes for the dimension `key`, or the dimension variable of this name."""
         if key not in self.dim_names:
             size = self.fixed_dims.get(key)
             self.dim_names[key] = size if isinstance(size, int) else dim_var(identifier(key, self.used_names))
@@ -236,6 +252,45 @@ class ImportContext(ABC):
         self.add_own_dims(new for new, dim in zip(shape, dims, strict=True) if dim is None)
         return self.with_shape(value, shape)
 
+    def with_simple_sizes(self, value: Value | None, parts: int = 1, depth: int = 0) -> Value | None:
+        """Return `value` with each complex size replaced by a variable, which is bound to the size at run time.
+
+        Later sizes are then computed from the variable, so they have fewer parts.  The same size gets the same variable
+        everywhere in the graph.
+
+        value: a tensor, or a HostValue, which becomes a tensor if a complex element can be negative.
+        parts, depth: the maximum `node_count` and `nesting_depth` of sizes that are not replaced.
+        """
+        dims = value.array.reshape(-1) if isinstance(value, HostValue) else _sizes_of(value)
+        found = [dim for dim in dims if node_count(dim) > parts or nesting_depth(dim) > depth]
+        if not found:
+            return value
+        if isinstance(value, Expr):
+            shape = value.tensor_type.known_shape
+            return self.with_shape(value, tuple(self.variable_of(dim) if dim in found else dim for dim in shape))
+        assert value is not None
+        if any(range_of(dim, {}).low < 0 for dim in found):
+            return self.tensor(value)
+        array = np.empty(len(dims), dtype=object)
+        array[:] = [self.variable_of(dim) if dim in found else dim for dim in dims]
+        return HostValue(array.reshape(value.array.shape), value.dtype)
+
+    def variable_of(self, dim: AnyDim) -> AnyDim:
+        """Return a variable that is bound to the size `dim`, which is never negative, at run time."""
+        graph: ImportContext | None = self
+        while graph is not None:
+            if dim in graph.size_variables:
+                variable, match, at = graph.size_variables[dim]
+                if at < len(graph.bindings) and graph.bindings[at] is match:
+                    return variable
+            graph = graph.outer
+        variable = dim_var("size")
+        self.add_own_dims([variable])
+        match = MatchCast(self.var("sizes", ShapeType((variable,))), Shape((dim,)), self.origin)
+        self.size_variables[dim] = (variable, match, len(self.bindings))
+        self.bindings.append(match)
+        return variable
+
     def add_own_dims(self, dims: Iterable[AnyDim]) -> None:
         """Record that this graph, and no enclosing graph, created the dimension variables in `dims`."""
         self.own_dims.update(var for dim in dims for var in dim_vars(dim))
@@ -248,7 +303,7 @@ class ImportContext(ABC):
         if reason := mismatch_reason(type_, value.type):
             raise RelvmShapeError(reason)
         var = self.var(value.name if isinstance(value, Var) else "value", type_)
-        self.bindings.append(MatchCast(var, value))
+        self.bindings.append(MatchCast(var, value, self.origin))
         return var
 
     def require(self, claim: SizeClaim) -> None:
@@ -378,6 +433,7 @@ class ImportContext(ABC):
         """
         scope = type(self)(opsets, self.fixed_dims, self.file, self)
         scope.outer, scope.bindings, scope.own_dims = None, self.bindings, self.own_dims
+        scope.size_variables = self.size_variables
         scope.place = place
         scope.calls = (*self.calls, key)
         return scope
@@ -385,6 +441,12 @@ class ImportContext(ABC):
     def import_subgraph(self, graph: Any) -> Block:
         """Import a subgraph as a block.  The subgraph can use the values of this graph."""
         return self.subgraph_context(graph).import_block(graph)
+
+
+def _sizes_of(value: Value | None) -> tuple[AnyDim, ...]:
+    """Return the sizes of a tensor, or no sizes if `value` is not a tensor of known shape."""
+    type_ = value.type if isinstance(value, Expr) else None
+    return type_.shape or () if isinstance(type_, TensorType) else ()
 
 
 def _expect_supported_rank(type_: Type) -> None:

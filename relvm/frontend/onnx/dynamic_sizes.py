@@ -111,7 +111,7 @@ def known_count(tensor: TensorExpr, what: str) -> int:
 
 def dims_as_tensor(node: OnnxNode, dims: Sequence[AnyDim]) -> TensorExpr:
     """Return the values of dimensions, which can be symbolic, as a tensor of type i64[len(dims)]."""
-    return TensorExpr(node, node.emit(ops.shape_to_tensor(node.shape(list(dims)))))
+    return TensorExpr(node, node.graph.integers(tuple(dims)))
 
 
 def dim_as_operand(node: OnnxNode, dim: AnyDim) -> TensorExpr | int:

@@ -34,7 +34,7 @@ from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.node_schemas import schema_of
 from relvm.frontend.onnx.ops import if_, qdq_fusion
-from relvm.frontend.onnx.registry import OnnxNode, RankSplit, import_converters, supported_operators
+from relvm.frontend.onnx.registry import Converter, OnnxNode, RankSplit, import_converters, supported_operators
 from relvm.frontend.onnx.topological_sort import find_output_sets, needed_nodes, sort_nodes
 from relvm.frontend.onnx.values import HostValue, Value
 from relvm.frontend.weights import Weights, as_mapping, bind_weights
@@ -45,12 +45,16 @@ from relvm.ir.expr import (
     Var,
 )
 from relvm.ir.fingerprint import set_origin
-from relvm.ir.symbolic import as_var
+from relvm.ir.operator import operators
+from relvm.ir.symbolic import ComplexDimError, as_var
 from relvm.ir.value_ranges import LOWER, UPPER
 
 import_converters()
 
 _MAX_PROBLEMS = 100  # maximum number of problems that one message lists
+
+_MAX_SIZE_PARTS = 500  # a larger size is bound to a variable; the largest in benchmarks/models has 432 parts
+_MAX_SIZE_DEPTH = 50  # the same for the nesting depth
 
 # Exceptions that a converter raises for a malformed node, for example because an input is missing, an attribute has the
 # wrong type, or a string is not UTF-8.
@@ -63,6 +67,7 @@ def from_onnx(
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     inputs: Iterable[str] = (),
     outputs: Iterable[str] | None = None,
+    ranks: Mapping[str, int] = MappingProxyType({}),
     weights: Weights | str | os.PathLike[str] | None = None,
 ) -> Module:
     """Import an ONNX model.
@@ -82,6 +87,8 @@ def from_onnx(
     outputs
         Names of the graph outputs to compute, in the order of the result.  Nodes that only other outputs need are not
         imported.  None: all outputs.
+    ranks
+        The ranks of inputs whose shapes the model does not state, by name.  Most operators need to know the rank.
     weights
         A mapping from names to arrays, or the path of a .safetensors file.  An array replaces the initializer of the
         same name.  If its name is that of an input, the input becomes a constant.
@@ -112,11 +119,12 @@ def from_onnx(
         A value does not have the type that its node requires or that the model declares.  Also raised if a weight does
         not have the dtype or the shape of the initializer or input that it replaces.
     RelvmNameError
-        The model does not have a dimension named in `dims`, an input named in `inputs`, an output named in `outputs`,
-        or an initializer or input for a weight.
+        The model does not have a dimension named in `dims`, an input named in `inputs` or `ranks`, an output named in
+        `outputs`, or an initializer or input for a weight.
     RelvmArgumentError
         `model` has none of the supported types, or `outputs` is empty or names an output twice.  Also raised if a value
-        in `dims` is not a size, an ordered pair of sizes, or None.
+        in `dims` is not a size, an ordered pair of sizes, or None, or if a value in `ranks` is not a rank or differs
+        from the rank that the model states.
     OSError
         The file cannot be read.
     """
@@ -125,6 +133,8 @@ def from_onnx(
     dims = {name: _check_size(name, size) for name, size in (dims or {}).items()}
     inputs = _names("inputs", inputs)
     outputs = None if outputs is None else _names("outputs", outputs)
+    expect_type("ranks", ranks, Mapping, "a mapping of names to ranks")
+    ranks = {name: _check_rank(name, rank) for name, rank in ranks.items()}
     weights = as_mapping(weights)
     if outputs is not None and len(set(outputs)) != max(1, len(outputs)):
         raise RelvmArgumentError(f"outputs: expected one or more different names, got {list(outputs)}")
@@ -136,7 +146,7 @@ def from_onnx(
                 model_checker.opset_versions(file.proto.opset_import, file.place), dims, file, None
             )
             importer.functions.update(model_checker.functions_by_key(file.proto))
-            function = importer.import_main(file.proto.graph, inputs, outputs, weights)
+            function = importer.import_main(file.proto.graph, inputs, outputs, weights, ranks)
     except RelvmError:
         raise
     except MALFORMED as error:
@@ -152,7 +162,7 @@ def from_onnx(
         return bind_weights(module, {name: weights[name] for name in weights if name not in replaced})
     if not file.is_covered_by_digest:
         return module
-    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs))
+    return set_origin(module, onnx_origin(file.digest, dims, inputs, outputs, ranks))
 
 
 def _names(parameter: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -180,6 +190,22 @@ def _check_size(name: str, size: Any) -> int | tuple[int, int] | None:
     return (low, high) if limits is size else low
 
 
+def _check_rank(name: str, rank: Any) -> int:
+    """Check the value that a user gives for the rank of the input `name`.  Return the value as a Python integer."""
+    if not isinstance(rank, Integral) or isinstance(rank, bool) or rank < 0:
+        raise RelvmArgumentError(f"ranks: {name} is {rank!r}, expected an integer of at least 0")
+    return int(rank)
+
+
+def _without_operator(message: str) -> str:
+    """Remove the name of a relvm operator, such as `average_pool`, from the beginning of an error message.
+
+    The message names the ONNX operator, which the converter may have composed of several operators of relvm.
+    """
+    name, _, rest = message.partition(": ")
+    return rest if rest and name in operators() else message
+
+
 class GraphImporter(ImportContext):
     """The importer of one graph.  The importer of a subgraph can use the values of the enclosing graph."""
 
@@ -189,14 +215,17 @@ class GraphImporter(ImportContext):
         overridden: Collection[str] = (),
         selected: Collection[str] | None = None,
         weights: Weights = MappingProxyType({}),
+        ranks: Mapping[str, int] = MappingProxyType({}),
     ) -> Function:
         """Import the main graph of a model as the function `main`.
 
         overridden: the names of inputs that become parameters although they have an initializer.
         selected: the names of the outputs to compute, or None for all.
         weights: arrays that replace initializers, by name.
+        ranks: the ranks of inputs without a shape, by name.
         """
         self.expect_names("initializer or input", weights, (*graph.initializer, *graph.input))
+        self.expect_names("input", ranks, graph.input)
         self.expect_names("input", overridden, graph.input)
         self.expect_names("output", selected or (), graph.output)
         self.initializers(graph, overridden, weights)
@@ -211,7 +240,7 @@ class GraphImporter(ImportContext):
                 continue
             name = identifier(info.name, names)
             origins = (f"{self.place}: input {shortened(info.name)!r}",)
-            params.append(Var(name, type=types.graph_input_type(self, info), origins=origins))
+            params.append(Var(name, type=types.graph_input_type(self, info, ranks.get(info.name)), origins=origins))
             inputs.append(info.name)
             self.values[info.name] = params[-1]
         outputs = [info.name for info in graph.output] if selected is None else list(selected)
@@ -323,19 +352,22 @@ class GraphImporter(ImportContext):
             for name, value in zip(proto.output, results, strict=False):
                 if name:
                     is_host = isinstance(value, HostValue)
-                    self.values[name] = value if is_host else self.known_shape(self.emit(value, name))
+                    value = value if is_host else self.known_shape(self.emit(value, name))
+                    self.values[name] = self.with_simple_sizes(value, _MAX_SIZE_PARTS, _MAX_SIZE_DEPTH)
         except Unimported:
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmUnsupportedError as error:
             message = str(error)
-            self.problems[message if message.startswith(self.place) else f"{here}: {message}"] = None
+            if not message.startswith(f"{self.place}: "):
+                message = f"{here}: {_without_operator(message)}"
+            self.problems[message] = None
             self.values.update((name, UNIMPORTED) for name in proto.output)
             return
         except RelvmError as error:
-            if str(error).startswith(self.place):
+            if str(error).startswith(f"{self.place}: "):
                 raise
-            raise type(error)(f"{here}: {error}") from error
+            raise type(error)(f"{here}: {_without_operator(str(error))}") from error
         except MALFORMED as error:
             raise RelvmFormatError(f"{here}: the node is malformed: {type(error).__name__}: {error}") from error
         for name in proto.output[: len(results)]:
@@ -364,6 +396,17 @@ class GraphImporter(ImportContext):
         if schema:
             node_checker.expect_types(inputs, schema)
         node = OnnxNode(self, proto, opset, here, inputs)
+        before = len(self.bindings)
+        try:
+            return self.apply_converter(convert, node, is_own)
+        except ComplexDimError:
+            del self.bindings[before:]
+        inputs = [self.with_simple_sizes(value) for value in inputs]
+        self.values.update((name, value) for name, value in zip(proto.input, inputs, strict=True) if name)
+        return self.apply_converter(convert, replace(node, inputs=inputs), is_own)
+
+    def apply_converter(self, convert: Converter, node: OnnxNode, is_own: bool) -> Any:
+        """Convert a node, and return the values of its outputs.  is_own: whether it calls a function of the model."""
         if is_own:
             return shape_unification.convert_with_unified_sizes(convert, node)
         known = shape_folding.evaluate(node)

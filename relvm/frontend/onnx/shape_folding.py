@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.errors import RelvmIndexError, RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.model_checker import plain_domain
 from relvm.frontend.onnx.registry import OnnxNode
 from relvm.frontend.onnx.values import SIZE_LIMIT, HostValue
@@ -137,7 +137,10 @@ def slice_range(size: int, start: int, end: int, step: int) -> range:
 def _gather(node: OnnxNode, x: np.ndarray, indices: np.ndarray) -> np.ndarray | None:
     if any(isinstance(i, Dim) for i in indices.reshape(-1)):
         return None
-    return np.take(x, indices.astype(np.int64), axis=node.attribute("axis", 0))
+    try:
+        return np.take(x, indices.astype(np.int64), axis=node.attribute("axis", 0))
+    except IndexError as error:
+        raise RelvmIndexError(str(error)) from None
 
 
 @_rule("Squeeze")

@@ -131,11 +131,19 @@ class TensorExpr:
     def __rmul__(self, other: Any) -> TensorExpr:
         return TensorExpr(self.node, self.operand(other)) * self
 
+    def __rtruediv__(self, other: Any) -> TensorExpr:
+        return TensorExpr(self.node, self.operand(other)) / self
+
     def __lt__(self, other: Any) -> TensorExpr:
         return self.apply(ops.less, other)
 
     def __gt__(self, other: Any) -> TensorExpr:
         return self.apply(ops.greater, other)
+
+
+def default_element(dtype: DType) -> np.ndarray:
+    """Return the default element of a dtype, as an array of rank 0: 0, false, or the empty string."""
+    return np.array("" if dtype.is_string else 0, dtype.numpy)
 
 
 def input_tensor(node: OnnxNode, index: int) -> TensorExpr:

@@ -4,30 +4,41 @@ from __future__ import annotations
 
 from typing import Any
 
-from relvm.errors import RelvmTypeError, RelvmUnsupportedError
+from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmUnsupportedError, shortened
 from relvm.frontend.onnx.context import ImportContext
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.types import ListType, OptionalType, TensorType, TupleType, Type
 
 
-def graph_input_type(graph: ImportContext, info: Any) -> Type:
+def graph_input_type(graph: ImportContext, info: Any, rank: int | None = None) -> Type:
     """Return the type of a graph input.
 
     Each `dim_param` of a tensor becomes a dimension variable, which all inputs with the same `dim_param` share.
 
     info: the onnx.ValueInfoProto of the input.
+    rank: the rank of a tensor whose shape the model does not state, or None if it is not known.
 
     Raises
     ------
     RelvmUnsupportedError
         relvm does not support this kind of value or this element type.
+    RelvmArgumentError
+        `rank` is not the rank that the model states.
     """
     if not info.type.HasField("tensor_type"):
+        if rank is not None:
+            raise RelvmArgumentError(f"ranks: input {shortened(info.name)} is not a tensor, so it has no rank")
         return declared_type(graph, info.type, f"input {info.name}")
     tensor = info.type.tensor_type
     dtype = graph.element_type(tensor.elem_type, f"input {info.name}")
     if not tensor.HasField("shape"):
-        return TensorType(dtype)
+        if rank is None:
+            return TensorType(dtype)
+        return TensorType(dtype, tuple(graph.named_dimension(f"{info.name}_dim{axis}") for axis in range(rank)))
+    if rank not in (None, len(tensor.shape.dim)):
+        raise RelvmArgumentError(
+            f"ranks: input {shortened(info.name)} has rank {len(tensor.shape.dim)} in the model, got {rank}"
+        )
     return TensorType(dtype, tuple(graph.dimension(dim, info.name, i) for i, dim in enumerate(tensor.shape.dim)))
 
 

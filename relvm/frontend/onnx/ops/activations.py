@@ -7,6 +7,7 @@ import math
 import relvm.ops as ops
 from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import iota
+from relvm.frontend.onnx.ops.if_ import unless_empty
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import F64
@@ -66,14 +67,19 @@ def _prelu(node: OnnxNode) -> Expr:
 @converts("Elu")
 def _elu(node: OnnxNode) -> Expr:
     x = input_tensor(node, 0)
-    return (x < 0).where((x.apply(ops.exp) - 1) * node.attribute("alpha", 1.0), x).expr
+    return (x < 0).where(_expm1(x) * node.attribute("alpha", 1.0), x).expr
+
+
+def _expm1(x: TensorExpr) -> TensorExpr:
+    """Return exp(x) - 1 for x below 0, computed as tanh(x / 2) * (exp(x) + 1), which is also precise near 0."""
+    return (x * 0.5).apply(ops.tanh) * (x.apply(ops.exp) + 1)
 
 
 @converts("Selu")
 def _selu(node: OnnxNode) -> Expr:
     x = input_tensor(node, 0)
     alpha = node.attribute("alpha", 1.67326319217681884765625)
-    below = (x.apply(ops.exp) - 1) * alpha
+    below = _expm1(x) * alpha
     return ((x > 0).where(x, below) * node.attribute("gamma", 1.05070102214813232421875)).expr
 
 
@@ -81,8 +87,10 @@ def _selu(node: OnnxNode) -> Expr:
 def _celu(node: OnnxNode) -> Expr:
     """Computes max(0, x) + min(0, alpha * (exp(x / alpha) - 1))."""
     x, alpha = input_tensor(node, 0), node.attribute("alpha", 1.0)
-    below = ((x / alpha).apply(ops.exp) - 1) * alpha
-    return (x.apply(ops.relu) + below.apply(ops.clip, max=0)).expr
+    if alpha < 0:
+        below = ((x / alpha).apply(ops.exp) - 1) * alpha
+        return (x.apply(ops.relu) + below.apply(ops.clip, max=0)).expr
+    return (x < 0).where(_expm1(x / alpha) * alpha, x).expr
 
 
 @converts("Softplus")
@@ -143,14 +151,9 @@ def _swish(node: OnnxNode) -> Expr:
 
 @converts("Shrink")
 def _shrink(node: OnnxNode) -> Expr:
-    """Returns x + bias below -lambd, x - bias above lambd, and 0 between.  Integers of up to 32 bits become f64."""
+    """Returns x + bias below -lambd, x - bias above lambd, and 0 between.  Integers are computed in f64."""
     x, own = input_tensor(node, 0), node.type(0).known_dtype
-    if not own.is_float:
-        if own.bits > 32:
-            raise RelvmUnsupportedError(
-                f"Shrink of {own} is not supported: expected floats or integers of up to 32 bits"
-            )
-        x = x.cast(F64)
+    x = x if own.is_float else x.cast(F64)
     bias, limit = node.attribute("bias", 0.0), node.attribute("lambd", 0.5)
     above = (x > limit).where(x - bias, 0)
     return (x < -limit).where(x + bias, above).cast(own).expr
@@ -180,9 +183,15 @@ def _hardmax(node: OnnxNode) -> Expr:
 
     Before opset 13, the input is flattened to a matrix: `axis` and the axes after it become the columns.
     """
-    x, axes, shape = input_tensor(node, 0), _softmax_axes(node), node.type(0).shape
+    axes, shape = _softmax_axes(node), node.type(0).shape
     if shape is None:
-        raise RelvmUnsupportedError(f"Hardmax requires a known shape, got {x.type}")
+        raise RelvmUnsupportedError(f"Hardmax requires a known shape, got {node.type(0)}")
+    columns = product(shape[axis] for axis in axes)
+    return unless_empty(node, columns, lambda inner: _hardmax_of_elements(inner, axes))
+
+
+def _hardmax_of_elements(node: OnnxNode, axes: tuple[int, ...]) -> Expr:
+    x, shape = input_tensor(node, 0), node.type(0).known_shape
     if node.opset < 13:
         before = len(shape) - len(axes)
         x, axes = x.reshape(product(shape[:before]), product(shape[before:])), (1,)

@@ -13,7 +13,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
 from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.expr import Expr
-from relvm.ir.symbolic import AnyDim, difference
+from relvm.ir.symbolic import AnyDim, difference, dim_op, known_size
 
 
 @converts("SwiGLU")
@@ -34,21 +34,23 @@ def _rotary_embedding(node: OnnxNode) -> Expr:
     x = split_heads(x, node.attribute("num_heads", 0)) if flat else x
     size = x.shape[3]
     rotated_size = node.attribute("rotary_embedding_dim", 0) or size
-    if (
-        not isinstance(size, int)
-        or not isinstance(rotated_size, int)
-        or rotated_size % 2
-        or not 0 < rotated_size <= size
-    ):
+    is_odd = isinstance(rotated_size, int) and (rotated_size % 2 or rotated_size < 1)
+    if is_odd or (isinstance(size, int) and isinstance(rotated_size, int) and rotated_size > size):
         raise RelvmUnsupportedError(
             f"rotary_embedding_dim is {rotated_size}, expected an even number that does not exceed the head size {size}"
         )
+    node.require_at_most(rotated_size, size, "rotary_embedding_dim is {}, which exceeds the head size {}")
+    half = node.exact_quotient(rotated_size, 2, "rotated elements")
     cos, sin = (_angles(node, i) for i in (1, 2))
+    cos = TensorExpr(node, node.graph.with_shape(cos.expr, (*cos.shape[:-1], half)))
+    sin = TensorExpr(node, node.graph.with_shape(sin.expr, cos.shape))
     result = rotate_pairs(x, cos, sin, rotated_size, bool(node.attribute("interleaved", 0)))
     return (merge_heads(result).reshape(*shape) if flat else result).expr
 
 
-def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: int, interleaved: bool) -> TensorExpr:
+def rotate_pairs(
+    x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: AnyDim, interleaved: bool
+) -> TensorExpr:
     """Rotate the first `rotated_size` elements of each head in pairs.
 
     A pair is two adjacent elements if `interleaved` is true.  Otherwise it is one element of the first half of these
@@ -57,14 +59,18 @@ def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: 
     x: a tensor of shape (batch, heads, length, size).
     cos, sin: the cosines and sines of the angles, which broadcast to the shape (batch, heads, length, rotated_size /
     2).
+    rotated_size: an integer, or the size of a head.
     """
     batch, heads, length, size = x.shape
-    parts = x.apply(ops.slice, begin=(0,), end=(rotated_size,), axes=(3,))
+    half = x.node.exact_quotient(rotated_size, 2, "rotated elements")
+    parts = x
+    if rotated_size != size:
+        parts = x.apply(ops.slice, begin=(0,), end=(known_size(rotated_size),), axes=(3,))
     # The two elements of a pair lie along axis 4 or axis 3.
-    axis, pairs = (4, (rotated_size // 2, 2)) if interleaved else (3, (2, rotated_size // 2))
+    axis, pairs = (4, (half, 2)) if interleaved else (3, (2, half))
     parts = parts.reshape(batch, heads, length, *pairs)
     first, second = (
-        parts.apply(ops.slice, begin=(i,), end=(i + 1,), axes=(axis,)).reshape(batch, heads, length, rotated_size // 2)
+        parts.apply(ops.slice, begin=(i,), end=(i + 1,), axes=(axis,)).reshape(batch, heads, length, half)
         for i in (0, 1)
     )
     real, imaginary = (
@@ -73,7 +79,8 @@ def rotate_pairs(x: TensorExpr, cos: TensorExpr, sin: TensorExpr, rotated_size: 
     result = real.apply(ops.concat, imaginary, axis=axis).reshape(batch, heads, length, rotated_size)
     if rotated_size == size:
         return result
-    return result.apply(ops.concat, x.apply(ops.slice, begin=(rotated_size,), end=(size,), axes=(3,)), axis=3)
+    rest = x.apply(ops.slice, begin=(known_size(rotated_size),), end=(2**63 - 1,), axes=(3,))
+    return result.apply(ops.concat, rest, axis=3)
 
 
 def _angles(node: OnnxNode, index: int) -> TensorExpr:
@@ -81,7 +88,7 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
 
     The result has the shape (batch, 1, length, n / 2), where n is the number of rotated elements of a head.
     """
-    table = input_tensor(node, index)
+    table = shaped_input(node, index)
     if node.has(3):
         table = table.apply(ops.gather, input_tensor(node, 3), axis=0)
     return table.apply(ops.expand_dims, axes=(1,))
@@ -90,9 +97,10 @@ def _angles(node: OnnxNode, index: int) -> TensorExpr:
 def split_heads(x: TensorExpr, count: AnyDim) -> TensorExpr:
     """Split the last axis of x into `count` heads: (batch, length, count * size) -> (batch, count, length, size)."""
     batch, length, width = x.shape
-    if not isinstance(width, int) or not isinstance(count, int) or count < 1 or width % count:
+    if not isinstance(count, int) or count < 1 or (isinstance(width, int) and width % count):
         raise RelvmShapeError(f"cannot split {x.type} into {count} heads")
-    return x.reshape(batch, length, count, width // count).apply(ops.transpose, perm=(0, 2, 1, 3))
+    size = x.node.exact_quotient(width, count, "columns of all heads")
+    return x.reshape(batch, length, count, size).apply(ops.transpose, perm=(0, 2, 1, 3))
 
 
 def merge_heads(x: TensorExpr) -> TensorExpr:
@@ -115,15 +123,15 @@ def _attention(node: OnnxNode) -> tuple[Expr, ...]:
     if flat:
         counts = (node.attribute(name, 0) for name in ("q_num_heads", "kv_num_heads", "kv_num_heads"))
         q, k, v = (split_heads(x, count) for x, count in zip((q, k, v), counts, strict=True))
+        k = TensorExpr(node, node.graph.with_shape(k.expr, (*k.shape[:3], q.shape[3])))
     past: AnyDim = 0
     if node.has(4):
         past = shaped_input(node, 4).shape[2]
         k, v = (widen(input_tensor(node, i)).apply(ops.concat, new, axis=2) for i, new in ((4, k), (5, v)))
     scale = node.attribute("scale")
     if scale is None:
-        if not isinstance(q.shape[3], int):
-            raise RelvmUnsupportedError(f"the head size must be known if scale is absent, got {q.shape[3]}")
-        scale = 1 / math.sqrt(q.shape[3])
+        size = dim_as_operand(node, q.shape[3])
+        scale = 1 / (math.sqrt(size) if isinstance(size, int) else size.cast(q.dtype).apply(ops.sqrt))
     outputs = [attention_scores(q, k) * scale]
     cap = node.attribute("softcap", 0.0)
     outputs.append((outputs[0] / cap).apply(ops.tanh) * cap if cap > 0 else outputs[0])
@@ -142,16 +150,19 @@ def widen(x: TensorExpr) -> TensorExpr:
     return x.cast(F32) if x.dtype.is_narrow_float else x
 
 
-def _query_heads_per_key_head(q: TensorExpr, k: TensorExpr) -> int:
+def _query_heads_per_key_head(q: TensorExpr, k: TensorExpr) -> AnyDim:
     """Return how many query heads share each key head.  The heads are axis 1 of q and of k."""
     many, few = q.shape[1], k.shape[1]
     if many == few:
         return 1
-    if not isinstance(many, int) or not isinstance(few, int) or few < 1 or many % few:
+    is_known = isinstance(many, int) and isinstance(few, int)
+    if few == 0 or (is_known and many % few):
         raise RelvmShapeError(
             f"the number of query heads, {many}, must be a multiple of the number of key/value heads, {few}"
         )
-    return many // few
+    count = dim_op("floordiv", many, few)
+    q.node.require_equal(many, few * count, "{} query heads, expected a multiple of the key/value heads such as {}")
+    return count
 
 
 def attention_scores(q: TensorExpr, k: TensorExpr) -> TensorExpr:

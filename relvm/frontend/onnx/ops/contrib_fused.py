@@ -1,4 +1,4 @@
-"""Decomposition of operators that ONNX Runtime's optimizer creates by fusion (domain com.microsoft)."""
+"""Decomposition of operators that ONNX Runtime's optimizer creates by fusion, and of CDist (domain com.microsoft)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import relvm.ops as ops
-from relvm.errors import RelvmUnsupportedError
+from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_sizes import filled, iota
 from relvm.frontend.onnx.ops.activations import gelu
 from relvm.frontend.onnx.ops.normalization import axes_from, center, inverse_deviation
@@ -49,6 +49,22 @@ def _fused_matmul(node: OnnxNode) -> Expr:
     result = input_tensor(node, 0).apply(ops.matmul, input_tensor(node, 1), **transposed)
     alpha = node.attribute("alpha", 1.0)
     return (result if alpha == 1.0 else result * alpha).expr
+
+
+@converts("CDist", domain=_MICROSOFT)
+def _cdist(node: OnnxNode) -> Expr:
+    """Computes the distances between the rows of two matrices."""
+    metric = node.attribute("metric", "sqeuclidean")
+    if metric not in ("euclidean", "sqeuclidean"):
+        raise RelvmUnsupportedError(f"metric {metric!r} is not supported: expected euclidean or sqeuclidean")
+    for index in range(2):
+        if node.type(index).known_rank != 2:
+            raise RelvmShapeError(f"input {index} has type {node.type(index)}, expected rank 2")
+    a, b = (TensorExpr(node, node.known_shape(index)) for index in range(2))
+    node.require_equal(a.shape[1], b.shape[1], "the rows have {} and {} elements, expected the same number")
+    apart = a.apply(ops.expand_dims, axes=(1,)) - b.reshape(b.shape[0], a.shape[1])
+    squared = (apart * apart).apply(ops.sum, axes=(2,))
+    return (squared.apply(ops.sqrt) if metric == "euclidean" else squared).expr
 
 
 # The attributes of each activation, in the order of the values in activation_params.

@@ -88,8 +88,10 @@ def _stft(node: OnnxNode) -> Expr:
     DFT matrix instead.
     """
     x = TensorExpr(node, node.known_shape(0))
+    if len(x.shape) == 2:  # ONNX Runtime accepts real signals without the last axis
+        x = x.reshape(*x.shape, 1)
     if len(x.shape) != 3:
-        raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 3")
+        raise RelvmShapeError(f"signal has rank {len(x.shape)}, expected 2 or 3")
     parts, onesided = _parts_of_element(x), bool(node.attribute("onesided", 1))
     length = shaped_input(node, 2).shape[0] if not node.has(3) else 1
     if not _is_constant_or_omitted(node, 1) or not _is_constant_or_omitted(node, 3) or not isinstance(length, int):

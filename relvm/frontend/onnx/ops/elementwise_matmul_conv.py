@@ -19,7 +19,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.shape_folding import INT_MAX, slice_range
 from relvm.frontend.onnx.sliding_window import pad_if_symbolic, padding_of
 from relvm.frontend.onnx.tensor_expr import TensorExpr, aligned_operands
-from relvm.ir.dtypes import STR, dtype_of
+from relvm.ir.dtypes import BF16, F32, STR, DType, dtype_of
 from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import product
 
@@ -68,16 +68,31 @@ def _same_semantics(node: OnnxNode) -> Expr:
 def _pow(node: OnnxNode) -> Expr:
     """Returns a power with the dtype of the base.
 
-    For a float base, the power is computed in the dtype of the base.  For an integer base, it is computed in the common
-    dtype of base and exponent.
+    For a float base, the power is computed in the dtype of the base if this dtype contains all values of the exponent.
+    For an integer base, or if the exponent has other values, it is computed in the common dtype of base and exponent.
     """
     base, exponent = aligned_operands(node)
     own, other = base.known_element_type, exponent.known_element_type
     if own == other:
         return ops.power(base, exponent)
-    common = dtype_of(np.promote_types(own.numpy, other.numpy)) if not own.is_float else own
+    common = own if own.is_float and _is_exact(exponent, own) else _common_dtype(own, other)
     base, exponent = node.emit(ops.cast(base, to=common.name)), node.emit(ops.cast(exponent, to=common.name))
     return ops.cast(node.emit(ops.power(base, exponent)), to=own.name)
+
+
+def _is_exact(value: Expr, dtype: DType) -> bool:
+    """Return whether all elements of a tensor of numbers are known to be unchanged by a conversion to `dtype`."""
+    if isinstance(value, Constant):
+        with np.errstate(over="ignore"):
+            converted = value.value.astype(dtype.numpy).astype(np.float64)
+        return bool((converted == value.value.astype(np.float64)).all())
+    return _common_dtype(dtype, value.known_element_type) == dtype
+
+
+def _common_dtype(one: DType, other: DType) -> DType:
+    """Return the dtype to which NumPy converts numbers of two dtypes.  For bf16, take f32 instead."""
+    first, second = (F32 if dtype == BF16 and one != other else dtype for dtype in (one, other))
+    return dtype_of(np.promote_types(first.numpy, second.numpy))
 
 
 @converts("Max", "Min")
@@ -296,13 +311,17 @@ def _conv(node: OnnxNode) -> Expr:
 
 
 def _convolution(node: OnnxNode, spatial: int) -> Expr:
-    x, w = node.tensor(0), node.tensor(1)
+    x, w, groups = node.tensor(0), node.tensor(1), node.attribute("group", 1)
     strides = tuple(node.attribute("strides", [1] * spatial))
     dilations = tuple(node.attribute("dilations", [1] * spatial))
+    filters, *rest = w.tensor_type.known_shape
+    if not isinstance(filters, int) and groups > 1:
+        group_size = node.graph.variable_of(node.exact_quotient(filters, groups, "filters"))
+        w = node.graph.with_shape(w, (group_size * groups, *rest))
     wide, pads = pad_if_symbolic(
         TensorExpr(node, x), padding_of(node, w.tensor_type.known_shape[2:], strides, dilations), 0
     )
-    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=node.attribute("group", 1))
+    return ops.conv(wide.expr, w, strides=strides, pads=pads, dilations=dilations, groups=groups)
 
 
 @converts("GlobalMaxPool", "GlobalAveragePool")

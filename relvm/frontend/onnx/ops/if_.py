@@ -1,8 +1,9 @@
 """Conversion of If to an If expression, whose branches can use the values of the enclosing graph.
 
-If the condition is constant, only the branch taken is imported.  A branch with inconsistent shapes raises an error at
-run time if it is taken.  Operators need to know the ranks of tensors.  If the branches return tensors of different
-ranks, the rest of the graph is therefore imported into each branch.
+If the condition is constant, only the branch taken is imported.  A branch with a node that always fails, for example
+because its shapes are inconsistent, raises the error at run time if it is taken.  Operators need to know the ranks of
+tensors.  If the branches return tensors of different ranks, the rest of the graph is therefore imported into each
+branch.
 """
 
 from __future__ import annotations
@@ -12,14 +13,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmShapeError, RelvmTypeError
+import numpy as np
+
+from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError
 from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.failing_blocks import NODE_FAILURES, failing_block
 from relvm.frontend.onnx.registry import MAX_RANK_SPLITS, OnnxNode, RankSplit, converts
 from relvm.frontend.onnx.values import Value
 from relvm.ir.dtypes import DType
-from relvm.ir.expr import Block, Constant, Expr, If, MatchCast, Null, TupleItem
+from relvm.ir.expr import Block, Constant, Expr, If, TupleItem, constant
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType, TupleType, Type, join
-from relvm.ops import reshape
+from relvm.ir.value_ranges import range_of
+from relvm.ops import equal, reshape
 
 
 @converts("If")
@@ -36,9 +42,7 @@ def _if(node: OnnxNode) -> tuple[Any, ...]:
         return _import_taken_branch(node.graph, branches[0 if cond.value.item() else 1])
     if isinstance(cond.type, TensorType) and cond.type.rank != 0:  # ONNX allows any tensor of one element
         cond = node.emit(reshape(cond, node.shape([])))
-    then, orelse = _build_branches(
-        node.graph, [partial(node.graph.import_subgraph, branch) for branch in branches], RelvmShapeError
-    )
+    then, orelse = _build_branches(node.graph, [partial(node.graph.import_subgraph, branch) for branch in branches])
     if node.graph.rank_splits < MAX_RANK_SPLITS and _ranks(then.type) != _ranks(orelse.type):
         raise RankSplit(cond, tuple(partial(_import_branch, branch) for branch in branches))
     return _add_if(node.graph, cond, then, orelse)
@@ -98,6 +102,23 @@ def if_then_else(
     return _add_if(node.graph, cond, *blocks)[0]
 
 
+def unless_empty(node: OnnxNode, size: AnyDim, convert: Callable[[OnnxNode], Expr]) -> Expr:
+    """Return the result of `convert`, or input 0 if `size` is 0 and the result therefore has no elements.
+
+    node: a node whose output has the type of its input 0, whose shape is known.
+    size: a product of sizes of input 0.
+    convert: see `if_then_else`.
+    """
+    if size == 0:
+        return node.tensor(0)
+    if range_of(size, {}).low > 0:
+        return convert(node)
+    is_empty = node.emit(equal(node.graph.integers((size,)), constant(np.array([0]))))
+    cond = node.emit(reshape(is_empty, node.shape([])))
+    result = if_then_else(node, cond, lambda inner: inner.tensor(0), convert)
+    return node.graph.with_shape(result, node.type(0).known_shape)
+
+
 def import_into_branches(
     graph: ImportContext, split: RankSplit, outputs: list[str], nodes: list[Any], names: list[str]
 ) -> list[Value]:
@@ -115,38 +136,27 @@ def import_into_branches(
         inner.values.update(zip(outputs, import_node(inner), strict=True))
         return inner.finish_block(inner.import_nodes(nodes, names))
 
-    errors = RelvmArgumentError, RelvmShapeError, RelvmTypeError
-    then, orelse = _build_branches(
-        graph, [partial(build_branch, import_node) for import_node in split.branches], *errors
-    )
+    then, orelse = _build_branches(graph, [partial(build_branch, import_node) for import_node in split.branches])
     return [graph.emit(value, "merged") for value in _add_if(graph, split.cond, then, orelse)]
 
 
-def _build_branches(
-    graph: ImportContext, builders: list[Callable[[], Block]], *errors: type[RelvmError]
-) -> tuple[Block, ...]:
+def _build_branches(graph: ImportContext, builders: list[Callable[[], Block]]) -> tuple[Block, ...]:
     """Build both blocks of an If.
 
-    If the shapes in one of the blocks are inconsistent, replace it by a block that raises the error at run time.  Often
-    such a block never runs, because its condition is false for the actual sizes.  If both blocks are inconsistent,
-    raise the first error now.
+    If a node in one of the blocks fails whenever it runs, replace the block by one that raises the error at run time.
+    Often such a block never runs, because its condition is false for the actual sizes.  If both blocks fail, raise the
+    first error now.
 
-    builders: the functions that build the blocks.   errors: the classes of the errors that inconsistent shapes raise.
+    builders: the functions that build the blocks.
     """
     blocks: list[Block | RelvmError] = []
     for build in builders:
         try:
             blocks.append(build())
-        except errors as error:
+        except NODE_FAILURES as error:
             blocks.append(error)
     good = [block for block in blocks if isinstance(block, Block)]
     failed = [block for block in blocks if isinstance(block, RelvmError)]
     if not good:
         raise failed[0]
-    return tuple(block if isinstance(block, Block) else _raising_block(graph, block, good[0].type) for block in blocks)
-
-
-def _raising_block(graph: ImportContext, error: RelvmError, type_: Type) -> Block:
-    """Return a block of type `type_` that raises `error` when it runs."""
-    never = graph.var("never", type_)
-    return Block((MatchCast(never, Null(), str(error)),), never, type=type_)
+    return tuple(block if isinstance(block, Block) else failing_block(graph, block, good[0].type) for block in blocks)

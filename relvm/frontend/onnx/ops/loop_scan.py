@@ -19,6 +19,7 @@ import relvm.ops as ops
 from relvm.data_classes import value_record
 from relvm.errors import RelvmError, RelvmFormatError, RelvmTypeError, RelvmUnsupportedError
 from relvm.frontend.onnx.context import ImportContext
+from relvm.frontend.onnx.failing_blocks import NODE_FAILURES, failing_block
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import function_key
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -269,12 +270,15 @@ class _LoopImporter:
         initial = [node.graph.tensor(state.initial) for state in carried]
         types = [value.type for value in initial]
         varying: set[DimVar] = set()
+        is_widened = False
         while True:  # each pass generalizes a size to a variable, or a list to a wider item type
             try:
                 iteration = self.import_iteration(carried, types, varying, count)
-            except RelvmError:
+            except RelvmError as error:
                 with_items = list(map(self.with_item_type, carried, types))
                 if with_items == types:
+                    if isinstance(error, NODE_FAILURES) and not is_widened:
+                        return self.without_iterations(error, stacking)
                     raise
                 types = with_items
                 continue
@@ -285,6 +289,7 @@ class _LoopImporter:
             if all(_fits(*each, varying) for each in zip(types, found, strict=True)):
                 break
             types = [_widen(s.input, type_, new, varying) for s, type_, new in zip(carried, types, found, strict=True)]
+            is_widened = True
         loop = self.loop_function(iteration, count)
         node.graph.bindings.append(loop)
         none = [node.emit(ops.make_list()) for _ in self.rows]
@@ -301,6 +306,32 @@ class _LoopImporter:
             self.stack_rows(iteration, rounds, *each) for each in zip(lists, iteration.rows, stacking, strict=True)
         ]
         return (*(finals.get(state.input, state.initial) for state in self.states), *stacked)
+
+    def without_iterations(self, error: RelvmError, stacking: list[tuple[int, bool]] | None) -> tuple[Any, ...]:
+        """Import a loop whose first iteration always raises `error`: raise it at run time if the iteration runs.
+
+        Return what a loop without iterations returns: the initial states, followed by the empty scan outputs.
+
+        stacking: see `import_loop`.
+        """
+        graph = self.node.graph
+        is_entered = self.limit is None or (isinstance(self.limit, Prim) and self.limit.value > 0)
+        if is_entered and _is_true(self.initial_condition):
+            raise error
+        test = self.runs_again(graph, prim(0), self.initial_condition)
+        none = [self.node.emit(ops.make_list()) for _ in self.rows]
+        if stacking is not None:
+            infos = {info.name: info for info in self.body.output}
+            none = []
+            for name, (axis, _) in zip(self.rows, stacking, strict=True):
+                type_ = declared_type(graph, infos[name].type, f"output {name}")
+                if not isinstance(type_, TensorType) or type_.rank is None:
+                    raise error
+                none.append(_no_rows(graph, type_, _dims_with_rows(type_, axis), axis))
+        nothing = graph.var("nothing", PrimType(I64))
+        passed = Block((Binding(nothing, prim(0)),), nothing, type=nothing.type)
+        graph.emit(If(test, failing_block(graph, error, nothing.type), passed, type=nothing.type), "check")
+        return tuple(none) if stacking is None else (*(state.initial for state in self.states), *none)
 
     def with_item_type(self, state: _CarriedState, type_: Type) -> Type:
         """Complete the type of a state whose initial value is an empty list or null, which has no item type.
@@ -421,6 +452,14 @@ class _LoopImporter:
             then, orelse = blocks
             whole = node.emit(If(none, then, orelse, type=TensorType(row.type.dtype, None, len(dims))))
         return node.graph.with_sizes(whole, tuple(dims))
+
+
+def _dims_with_rows(row: TensorType, axis: int) -> list[AnyDim | None]:
+    """Return the sizes of a scan output, with None for the rows, which are stacked along `axis`, and unknown sizes."""
+    assert row.rank is not None
+    dims: list[AnyDim | None] = list((None,) * row.rank if row.shape is None else row.shape)
+    dims.insert(axis if axis >= 0 else axis + row.rank + 1, None)
+    return dims
 
 
 def _no_rows(graph: ImportContext, row: TensorType, dims: list[AnyDim | None], axis: int) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.ops.if_ import unless_empty
 from relvm.frontend.onnx.registry import OnnxNode, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, per_channel
 from relvm.ir.dtypes import F64, DType
@@ -151,11 +152,16 @@ _MAX_CHANNELS = 2**20  # limit on the channels in one window of an LRN
 @converts("LRN")
 def _local_response(node: OnnxNode) -> Expr:
     """Computes x / (bias + alpha * mean)^beta, where mean is the mean square of `size` neighboring channels."""
-    x, shape, size = input_tensor(node, 0), node.type(0).shape, node.attribute("size")
+    shape, size = node.type(0).shape, node.attribute("size")
     if shape is None:
-        raise RelvmUnsupportedError(f"LRN requires a known shape, got {x.type}")
+        raise RelvmUnsupportedError(f"LRN requires a known shape, got {node.type(0)}")
     if not 1 <= size <= _MAX_CHANNELS:
         raise RelvmUnsupportedError(f"size is {size}, expected 1 to {_MAX_CHANNELS}")
+    return unless_empty(node, product(shape[1:]), _local_response_of_elements)
+
+
+def _local_response_of_elements(node: OnnxNode) -> Expr:
+    x, shape, size = input_tensor(node, 0), node.type(0).known_shape, node.attribute("size")
     squares = (x * x).reshape(shape[0], 1, shape[1], product(shape[2:]))
     before = (size - 1) // 2
     pads = (before, 0, size - 1 - before, 0)

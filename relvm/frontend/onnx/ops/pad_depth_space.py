@@ -8,7 +8,6 @@ import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
 from relvm.frontend.onnx.dynamic_axes import match_axes, scatter_to_axes
 from relvm.frontend.onnx.dynamic_sizes import (
-    assert_all_false,
     dim_as_operand,
     dims_as_tensor,
     iota,
@@ -17,10 +16,10 @@ from relvm.frontend.onnx.dynamic_sizes import (
     run_time_sizes,
 )
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor, pad_axes
+from relvm.frontend.onnx.tensor_expr import TensorExpr, default_element, input_tensor, pad_axes
 from relvm.ir.dtypes import I64
 from relvm.ir.expr import Constant, Expr, constant
-from relvm.ir.symbolic import AnyDim
+from relvm.ir.symbolic import AnyDim, known_size
 from relvm.ir.value_ranges import range_of
 
 
@@ -39,16 +38,15 @@ def _pad(node: OnnxNode) -> Expr:
     may_crop = any(range_of(count, {}).low < 0 for count in (*before, *after))
     if mode == "constant":
         value = _fill_value(node)
-        if known and isinstance(value, Constant):
-            number = value.value.item()
-            return ops.pad(x.expr, pads=(*before, *after), value=number if x.type.known_dtype.is_float else int(number))
+        if known and isinstance(value, Constant) and (not x.dtype.is_string or value.value.item() == ""):
+            number = value.value.item() or 0
+            return ops.pad(x.expr, pads=(*before, *after), value=number if x.dtype.is_float else int(number))
         if may_crop:
             return _pad_at_run_time(node, mode).expr
         return pad_axes(x, before, after, lambda x, axis, end: TensorExpr(node, value)).expr
-    if any(isinstance(count, int) and count < 0 for count in (*before, *after)):
-        raise RelvmUnsupportedError(f"mode {mode} does not support negative pads: {before}, {after}")
     if known:
-        return ops.pad(x.expr, pads=(*before, *after), mode=mode)
+        x, pads = _crop(x, *(list(map(known_size, counts)) for counts in (before, after)))
+        return ops.pad(x.expr, pads=pads, mode=mode)
     if may_crop:
         return _pad_at_run_time(node, mode).expr
     x = TensorExpr(node, node.known_shape(0))
@@ -56,6 +54,25 @@ def _pad(node: OnnxNode) -> Expr:
         if (front, back) != (0, 0):
             x = _pad_with_copies(x, axis, front + dim + back, dim_as_operand(node, front), mode)
     return x.expr
+
+
+def _crop(x: TensorExpr, before: list[int], after: list[int]) -> tuple[TensorExpr, tuple[int, ...]]:
+    """Remove the elements that negative padding removes.  Return the rest of x, and the padding without its negatives.
+
+    The modes other than constant copy elements that remain, as in ONNX Runtime.
+    """
+    removed = {axis: (max(-b, 0), max(-a, 0)) for axis, (b, a) in enumerate(zip(before, after, strict=True))}
+    removed = {axis: counts for axis, counts in removed.items() if any(counts)}
+    if removed:
+        x = TensorExpr(x.node, x.node.graph.known_shape(x.expr))
+        for axis, counts in removed.items():
+            x.node.require_at_most(
+                sum(counts), x.shape[axis], f"pads remove {{}} elements of axis {axis}, which has {{}}"
+            )
+        begin, end = zip(*removed.values(), strict=True)
+        end = tuple(-count if count else _FARTHEST for count in end)
+        x = x.apply(ops.slice, begin=begin, end=end, axes=tuple(removed))
+    return x, tuple(max(count, 0) for count in (*before, *after))
 
 
 def _known_padding(node: OnnxNode, rank: int) -> tuple[list[AnyDim], list[AnyDim]]:
@@ -83,8 +100,6 @@ def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
     rank = len(x.shape)
     count = known_count(input_tensor(node, 3), "axes") if node.has(3) else rank
     pads = TensorExpr(node, node.graph.with_shape(pads.expr, (2 * count,)))
-    if mode != "constant":
-        assert_all_false(pads < 0, f"negative pads in mode {mode}")
     ends = [pads.apply(ops.slice, begin=(start,), end=(start + count,)) for start in (0, count)]
     if node.has(3):
         found = match_axes(input_tensor(node, 3).reshape(count), rank)
@@ -92,6 +107,7 @@ def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
     value = TensorExpr(node, _fill_value(node))
     for axis in range(rank):
         before, after = (numbers.apply(ops.slice, begin=(axis,), end=(axis + 1,)) for numbers in ends)
+        x, before, after = _crop_at_run_time(x, axis, before, after)
         if mode == "constant":
             x = _pad_with_value(x, axis, before, after, value)
         else:
@@ -100,18 +116,29 @@ def _pad_at_run_time(node: OnnxNode, mode: str) -> TensorExpr:
     return x
 
 
-def _pad_with_value(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
-    """Pad x along an axis with a value.
+def _crop_at_run_time(
+    x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr
+) -> tuple[TensorExpr, TensorExpr, TensorExpr]:
+    """Remove elements before and after an axis, as many as `before` and `after` are below 0.
 
-    before, after: the number of elements to add before and after the axis.  If it is negative, elements are removed.
+    Return the rest of x, and the numbers of elements to add before and after it.  If more elements are removed at one
+    end than the axis has, they are subtracted from those to add at the other end.
     """
-    skipped, left = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
-    (size,) = run_time_sizes(dim_as_operand(x.node, x.shape[axis]) - skipped - left)
-    inner = x.apply(ops.gather, iota(x.node, size) + skipped, axis=axis)
+    size = dims_as_tensor(x.node, [x.shape[axis]])
+    first, last = ((0 - count).apply(ops.maximum, 0) for count in (before, after))
+    skipped = first.apply(ops.minimum, size)
+    left = last.apply(ops.minimum, size - skipped)
+    (kept,) = run_time_sizes(size - skipped - left)
+    x = x.apply(ops.gather, iota(x.node, kept) + skipped, axis=axis)
+    return x, before.apply(ops.maximum, 0) - (last - left), after.apply(ops.maximum, 0) - (first - skipped)
+
+
+def _pad_with_value(x: TensorExpr, axis: int, before: TensorExpr, after: TensorExpr, value: TensorExpr) -> TensorExpr:
+    """Pad x along an axis with a value.  before, after: the number of elements to add before and after the axis."""
     counts: list[list[AnyDim]] = [[0] * len(x.shape), [0] * len(x.shape)]
     for end, count in enumerate((before, after)):
-        (counts[end][axis],) = run_time_sizes(count.apply(ops.maximum, 0))
-    return pad_axes(inner, counts[0], counts[1], lambda x, axis, end: value)
+        (counts[end][axis],) = run_time_sizes(count)
+    return pad_axes(x, counts[0], counts[1], lambda x, axis, end: value)
 
 
 def _pad_with_copies(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr | int, mode: str) -> TensorExpr:
@@ -135,11 +162,11 @@ def _pad_with_copies(x: TensorExpr, axis: int, size: AnyDim, before: TensorExpr 
 
 
 def _fill_value(node: OnnxNode) -> Expr:
-    dtype = node.type(0).known_dtype.numpy
+    dtype = node.type(0).known_dtype
     if node.opset < 11:
-        return constant(np.asarray(node.attribute("value", 0.0), dtype))
+        return constant(np.asarray(node.attribute("value", 0.0), dtype.numpy))
     if not node.has(2):
-        return constant(np.zeros((), dtype))
+        return constant(default_element(dtype))
     return input_tensor(node, 2).reshape().expr
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.dynamic_sizes import iota
 from relvm.frontend.onnx.ops.cast import convert_dtype
 from relvm.frontend.onnx.ops.qdq_fusion import as_rank_0, record_dequantized, restored_bytes
 from relvm.frontend.onnx.ops.quantized_conv import integer_convolution
@@ -19,7 +20,7 @@ from relvm.frontend.onnx.registry import OnnxNode, converter_for, converts
 from relvm.frontend.onnx.tensor_expr import TensorExpr
 from relvm.ir.dtypes import F32, U8, DType
 from relvm.ir.expr import Expr, constant
-from relvm.ir.symbolic import exact_quotient
+from relvm.ir.symbolic import exact_quotient, known_size
 from relvm.ir.type_rules import expect_axis
 from relvm.ir.types import TensorType
 
@@ -99,14 +100,16 @@ def repeat_per_block(node: OnnxNode, value: Expr, x: TensorType, axis: int, bloc
     before, count, after = shape[:axis], shape[axis], shape[axis + 1 :]
     if isinstance(count, int) and isinstance(x.shape[axis], int) and count != -(-x.shape[axis] // block):
         raise RelvmShapeError(f"{count} blocks of {block} elements do not fit axis {axis} of {x}")
+    if not isinstance(x.shape[axis], int) and exact_quotient(x.shape[axis], block) != count:
+        blocks = (x.shape[axis] + (block - 1)) // block
+        node.require_equal(count, blocks, f"{{}} blocks of {block} elements along axis {axis}, expected {{}}")
+        return node.emit(ops.gather(value, (iota(node, x.shape[axis]) / block).expr, axis=axis))
     spread = node.emit(ops.expand_dims(value, axes=(axis + 1,)))
     spread = node.emit(ops.broadcast_to(spread, node.shape([*before, count, block, *after])))
     whole = node.emit(ops.reshape(spread, node.shape([*before, count * block, *after])))
     if exact_quotient(x.shape[axis], block) == count:
         return whole
-    if not isinstance(x.shape[axis], int):
-        raise RelvmUnsupportedError(f"block_size {block} is not supported for an axis of symbolic size {x.shape[axis]}")
-    return node.emit(ops.slice(whole, begin=(0,), end=(x.shape[axis],), axes=(axis,)))
+    return node.emit(ops.slice(whole, begin=(0,), end=(known_size(x.shape[axis]),), axes=(axis,)))
 
 
 def _axis(node: OnnxNode, x: TensorType) -> int:

@@ -22,10 +22,10 @@ from relvm.frontend.onnx.dynamic_sizes import (
 )
 from relvm.frontend.onnx.ops.slice import dynamic_slice
 from relvm.frontend.onnx.registry import OnnxNode, converts
-from relvm.frontend.onnx.tensor_expr import TensorExpr, input_tensor
+from relvm.frontend.onnx.tensor_expr import TensorExpr, default_element, input_tensor
 from relvm.frontend.onnx.values import HostValue
 from relvm.ir.dtypes import F64, I64, U64
-from relvm.ir.expr import Constant, Expr
+from relvm.ir.expr import Constant, Expr, constant
 from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, known_sizes, product
 from relvm.ir.type_rules import expect_equal_dims
 
@@ -191,7 +191,7 @@ def _trilu(node: OnnxNode) -> Expr:
         raise RelvmShapeError(f"input has rank {len(x.shape)}, expected at least 2")
     diagonal = scalar(node, 1) if node.has(1) else 0
     compare = ops.greater_equal if node.attribute("upper", 1) else ops.less_equal
-    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).where(x, 0).expr
+    return _diagonals(node, *x.shape[-2:]).apply(compare, diagonal).where(x, constant(default_element(x.dtype))).expr
 
 
 def _diagonals(node: OnnxNode, rows: AnyDim, columns: AnyDim) -> TensorExpr:

@@ -82,8 +82,14 @@ def _run_time_slice(x: TensorExpr) -> TensorExpr:
     node = x.node
     begins, ends = (input_tensor(node, i).cast(I64) for i in (1, 2))
     axes, steps = (input_tensor(node, i).cast(I64) if node.has(i) else None for i in (3, 4))
-    count = known_count(begins if axes is None else axes, "the Slice axes")
+    operands = [operand for operand in (axes, begins, ends, steps) if operand is not None]
+    known = [operand for operand in operands if operand.type.shape and isinstance(operand.shape[0], int)]
+    count = known_count((known or operands)[0], "the Slice axes")
+    if axes is not None:
+        axes = TensorExpr(node, node.graph.with_shape(axes.expr, (count,)))
     begins, ends = (TensorExpr(node, node.graph.with_shape(bounds.expr, (count,))) for bounds in (begins, ends))
+    if steps is not None:
+        steps = TensorExpr(node, node.graph.with_shape(steps.expr, (count,)))
     chosen: Sequence[int]
     if axes is None:
         chosen = range(count)
