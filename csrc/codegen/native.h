@@ -30,7 +30,7 @@ typedef struct rvm_machine_head {
   const rvm_value *function_values;
 } rvm_machine_head;
 
-static inline const char *rvm_stack(void) {
+static inline const char *rvm_stack_pointer(void) {
 #if defined(__x86_64__) || defined(__aarch64__) /* a frame pointer would cost a register */
   const char *here;
 #ifdef __x86_64__
@@ -46,7 +46,7 @@ static inline const char *rvm_stack(void) {
 
 /* The bytes of this thread's C stack that are left.   self: of a kernel, the machine that the thread is inside of, or NULL. */
 static inline int64_t rvm_stack_left(const void *self) {
-  return self ? rvm_stack() - ((const rvm_machine_head *)self)->stack_start : INT64_MAX;
+  return self ? rvm_stack_pointer() - ((const rvm_machine_head *)self)->stack_start : INT64_MAX;
 }
 
 enum { RVM_LONG_CALL_COST = 8192 }; /* of kernels and functions of the host */

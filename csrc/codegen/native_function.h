@@ -213,7 +213,7 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
-         rvm_stack() < head->lowest;
+         rvm_stack_pointer() < head->lowest;
 }
 
 /* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
