@@ -229,6 +229,37 @@ def test_each_executor_has_its_own_memory(factory: aot.ExecutorFactory) -> None:
         assert all(np.array_equal(each, executor.get_output("scores")) for each in results[seed])
 
 
+def test_errors_of_a_run_have_the_messages_of_the_machine() -> None:
+    text = """def main(i: i64, j: i64, k: i64(n), x: f32[m]) => (i64, f32[m]) with (upper_bounds=(("m", 8), ("n", 8))) {
+      _ = builtin.assert(i < 100, "i must be 100% small")
+      y: f32[n] = x
+      return (i // j, relu(y))
+    }"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), "compiled"))
+    executor = aot.AotExecutor(aot.compile_library(build(text)))
+    for i, j, k, message in (
+        (1000, 1, 2, "i must be 100% small"),
+        (7, 0, 2, r"floordiv_i64\(7, 0\): integer division by zero"),
+        (7, 1, 3, "expected .*3, got 2"),
+    ):
+        for run in (lambda: machine["main"](i, j, k, numbers(2)), lambda: executor.run(i=i, j=j, n=k, x=numbers(2))):  # noqa: B023
+            with pytest.raises(RelvmError, match=message):
+                run()
+    executor.run(i=7, j=2, n=2, x=numbers(2))
+    assert executor.get_output(0) == 3
+
+
+def test_the_packed_entry_compares_outputs_with_the_size_that_is_passed() -> None:
+    text = "def main(k: i64(n), x: f32[]) -> f32[n] { return broadcast_to(x, shape(n)) }"
+    executor = aot.AotExecutor(aot.compile_library(build(text)))
+    executor._sizes = lambda inputs: {"n": 3}  # the shape of the output that the entry receives
+    for size in (-7, 2, 4):
+        with pytest.raises(RelvmShapeError, match=f"expected a dimension of n, which is {size}, got 3"):
+            executor.run(n=size, x=np.float32(5))
+    executor.run(n=3, x=np.float32(5))
+    np.testing.assert_array_equal(executor.get_output(0), [5, 5, 5])
+
+
 def test_an_executor_is_run_by_one_thread_at_a_time(executor: aot.AotExecutor) -> None:
     with executor._running, pytest.raises(RelvmBusyError, match="running in another thread"):
         executor.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relvm.aot.metadata_model import Metadata, TensorInfo
+from relvm.codegen.c.expression import integer
 from relvm.quoting import c_string
 
 
@@ -17,7 +18,7 @@ def print_metadata(metadata: Metadata) -> str:
         rows = [_row(info, f"{what}{number}") for number, info in enumerate(infos)]
         parts += [_array(f"static const rvm_tensor_info {what}[]", rows)] if rows else []
         names[what] = what if rows else "0"
-    rows = [f"{{{c_string(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
+    rows = [f"{{{c_string(s.name)}, {integer(s.least)}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
     parts += [_array("static const rvm_size_info sizes[]", rows)] if rows else []
     names["sizes"] = "sizes" if rows else "0"
     lists = (metadata.inputs, metadata.outputs, metadata.pools, metadata.sizes)

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm._native import ffi
 from relvm.aot.hosted.library import AotLibrary
-from relvm.aot.metadata_model import TensorInfo
+from relvm.aot.metadata_model import TensorInfo, range_text
 from relvm.aot.project.self_test import expect_number
 from relvm.errors import (
     RelvmArgumentError,
@@ -301,8 +301,8 @@ class AotExecutor:
         for name, size in sizes.items():
             bounds = self._bounds[name]
             if size < bounds.least or (bounds.most is not None and size > bounds.most):
-                most = "any" if bounds.most is None else bounds.most
-                raise RelvmShapeError(f"size {name}: expected {bounds.least} to {most}, got {size}")
+                expected = range_text(bounds.least, bounds.most)
+                raise RelvmShapeError(f"size {name}: expected {expected}, got {size}")
         return sizes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
@@ -71,6 +72,7 @@ from relvm.ir.expr import (
     Prim,
     PrimCall,
     Shape,
+    String,
     Tuple,
     TupleItem,
     Var,
@@ -159,6 +161,7 @@ class _Lowering:
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
+        self.dims_of_scalars: dict[ScalarVar, AnyDim] = {}  # the values of scalars that wrap around, before they do
         self.sections: dict[str, _Section] = {}
         self.current = loop.head  # the name of the function that is being lowered
         self.origin = functions[loop.head].origin  # the source location of the current binding or near it
@@ -191,7 +194,7 @@ class _Lowering:
             head.source.name,
             head.inputs,
             self.found.results.ids,
-            tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in head.sizes),
+            tuple((var, *_bounds(range_of(var_dim(var), self.ranges))) for var in head.sizes),
             tuple(head.scalars),
             tuple(results),
             tuple(self.storages),
@@ -221,7 +224,8 @@ class _Lowering:
             if type_.value is not None and isinstance(var, ScalarVar):
                 equal = self.scalar(f"{var.name}_as_stated", "b")
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
-                yield Check(equal, "SHAPE_ERROR")
+                message = f"{head.source.name}: argument {var.name}: expected a value of {type_.value}"
+                yield Check(equal, "SHAPE_ERROR", message)
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
         """Return the value of a parameter.  Its tensors take their storages from the front of `ids`."""
@@ -262,9 +266,12 @@ class _Lowering:
         if storage.kind in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
         shape = tuple(map(self.dim, storage.shape))
+        ranges = [range_of(dim, self.ranges) for dim in shape]
         high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
+        if any(found.low < 0 for found in ranges):  # a run fails before it creates a tensor of a negative size
+            high = math.prod([storage.dtype.size_bytes, *(max(0, found.high) for found in ranges)])
         if isinstance(high, float):
-            unbounded = [str(dim) for dim in shape if isinstance(range_of(dim, self.ranges).high, float)]
+            unbounded = [str(dim) for dim, found in zip(shape, ranges, strict=True) if isinstance(found.high, float)]
             self.origin = storage.origin
             self.refuse(
                 storage.name,
@@ -334,10 +341,15 @@ class _Lowering:
                 return self.call(var, self.value(callee), tuple(map(self.value, args)))
             case PrimCall(function, args):
                 row = find_row(function, tuple(arg.known_element_type for arg in args))
-                if isinstance(var.type, PrimType) and var.type.value is not None and not row.fails:
-                    return DimScalar(self.dim(var.type.value))
+                dim = (
+                    self.dim(var.type.value) if isinstance(var.type, PrimType) and var.type.value is not None else None
+                )
+                if dim is not None and not row.fails and self.is_int64(dim):
+                    return DimScalar(dim)
                 target = self.scalar(var.name, row.result)
                 self.body.append(Compute(target, row.name, tuple(map(self.scalar_value, args))))
+                if dim is not None:
+                    self.dims_of_scalars[target] = dim
                 return target
             case Tuple(fields):
                 return TupleValue(tuple(map(self.value, fields)))
@@ -360,7 +372,7 @@ class _Lowering:
             case DimValue(dim=dim):
                 return DimScalar(self.dim(dim))
             case Shape(dims=dims):
-                return ShapeValue(tuple(map(self.dim, dims)))
+                return self.shape_value(tuple(map(self.dim, dims)))
             case FunctionRef(name):
                 return ClosureValue(name, ())
         return self.refuse(name or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
@@ -433,7 +445,9 @@ class _Lowering:
                 if bound := asserted_bound(self.body, condition):
                     size, maximum = bound
                     self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, maximum))
-                self.body.append(Check(condition, "ASSERTION_ERROR"))
+                if not isinstance(args[1], String):
+                    self.refuse(var.name, "an assertion with a computed message")
+                self.body.append(Check(condition, "ASSERTION_ERROR", args[1].value))
                 return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)
@@ -445,7 +459,7 @@ class _Lowering:
         dims = []
         for position in range(length):
             item = self.read_item(f"{var.name}_{position}", tensor.storage, position)
-            dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
+            dims.append(self.size(DimVar(f"{c_identifier(var.name)}_{position}"), item))
         return ShapeValue(tuple(dims))
 
     def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
@@ -523,7 +537,8 @@ class _Lowering:
             case ScalarConstant(value):
                 return int(value)
             case ScalarVar(name):
-                return self.size(name, scalar)
+                known = self.dims_of_scalars.get(scalar)
+                return self.size(DimVar(name, signed=True), scalar) if known is None else known
 
     def widen_ranges(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
         """Extend the recorded value ranges of a function's sizes to include the sizes in a call."""
@@ -547,7 +562,7 @@ class _Lowering:
         section = self.section(callee.function)
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
-            actual = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
+            actual = self.ranges.setdefault(var, found) if is_new else range_of(var_dim(var), self.ranges)
             if found.low < actual.low or found.high > actual.high:
                 self.refuse(binding.var.name, f"a size {var.name} that grows in each iteration without an upper bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
@@ -584,11 +599,22 @@ class _Lowering:
         if difference(expected, actual) != 0:
             self.body.append(CheckSizes(expected, actual))
 
-    def size(self, name: str, scalar: Scalar) -> AnyDim:
-        """Append the definition of a new run-time size with the value of `scalar`.  Return the size."""
-        var = DimVar(name)
+    def shape_value(self, dims: tuple[AnyDim, ...]) -> ShapeValue:
+        """Return a shape.  Append checks that its dimensions are not negative."""
+        for dim in dims:
+            if range_of(dim, self.ranges).low < 0:
+                self.expect_equal(dim_op("max", dim, 0), dim)
+        return ShapeValue(dims)
+
+    def is_int64(self, dim: AnyDim) -> bool:
+        """Return whether the arithmetic that computes `dim` cannot overflow."""
+        found = range_of(dim, self.ranges)
+        return as_var(dim) is not None or (found.low >= I64.lowest and found.high <= I64.highest)
+
+    def size(self, var: DimVar, scalar: Scalar) -> AnyDim:
+        """Append the definition of the new run-time size `var` with the value of `scalar`.  Return the size."""
         self.dims[var] = var_dim(var)
-        self.ranges[var] = Range()
+        self.ranges[var] = range_of(var_dim(var), {})
         self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
@@ -597,4 +623,5 @@ class _Lowering:
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:
-    return int(found.low), None if isinstance(found.high, float) else int(found.high)
+    low = I64.lowest if isinstance(found.low, float) else found.low
+    return int(low), None if isinstance(found.high, float) else int(found.high)
