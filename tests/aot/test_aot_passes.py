@@ -221,13 +221,9 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"unpacked": "no"}, "unpacked='no': expected True or False"),
         ({"pools": ("a",)}, "pools=('a',): expected a tuple of Pool"),
         ({"pools": aot.Pool("a")}, "expected a tuple of Pool"),
-        ({"pools": (aot.Pool("int"),)}, "pools: 'int'"),
-        ({"pools": (aot.Pool("constants"),)}, "pools: the name constants is reserved"),
         ({"pools": (aot.Pool("a"), aot.Pool("A"))}, "two pools are named a"),
         ({"pools": ()}, "pools: expected at least one"),
         ({"pools": (aot.Pool("a"), aot.Pool("a"))}, "two pools are named a"),
-        ({"pools": (aot.Pool("a b"),)}, "'a b'"),
-        ({"pools": (aot.Pool("a", -1),)}, "a: the limit in bytes must be an integer of at least 0, got -1"),
         ({"constants_limit_bytes": 1.5}, "constants: the limit in bytes must be an integer of at least 0, got 1.5"),
     ],
 )
@@ -235,6 +231,39 @@ def test_options_that_no_export_takes(options: dict, message: str) -> None:
     with pytest.raises(RelvmArgumentError) as caught:
         aot.AotConfig(**options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("int",), "pools: 'int'"),
+        (("constants",), "pools: the name constants is reserved"),
+        (("a b",), "pools: 'a b'"),
+        ((3,), "pools: 3: expected a C identifier"),
+        (("a", -1), "a: the limit in bytes must be an integer of at least 0, got -1"),
+        (("a", True), "a: the limit in bytes must be an integer of at least 0, got True"),
+    ],
+)
+def test_a_pool_has_a_name_in_c_and_a_limit(arguments: tuple, message: str) -> None:
+    with pytest.raises(RelvmArgumentError) as caught:
+        aot.Pool(*arguments)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "interface", "unpacked"),
+    [
+        ({}, "c", True),
+        ({"runtime": "hosted"}, "packed", False),
+        ({"runtime": "hosted", "interface": "packed"}, "packed", False),
+        ({"runtime": "hosted", "unpacked": False}, "packed", False),
+        ({"interface": "packed"}, "packed", True),
+        ({"unpacked": False}, "packed", False),
+    ],
+)
+def test_options_that_are_not_given_follow_from_the_others(options: dict, interface: str, unpacked: bool) -> None:
+    config = aot.AotConfig(**options)
+    assert (config.interface, config.unpacked) == (interface, unpacked)
 
 
 def test_a_bound_that_is_invalid_is_an_error() -> None:
@@ -287,7 +316,7 @@ def test_what_favours_memory_takes_less_of_it() -> None:
     less, more = (exported(text, favour=favour).sources.pool_bytes[0] for favour in ("memory", "speed"))
     assert less < more
     assert exported(text).sources.pool_bytes == (less,)
-    assert not aot.AotConfig(runtime="hosted", interface="packed", unpacked=False).is_compact
+    assert not aot.AotConfig(runtime="hosted").is_compact
 
 
 @pytest.mark.parametrize("alignment", [16, 64])

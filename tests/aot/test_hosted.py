@@ -43,7 +43,7 @@ def main(x: f32[n, 4], scale: f64, most: i64) -> (f32[n, 4], i64, f32[n * 2]) wi
 
 
 def build(text: str, name: str = "model") -> aot.AotProgram:
-    config = aot.AotConfig(name, runtime="hosted", interface="packed", unpacked=False)
+    config = aot.AotConfig(name, runtime="hosted")
     return aot.build(parse_module(text), config, verified=True)
 
 

@@ -301,8 +301,8 @@ class AotExecutor:
         for name, size in sizes.items():
             bounds = self._bounds[name]
             if size < bounds.least or (bounds.most is not None and size > bounds.most):
-                expected = range_text(bounds.least, bounds.most)
-                raise RelvmShapeError(f"size {name}: expected {expected}, got {size}")
+                allowed = range_text(bounds.least, bounds.most)
+                raise RelvmShapeError(f"size {name}: expected {allowed}, got {size}")
         return sizes
 
 

@@ -95,7 +95,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     Parameters
     ----------
     program
-        A program built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
+        A program built with `AotConfig(runtime="hosted")`.
     target
         The processors to compile for.
 

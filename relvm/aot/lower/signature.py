@@ -19,9 +19,11 @@ def entry_ports(function: Function, lowered: LoweredFunction) -> tuple[tuple[Por
     """Return the inputs and the outputs of the entry function, with their C names.
 
     An input has the name of its parameter.  If the parameter is a tuple, a number is appended for each field.  A size
-    has the name of its variable.  If an input has the same name, _size is appended until the name is unused.  The attribute output_tensor_names
-    (or output_names) of the function contains the names of the outputs.  If an output is a tuple, a number is appended
-    for each field.  Without the attribute, the outputs are named output, or output0, output1, ...
+    has the name of its variable.  If an input has the same name, _size is appended until the name is unused.
+
+    The attribute output_tensor_names (or output_names) of the function contains the names of the outputs.  If an output
+    is a tuple, a number is appended for each field.  Without the attribute, the outputs are named output, or output0,
+    output1, ...
 
     Raises
     ------
