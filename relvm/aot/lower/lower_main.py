@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -37,7 +38,7 @@ from relvm.aot.lower.ir import (
 )
 from relvm.aot.lower.loop_carried_buffers import add_copy_storages
 from relvm.aot.lower.signature import entry_ports
-from relvm.aot.lower.unsupported import refuse
+from relvm.aot.lower.unsupported import Refusals, Refused
 from relvm.aot.lower.values import (
     ClosureValue,
     ShapeValue,
@@ -107,7 +108,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
         The function does not exist.
     RelvmUnsupportedError
         The program needs a heap, an escaping closure, unbounded recursion or a size without a bound.  The message
-        contains the location.
+        lists all unsupported constructs with their locations.
     RelvmArgumentError
         Two inputs, or two outputs, have the same name in C.
     """
@@ -115,10 +116,14 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     if entry not in functions:
         raise RelvmNameError(f"no function {entry}{known_names(entry, functions)}")
     ranges: dict[str, dict[DimVar, Range]] = {entry: declared_ranges(functions[entry])}
-    lowered = []
-    kernels = dict(module.kernels)
-    for loop in call_order(functions, entry):
-        lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
+    lowered: list[LoweredFunction] = []
+    kernels, refusals = dict(module.kernels), Refusals()
+    for loop in call_order(functions, entry, refusals):
+        with suppress(Refused):
+            lowered.append(
+                _Lowering(functions, kernels, loop, ranges, refusals, is_entry=loop.head == entry).function()
+            )
+    refusals.raise_all()
     inputs, outputs = entry_ports(functions[entry], lowered[0])
     run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, RunKernel))
     used = {name: kernels[name] for name in dict.fromkeys(run)}
@@ -149,6 +154,7 @@ class _Lowering:
         kernels: Mapping[str, object],
         loop: RecursiveGroup,
         ranges: dict[str, dict[DimVar, Range]],
+        refusals: Refusals,
         *,
         is_entry: bool,
     ) -> None:
@@ -156,7 +162,8 @@ class _Lowering:
         self.functions = functions
         self.kernels = kernels
         self.loop = loop
-        self.found = assign_storage(functions[loop.head])
+        self.refusals = refusals
+        self.found = assign_storage(functions[loop.head], refusals=refusals)
         self.all_ranges = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
@@ -176,17 +183,25 @@ class _Lowering:
     # ---- the function ----
 
     def function(self) -> LoweredFunction:
+        """Return the lowered function.  Raise Refused if any construct of the program is not supported."""
         head = self.section(self.loop.head)
         type_ = head.source.func_type.result
         if self.is_entry:
             type_ = shapes_to_tuples(type_)
         results: list[ScalarVar] = []
-        target = self.target("result", type_, list(self.found.results.ids), results)
+        target = None
+        with suppress(Refused):
+            target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.lower_block(section.source.block, target, tail=True))
+        for number in range(len(self.storages)):
+            with suppress(Refused):
+                self.size_bytes(number, head)
+        if not self.refusals.is_empty:
+            raise Refused
         if self.is_entry:
             bodies[0] = (*self.check_values(head), *bodies[0])
         bodies = add_copy_storages(bodies, self.storages)
@@ -198,7 +213,7 @@ class _Lowering:
             tuple(head.scalars),
             tuple(results),
             tuple(self.storages),
-            tuple(map(self.size_bytes, range(len(self.storages)))),
+            tuple(self.size_bytes(number, head) for number in range(len(self.storages))),
             tuple(bodies),
         )
 
@@ -207,13 +222,16 @@ class _Lowering:
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
-                assign_storage(source, self.found)
+                assign_storage(source, self.found, self.refusals)
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
             self.scalars = []
             for param in source.params:
-                self.values[param] = self.parameter(param.name, param.type, list(self.found.infos[param].ids))
-            inputs = tuple(number for param in source.params for number in self.found.infos[param].ids)
+                with suppress(Refused):
+                    ids = list(self.found.storages_of(param).ids)
+                    self.values[param] = self.parameter(param.name, param.type, ids)
+            known = (param for param in source.params if param in self.found.infos)
+            inputs = tuple(number for param in known for number in self.found.infos[param].ids)
             self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
         return self.sections[name]
 
@@ -247,6 +265,8 @@ class _Lowering:
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
         match type_:
+            case TensorType() if not ids:  # the storage of the result is not supported
+                raise Refused
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype):
@@ -260,8 +280,12 @@ class _Lowering:
                 self.refuse(name, "a closure as the result of a function or an if branch")
         return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
 
-    def size_bytes(self, number: int) -> int:
-        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage."""
+    def size_bytes(self, number: int, head: _Section) -> int:
+        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
+
+        If other constructs are not supported, only the sizes of the entry, the function of `head`, are known to have no
+        bound.  Other sizes could depend on an unsupported value.
+        """
         storage = self.storages[number]
         if storage.kind in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
@@ -272,6 +296,9 @@ class _Lowering:
             high = math.prod([storage.dtype.size_bytes, *(max(0, found.high) for found in ranges)])
         if isinstance(high, float):
             unbounded = [str(dim) for dim, found in zip(shape, ranges, strict=True) if isinstance(found.high, float)]
+            is_certain = self.is_entry and set(head.sizes) >= set(type_vars(TensorType(storage.dtype, shape)))
+            if not is_certain and not self.refusals.is_empty:
+                raise Refused
             self.origin = storage.origin
             self.refuse(
                 storage.name,
@@ -282,25 +309,32 @@ class _Lowering:
 
     # ---- blocks ----
 
-    def block(self, block: Block, target: Value, *, tail: bool) -> None:
+    def block(self, block: Block, target: Value | None, *, tail: bool) -> None:
         """Append the statements of a block.  They store the block's result in `target` or end with a jump (Continue).
-        tail: whether the block is in tail position, so that its last call can become a jump."""
+
+        target: None if the result is not supported.
+        tail: whether the block is in tail position, so that its last call can become a jump.
+        """
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
-            if isinstance(binding, MatchCast):
-                value = self.value(binding.value)
-                self.bind_dims(binding.var.type, value)
-                self.values[binding.var] = value
-                continue
-            if last and self.append_continue(binding):
-                return
-            self.values[binding.var] = self.binding(binding, last)
-            if last and always_continues(self.body):
-                return
-        self.store_result(self.value(block.result), target, block.result)
+            with suppress(Refused):
+                if isinstance(binding, MatchCast):
+                    value = self.value(binding.value)
+                    self.bind_dims(binding.var.type, value)
+                    self.values[binding.var] = value
+                    continue
+                if last and self.append_continue(binding):
+                    return
+                self.values[binding.var] = self.binding(binding, last)
+                if last and always_continues(self.body):
+                    return
+        with suppress(Refused):
+            value = self.value(block.result)
+            if target is not None and self.refusals.is_empty:
+                self.store_result(value, target, block.result)
 
-    def lower_block(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
+    def lower_block(self, block: Block, target: Value | None, *, tail: bool) -> tuple[Statement, ...]:
         outer, self.body = self.body, []
         self.block(block, target, tail=tail)
         inner, self.body = self.body, outer
@@ -332,9 +366,13 @@ class _Lowering:
             case KernelCall(kernel, args):
                 return self.kernel(var, kernel, args)
             case If(cond, Block() as then, Block() as orelse):
-                target = self.output_value(var)
-                condition = self.condition(cond)
-                branches = (self.lower_block(part, target, tail=last) for part in (then, orelse))
+                target = condition = None
+                with suppress(Refused):
+                    target = self.output_value(var)
+                    condition = self.condition(cond)
+                branches = [self.lower_block(part, target, tail=last) for part in (then, orelse)]
+                if target is None or condition is None:
+                    raise Refused
                 self.body.append(Branch(condition, *branches))
                 return target
             case Call(callee, args):
@@ -364,6 +402,8 @@ class _Lowering:
     def value(self, expr: Expr, name: str = "") -> Value:
         match expr:
             case Var():
+                if expr not in self.values:
+                    raise Refused
                 return self.values[expr]
             case Constant(value=array):
                 return TensorValue(self.found.constants[expr], array.shape)
@@ -400,7 +440,7 @@ class _Lowering:
 
     def output_value(self, var: Var) -> Value:
         """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
-        return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
+        return self.target(var.name, var.type, list(self.found.storages_of(var).ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
@@ -493,7 +533,7 @@ class _Lowering:
         sizes = self.size_arguments(function, args)
         self.widen_ranges(function, sizes)
         results: list[ScalarVar] = []
-        output_value = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
+        output_value = self.target(var.name, var.type, list(self.found.storages_of(var).ids), results)
         scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
         tensors = (tensor.storage for value in (*args, output_value) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
@@ -560,6 +600,8 @@ class _Lowering:
         is_new = callee.function not in self.sections
         sizes = self.size_arguments(self.functions[callee.function], args)
         section = self.section(callee.function)
+        if not self.refusals.is_empty:
+            return True
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
             actual = self.ranges.setdefault(var, found) if is_new else range_of(var_dim(var), self.ranges)
@@ -619,7 +661,7 @@ class _Lowering:
         return var_dim(var)
 
     def refuse(self, name: str, what: str) -> NoReturn:
-        refuse(self.current, name, what, self.origin)
+        self.refusals.refuse(self.current, name, what, self.origin)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:
