@@ -37,6 +37,7 @@ from relvm.ir.symbolic import clear_product_cache
 from relvm.ir.verifier import expect_valid_names
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import FunctionKey, LirModule, Routine, used_functions
+from relvm.lir.verify_tables import verify_tables
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Publish
@@ -245,6 +246,41 @@ def lower(module: Module) -> LirModule:
     for step in LIR_PASSES:
         lir = step(lir)
     return lir
+
+
+def build_routines(lir: LirModule, exec_mode: str | Mapping[str, str] = "bytecode", target: str = "c") -> Executable:
+    """Build an executable from routines, such as those that `parse_routines` returns.
+
+    Parameters
+    ----------
+    lir
+        The routines, with their tables.
+    exec_mode, target
+        See `build`.  The mode "auto" is not supported.
+
+    Raises
+    ------
+    RelvmTypeError
+        `lir` is not a LirModule.
+    RelvmArgumentError
+        The mode or the target does not exist.
+    RelvmNameError, RelvmVerifyError
+        A routine uses a function or a constant that the module does not have.
+    RelvmToolchainError
+        A required C compiler is missing, or it failed.
+    """
+    expect_type("build_routines: lir", lir, LirModule, "a LirModule; parse_routines returns one")
+    _expect_modes(exec_mode)
+    if exec_mode == "auto":
+        raise RelvmArgumentError('build_routines: exec_mode: expected "bytecode", "compiled" or a mapping, got "auto"')
+    verify_tables(lir)
+    chosen = parse_target(target)
+    with resources("build_routines"):
+        executable = Executable.from_program(
+            assemble(lir, native_functions(lir, exec_mode), target=chosen), elsewhere=True
+        )
+        executable.record_built()
+    return executable
 
 
 def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:
