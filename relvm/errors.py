@@ -87,6 +87,13 @@ class RelvmFormatError(RelvmError, ValueError):
     """A file is damaged, truncated or malformed."""
 
 
+class RelvmFileError(RelvmError, OSError):
+    """A file or folder cannot be read or written.
+
+    The attributes errno, strerror and filename are those of the OSError of the operating system.
+    """
+
+
 class RelvmUnsupportedError(RelvmError, NotImplementedError):
     """This version, build, target or machine does not support an operation.  The message describes the operation."""
 
@@ -184,6 +191,17 @@ def resources(what: str) -> Iterator[None]:
         raise RelvmRecursionError(
             f"{what}: {reason}; move inner blocks into functions of their own, and declare the functions' result types"
         ) from None
+
+
+@contextlib.contextmanager
+def file_errors() -> Iterator[None]:
+    """A context manager that converts an OSError to a RelvmFileError."""
+    try:
+        yield
+    except RelvmError:
+        raise
+    except OSError as error:
+        raise RelvmFileError(error.errno, error.strerror, error.filename) from None
 
 
 _MAX_NAMES = 10  # maximum number of names in a message

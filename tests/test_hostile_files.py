@@ -350,7 +350,7 @@ def test_the_source_of_a_stop_is_not_waited_for(make: Callable[[Path], None], tm
 
 
 def test_damaged_libraries_are_refused(tmp_path: Path) -> None:
-    config = aot.AotConfig(runtime="hosted", interface="packed", unpacked=False)
+    config = aot.AotConfig(runtime="hosted")
     program = aot.build(parse_module("def main(x: f32[n]) -> f32[n] = relu(x)"), config)
     library = aot.compile_library(program).library
     path = tmp_path / "module.so"

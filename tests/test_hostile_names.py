@@ -224,7 +224,7 @@ def test_packed_exports_and_executors(interface: str, tmp_path: Path) -> None:
     """Only names that could affect the C compiler are tested, because each of them needs a build."""
     for name in (NAMES["c comment"], NAMES["c string"], NAMES["bidi"]):
         if interface == "packed":
-            config = aot.AotConfig(runtime="hosted", interface="packed", unpacked=False)
+            config = aot.AotConfig(runtime="hosted")
             executor = aot.compile_library(aot.build(hostile_module(name), config))["default"]
             executor.set_input(0, np.zeros((4, 2), np.float32))
             executor.run()

@@ -11,6 +11,13 @@ static inline int rvm_scalar_op_divides(int64_t divisor) { return divisor != 0; 
 static inline int rvm_scalar_op_shifts(int64_t places) { return places >= 0 && places <= 63; }
 static inline int rvm_scalar_op_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
 
+/* Whether a + b, or a * b, is no int64. */
+static inline int rvm_size_add_overflows(int64_t a, int64_t b) { return b < 0 ? a < INT64_MIN - b : a > INT64_MAX - b; }
+static inline int rvm_size_mul_overflows(int64_t a, int64_t b) {
+  if (b == -1) return a == INT64_MIN;
+  return b != 0 && (int64_t)((uint64_t)a * (uint64_t)b) / b != a;
+}
+
 static inline int64_t rvm_wrapped(uint64_t bits) { return (int64_t)bits; }
 
 static inline int64_t rvm_floordiv(int64_t a, int64_t b) {

@@ -400,6 +400,23 @@ typedef struct rvm_aot_library {
   const rvm_metadata *metadata;
 } rvm_aot_library;
 
+/* A constant of an exported model. */
+typedef struct rvm_aot_constant {
+  rvm_tensor_info info;
+  const void *data; /* its elements, compact and row-major */
+} rvm_aot_constant;
+
+/* The symbol relvm_aot_description of an exported library: what the library was compiled from.  The texts are UTF-8. */
+typedef struct rvm_aot_description {
+  const char *entry;   /* the name of the exported function */
+  const char *config;  /* the options of the export, as JSON */
+  const char *target;  /* the target that the library was compiled for; NULL: unknown */
+  const char *source;  /* the program in the text form, without large constants */
+  const char *lowered; /* the lowered functions as text */
+  int32_t constant_count;
+  const rvm_aot_constant *constants;
+} rvm_aot_description;
+
 /* Connects the library to this runtime.  Call it before `run`.  UNSUPPORTED: the library was built for another version of the
    runtime or another processor. */
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error);

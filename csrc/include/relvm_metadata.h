@@ -20,7 +20,7 @@ typedef struct rvm_tensor_info {
 /* A symbolic size and its bounds. */
 typedef struct rvm_size_info {
   const char *name;
-  int64_t least;
+  int64_t least; /* INT64_MIN: unbounded */
   int64_t most; /* -1: unbounded */
 } rvm_size_info;
 

@@ -30,6 +30,20 @@ _HEADERS_OF_C = re.findall(
 )
 
 
+def _is_name(name: Any) -> bool:
+    is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
+    return is_identifier and len(name) <= _MAX_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
+
+
+def _expect_limit(name: str, limit: Any) -> None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise RelvmArgumentError(f"{name}: the limit in bytes must be an integer of at least 0, got {limit!r}")
+
+
+def _is_power_of_two(number: Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number > 0 and number & (number - 1) == 0
+
+
 class CallKind(Enum):
     """The calling convention of kernels in lowered code.
 
@@ -49,10 +63,19 @@ class Pool:
     """A memory pool for tensors.
 
     name: the name of the pool in C.   limit_bytes: its maximum size, or None for no limit.
+
+    Raise RelvmArgumentError if the name or the limit is invalid.
     """
 
     name: str
     limit_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_name(self.name):
+            raise RelvmArgumentError(f"pools: {self.name!r}: expected {_NAME}")
+        if self.name.upper() == "CONSTANTS":
+            raise RelvmArgumentError(f"pools: the name {self.name} is reserved for the constants; choose another name")
+        _expect_limit(self.name, self.limit_bytes)
 
 
 @dataclass(frozen=True)
@@ -68,10 +91,12 @@ class AotConfig:
         functions registered by the host can replace kernels.
     interface
         The calling convention of the entry point.  "c": the entry point takes a struct of inputs and a struct of
-        outputs.  "packed": the entry point takes an array of values.
+        outputs.  "packed": the entry point takes an array of values.  The default is "c" if the runtime and `unpacked`
+        allow it, otherwise "packed".
     unpacked
-        The calling convention of the kernels.  True: a kernel takes pointers and sizes as separate C parameters.
-        False: a kernel takes one array of values, as in the VM.
+        The calling convention of the kernels.  True, the default for the bare runtime: a kernel takes pointers and
+        sizes as separate C parameters.  False, the default for the hosted runtime: a kernel takes one array of values,
+        as in the VM.
     alignment
         Alignment in bytes of every tensor in a pool, a power of two.  Elements are always aligned to their own size.
     pools
@@ -96,8 +121,8 @@ class AotConfig:
 
     name: str = "model"
     runtime: str = "bare"
-    interface: str = "c"
-    unpacked: bool = True
+    interface: str = None  # type: ignore[assignment]  # __post_init__ replaces None by the default
+    unpacked: bool = None  # type: ignore[assignment]
     alignment: int = 16
     pools: tuple[Pool, ...] = (Pool("workspace"),)
     constants_limit_bytes: int | None = None
@@ -105,6 +130,11 @@ class AotConfig:
     favour: str | None = None
 
     def __post_init__(self) -> None:
+        if self.interface is None:
+            needs_packed = self.runtime == "hosted" or self.unpacked is False
+            object.__setattr__(self, "interface", "packed" if needs_packed else "c")
+        if self.unpacked is None:
+            object.__setattr__(self, "unpacked", self.runtime != "hosted")
         for option, choices in _CHOICES.items():
             value = getattr(self, option)
             if option not in ("workspace", "favour") or value is not None:
@@ -126,18 +156,11 @@ class AotConfig:
             raise RelvmArgumentError(f"pools={self.pools!r}: expected a tuple of Pool objects")
         names = [pool.name for pool in self.pools]
         for name in names:
-            if not _is_name(name):
-                raise RelvmArgumentError(f"pools: {name!r}: expected {_NAME}")
-            if name.upper() == "CONSTANTS":
-                raise RelvmArgumentError(f"pools: the name {name} is reserved for the constants; choose another name")
             if [other.upper() for other in names].count(name.upper()) > 1:  # the names of size macros are in upper case
                 raise RelvmArgumentError(f"pools: two pools are named {name}; choose unique names")
         if not names:
             raise RelvmArgumentError("pools: expected at least one pool, got none")
-        limits = [(pool.name, pool.limit_bytes) for pool in self.pools]
-        for name, limit in (*limits, ("constants", self.constants_limit_bytes)):
-            if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-                raise RelvmArgumentError(f"{name}: the limit in bytes must be an integer of at least 0, got {limit!r}")
+        _expect_limit("constants", self.constants_limit_bytes)
 
     def _expect_calls(self) -> None:
         """Check that the runtime supports the interface and the calling convention of kernels.
@@ -173,12 +196,3 @@ class AotConfig:
         if self.unpacked:
             return CallKind.UNPACKED
         return CallKind.CPACKED if self.runtime == "bare" else CallKind.PACKED
-
-
-def _is_name(name: Any) -> bool:
-    is_identifier = isinstance(name, str) and re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) is not None
-    return is_identifier and len(name) <= _MAX_NAME and c_identifier(name) == name and name not in ("rvm", "relvm")
-
-
-def _is_power_of_two(number: Any) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and number > 0 and number & (number - 1) == 0

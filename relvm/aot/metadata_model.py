@@ -11,9 +11,9 @@ from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
 from relvm.aot.lower.place_storage import FunctionPlacement
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import constant_key
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, format_dim
-from relvm.quoting import c_identifier
 
 VERSION = 1  # RVM_METADATA_VERSION in csrc/include/relvm_metadata.h
 _NUMBERS = {"i": "i64", "f": "f64", "b": "bool"}
@@ -43,7 +43,9 @@ class TensorInfo:
 class SizeInfo:
     """A size that is known only at run time.
 
-    name: its name in C.   least, most: its bounds; `most` is None if there is no upper bound.
+    name: its name in C.  It is also the name of the input that passes the size, if there is one.
+    least, most: its bounds.  `most` is None if there is no upper bound.  `least` is -2**63 if the size can be negative,
+    because it is the value of a scalar.
     """
 
     name: str
@@ -82,14 +84,14 @@ class Metadata:
 
 def metadata_of(module: LoweredModule, config: AotConfig, pool_bytes: tuple[int, ...]) -> Metadata:
     """Return the metadata of an export.  pool_bytes: the size of each pool in `config`."""
-    entry = module.functions[-1]
+    entry, names = module.functions[-1], size_names(module)
     ports = module.inputs if config.interface == "c" else packed_inputs(module)
     return Metadata(
         config.name,
-        tuple(_port(port, entry) for port in ports),
-        tuple(_port(port, entry) for port in module.outputs),
+        tuple(_port(port, entry, names) for port in ports),
+        tuple(_port(port, entry, names) for port in module.outputs),
         tuple(TensorInfo(pool.name, (size,), "u8") for pool, size in zip(config.pools, pool_bytes, strict=True)),
-        tuple(SizeInfo(c_identifier(var.name), low, high) for var, low, high in entry.sizes),
+        tuple(SizeInfo(names[var], low, high) for var, low, high in entry.sizes),
         config.base_alignment,
     )
 
@@ -116,13 +118,23 @@ def port_dtype(port: Port, entry: LoweredFunction) -> str:
     return entry.storages[port.value].dtype.name
 
 
-def dim_text(dim: AnyDim) -> str:
-    """Return the dimension `dim` as text.  Sizes are printed with their C names."""
-    return format_dim(dim, lambda var: c_identifier(var.name))
+def range_text(least: int, most: int | None) -> str:
+    """Return the bounds of a size as text.   most: None if there is no upper bound."""
+    return f"{'any' if least == I64.lowest else least} to {'any' if most is None else most}"
 
 
-def _port(port: Port, entry: LoweredFunction) -> TensorInfo:
-    shape = (dim if isinstance(dim, int) else dim_text(dim) for dim in port_shape(port, entry))
+def size_names(module: LoweredModule) -> dict[DimVar, str]:
+    """Return the C name of each size of the entry.  It differs from the names of the other inputs."""
+    return {port.value: port.name for port in module.inputs if isinstance(port.value, DimVar)}
+
+
+def dim_text(dim: AnyDim, names: Mapping[DimVar, str]) -> str:
+    """Return the dimension `dim` as text.   names: the C names of sizes."""
+    return format_dim(dim, names.__getitem__)
+
+
+def _port(port: Port, entry: LoweredFunction, names: Mapping[DimVar, str]) -> TensorInfo:
+    shape = (dim if isinstance(dim, int) else dim_text(dim, names) for dim in port_shape(port, entry))
     return TensorInfo(port.name, tuple(shape), port_dtype(port, entry))
 
 

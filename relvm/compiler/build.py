@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -36,9 +36,11 @@ from relvm.errors import (
 from relvm.ir.expr import Module
 from relvm.ir.operator import clear_type_cache
 from relvm.ir.symbolic import clear_product_cache
-from relvm.ir.verifier import expect_valid_names
+from relvm.ir.type_inference import infer_types
+from relvm.ir.verifier import Stage, expect_valid_names, verify
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.routine import FunctionKey, LirModule, Routine, used_functions
+from relvm.lir.verify_tables import verify_tables
 from relvm.passes.pass_manager import Observer, run_passes
 from relvm.passes.pipeline import LIR_PASSES, build_pipeline
 from relvm.runtime.background_compile import Publish
@@ -256,6 +258,90 @@ def lower(module: Module) -> LirModule:
     for step in LIR_PASSES:
         lir = step(lir)
     return lir
+
+
+def build_planned(
+    module: Module,
+    exec_mode: str | Mapping[str, str] = "bytecode",
+    target: str = "c",
+    *,
+    kernels: Sequence[tuple[str, Any]] = (),
+) -> Executable:
+    """Build a module that was parsed from text at stage PLANNED, without running passes of the IR.
+
+    The text is that of a module after the last pass, as `print_module` prints it.
+
+    Parameters
+    ----------
+    module
+        A module that `parse_module` has parsed from such a text.
+    exec_mode, target
+        See `build`.  The mode "auto" is not supported.
+    kernels
+        The kernels with their names, as in the field `kernels` of the module that was printed.  They are not part of
+        the text.
+
+    Raises
+    ------
+    RelvmTypeError, RelvmShapeError
+        The module is not well typed, or an argument has the wrong type.
+    RelvmNameError
+        The module uses a function that does not exist.
+    RelvmVerifyError
+        The module is not at stage PLANNED, or uses a kernel that does not exist.
+    RelvmArgumentError
+        The mode or the target does not exist.
+    RelvmToolchainError
+        A required C compiler is missing, or it failed.
+    """
+    expect_type("build_planned: module", module, Module, "an ir.Module")
+    with resources("build_planned"):
+        claims = {function.name: function.claims_pure for function in module.functions}
+        # Checks and other builtins of this stage have effects, even in functions that are declared pure.
+        unclaimed = tuple(replace(function, claims_pure=False) for function in module.functions)
+        typed = infer_types(replace(module, functions=unclaimed, kernels=(*module.kernels, *kernels)))
+        functions = (
+            replace(function, pure=claims[function.name], claims_pure=claims[function.name])
+            for function in typed.functions
+        )
+        planned = replace(typed, functions=tuple(functions))
+        verify(planned, Stage.PLANNED)
+        return build_routines(lower(planned), exec_mode, target)
+
+
+def build_routines(lir: LirModule, exec_mode: str | Mapping[str, str] = "bytecode", target: str = "c") -> Executable:
+    """Build an executable from routines, such as those that `parse_routines` returns.
+
+    Parameters
+    ----------
+    lir
+        The routines, with their tables.
+    exec_mode, target
+        See `build`.  The mode "auto" is not supported.
+
+    Raises
+    ------
+    RelvmTypeError
+        `lir` is not a LirModule.
+    RelvmArgumentError
+        The mode or the target does not exist.
+    RelvmNameError, RelvmVerifyError
+        A routine uses a function or a constant that the module does not have.
+    RelvmToolchainError
+        A required C compiler is missing, or it failed.
+    """
+    expect_type("build_routines: lir", lir, LirModule, "a LirModule; parse_routines returns one")
+    _expect_modes(exec_mode)
+    if exec_mode == "auto":
+        raise RelvmArgumentError('build_routines: exec_mode: expected "bytecode", "compiled" or a mapping, got "auto"')
+    verify_tables(lir)
+    chosen = parse_target(target)
+    with resources("build_routines"):
+        executable = Executable.from_program(
+            assemble(lir, native_functions(lir, exec_mode), target=chosen), elsewhere=True
+        )
+        executable.record_built()
+    return executable
 
 
 def native_functions(lir: LirModule, exec_mode: str | Mapping[str, str]) -> frozenset[str]:

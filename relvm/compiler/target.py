@@ -27,6 +27,10 @@ class Target:
     kind: str
     options: tuple[str, ...] | None = None
 
+    def __str__(self) -> str:
+        """The text form, which `parse_target` reads."""
+        return " ".join((self.kind, *(self.options or ())))
+
 
 HERE = Target("c")
 

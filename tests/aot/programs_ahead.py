@@ -260,6 +260,74 @@ PROGRAMS = (
         ((numbers(4), np.int64([0]), 1), (numbers(4), np.int64([1000]), 2**62 + 1)),
     ),
     Program(
+        "sizes_at_the_ends_of_int64",
+        """def main(k: i64(n), j: i64(m)) -> (i64, i64, i64, i64) {
+          return (dim(n + m), dim(n * 2 - m), dim(n % (m * m + 1)), dim(n // m))
+        }""",
+        (
+            (-3, 5),
+            (2**63 - 1, -(2**63)),
+            (-(2**62), -1),
+            (-(2**62), -(2**63)),
+            (2**62 - 1, -1),
+            (2**62, 1),
+            (7, 0),
+            (-(2**31), 2**32),
+        ),
+    ),
+    Program(
+        "products_of_three_sizes",
+        "def main(k: i64(n), j: i64(m), l: i64(p)) -> (i64, i64) { return (dim(n * m * p - 1), dim(5 - n * m)) }",
+        (
+            (-(2**31), 2**30, 2),
+            (-(2**32), 2**30, 2),
+            (-(2**32), 2**30, 4),
+            (2**31, 2**31, 2),
+            (2**31, 2**31, -2),
+            (0, 2**63 - 1, 2**63 - 1),
+        ),
+    ),
+    Program(
+        "a_quotient_that_is_no_int64",
+        "def main(k: i64(n), j: i64(m)) -> i64 { return dim(n // m) }",
+        ((-(2**63), 1), (-(2**63), -1), (-(2**63) + 1, -1)),
+    ),
+    Program(
+        "numbers_that_wrap_around",
+        """def main(k: i64(n), x: f32[m]) -> (i64, i64, i64) {
+          more = k + 1
+          return (more, more * 3, dim(m) - k)
+        }""",
+        ((2**63 - 1, numbers(2)), (-(2**63), numbers(2)), (3, numbers(2))),
+    ),
+    Program(
+        "negative_sizes_of_shapes",
+        "def main(x: f32[4], k: i64(n), j: i64(m)) -> f32[] { return sum(reshape(x, shape(n, m))) }",
+        ((numbers(4), 2, 2), (numbers(4), -2, -2), (numbers(4), -(2**62), -4), (numbers(4), 1, 3)),
+    ),
+    Program(
+        "a_negative_number_becomes_a_size",
+        """def main(i: i64, x: f32[2]) => (i64, f32[2]) {
+          k: i64(m) = i
+          _ = builtin.assert(dim(m) <= 4, "m is large")
+          y = concat(x, broadcast_to(to_tensor(1.0, dtype="f32"), shape(m + 3)), axis=0)
+          return (dim(m * 2), broadcast_to(max(y), shape(2)))
+        }""",
+        tuple((i, numbers(2)) for i in (-3, -4, -1, 4, 5)),
+    ),
+    Program(
+        "an_input_that_is_named_like_a_size",
+        """def main(n: f32[], n_size: i64, s: shape[n], t: shape[n_size]) -> (f32[n], i64, i64) {
+          return (broadcast_to(n, shape(n)), n_size, dim(n_size))
+        }""",
+        ((np.float32(5), 7, vm.Shape((3,)), vm.Shape((4,))), (np.float32(5), -7, vm.Shape((0,)), vm.Shape((1,)))),
+    ),
+    Program(
+        "a_number_that_is_named_like_a_size",
+        "def main(n: i64, x: f32[n]) -> (f32[n], i64) { return (relu(x), n) }",
+        ((2, numbers(3)), (-1, numbers(3))),
+    ),
+    Program(
         "what_people_would_not_write",
         """def main(x: i64[3], y: u32[3], i: i64, j: i64) -> (i64[], i64[3], u32[3], i64[3]) {
           unread = i // j

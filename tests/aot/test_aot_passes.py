@@ -221,13 +221,9 @@ def test_options_that_do_not_go_together_are_all_quoted(options: dict, message: 
         ({"unpacked": "no"}, "unpacked='no': expected True or False"),
         ({"pools": ("a",)}, "pools=('a',): expected a tuple of Pool"),
         ({"pools": aot.Pool("a")}, "expected a tuple of Pool"),
-        ({"pools": (aot.Pool("int"),)}, "pools: 'int'"),
-        ({"pools": (aot.Pool("constants"),)}, "pools: the name constants is reserved"),
         ({"pools": (aot.Pool("a"), aot.Pool("A"))}, "two pools are named a"),
         ({"pools": ()}, "pools: expected at least one"),
         ({"pools": (aot.Pool("a"), aot.Pool("a"))}, "two pools are named a"),
-        ({"pools": (aot.Pool("a b"),)}, "'a b'"),
-        ({"pools": (aot.Pool("a", -1),)}, "a: the limit in bytes must be an integer of at least 0, got -1"),
         ({"constants_limit_bytes": 1.5}, "constants: the limit in bytes must be an integer of at least 0, got 1.5"),
     ],
 )
@@ -235,6 +231,39 @@ def test_options_that_no_export_takes(options: dict, message: str) -> None:
     with pytest.raises(RelvmArgumentError) as caught:
         aot.AotConfig(**options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("int",), "pools: 'int'"),
+        (("constants",), "pools: the name constants is reserved"),
+        (("a b",), "pools: 'a b'"),
+        ((3,), "pools: 3: expected a C identifier"),
+        (("a", -1), "a: the limit in bytes must be an integer of at least 0, got -1"),
+        (("a", True), "a: the limit in bytes must be an integer of at least 0, got True"),
+    ],
+)
+def test_a_pool_has_a_name_in_c_and_a_limit(arguments: tuple, message: str) -> None:
+    with pytest.raises(RelvmArgumentError) as caught:
+        aot.Pool(*arguments)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "interface", "unpacked"),
+    [
+        ({}, "c", True),
+        ({"runtime": "hosted"}, "packed", False),
+        ({"runtime": "hosted", "interface": "packed"}, "packed", False),
+        ({"runtime": "hosted", "unpacked": False}, "packed", False),
+        ({"interface": "packed"}, "packed", True),
+        ({"unpacked": False}, "packed", False),
+    ],
+)
+def test_options_that_are_not_given_follow_from_the_others(options: dict, interface: str, unpacked: bool) -> None:
+    config = aot.AotConfig(**options)
+    assert (config.interface, config.unpacked) == (interface, unpacked)
 
 
 def test_a_bound_that_is_invalid_is_an_error() -> None:
@@ -261,13 +290,55 @@ def test_a_bound_that_is_invalid_is_an_error() -> None:
             "4:14",
         ),
         ("def main(x: f32[4]) => f32[4] {\n  y = relu(x)\n  z: f32[4] = packed('f', y)\n  return z\n}", "3:3"),
-        ("def main(x: f32[2], y: str[4]) -> str[4] { return y }", "1:21"),
+        ("def main(x: f32[2], y: str[4]) -> f32[2] { return x }", "1:21"),
     ],
 )
 def test_a_refusal_says_where_in_the_source(text: str, place: str) -> None:
     with pytest.raises(RelvmUnsupportedError) as caught:
         aot.build(parse_module(text.replace("'", '"'), "model.relvm"))
     assert str(caught.value).startswith(f"model.relvm:{place}: ")
+
+
+def test_all_parts_that_cannot_be_exported_are_listed_at_once() -> None:
+    text = """
+def main(x: f32[n], y: f32[4], s: str[2], c: bool) => (f32[4], str[2], i64, f32[n]) {
+  a: f32[4] = packed("host.f", y)
+  b = exp(a)
+  l = make_list(y)
+  m = list_item(l, 0)
+  e = if c then { g: f32[4] = packed("host.g", y)
+    return g } else y
+  u = softmax(softmax(x, axis=0), axis=0)
+  return (add(add(b, e), m), s, @fac(3), u)
+}
+def fac(i: i64) -> i64 { return if i == 0 then 1 else i * @fac(i - 1) }
+def other(x: f32[4]) => f32[4] {
+  y: f32[4] = packed("host.unused", x)
+  return y
+}
+"""
+    with pytest.raises(RelvmUnsupportedError) as caught:
+        aot.build(parse_module(text, "model.relvm"))
+    first, *lines = str(caught.value).splitlines()
+    parts = ["host functions (host.f)", "host functions (host.g)", "lists", "tensors of strings", "of unbounded size"]
+    parts += ["recursion other than tail calls"]
+    for part in parts:
+        assert any(part in line for line in lines), (part, lines)
+    assert first == f"{len(lines)} parts of the program cannot be exported:"
+    assert all(line.startswith("  model.relvm:") for line in lines)
+    assert len(set(lines)) == len(lines)
+    assert not any("host.unused" in line or "b:" in line for line in lines)
+
+
+def test_a_value_that_depends_on_an_unsupported_one_is_not_listed() -> None:
+    text = """
+def main(x: f32[4]) => f32[k] {
+  s: shape[k] = packed("host.sizes", x)
+  y = softmax(softmax(broadcast_to(max(x), s), axis=0), axis=0)
+  return y
+}"""
+    with pytest.raises(RelvmUnsupportedError, match=r"^model\.relvm:3:3: main: [^\n]*host\.sizes[^\n]*$"):
+        aot.build(parse_module(text, "model.relvm"))
 
 
 def test_a_refusal_names_the_node_of_a_model() -> None:
@@ -287,7 +358,7 @@ def test_what_favours_memory_takes_less_of_it() -> None:
     less, more = (exported(text, favour=favour).sources.pool_bytes[0] for favour in ("memory", "speed"))
     assert less < more
     assert exported(text).sources.pool_bytes == (less,)
-    assert not aot.AotConfig(runtime="hosted", interface="packed", unpacked=False).is_compact
+    assert not aot.AotConfig(runtime="hosted").is_compact
 
 
 @pytest.mark.parametrize("alignment", [16, 64])

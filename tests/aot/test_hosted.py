@@ -14,12 +14,15 @@ from programs_ahead import PROGRAMS, Program, numbers
 
 from relvm import aot, vm
 from relvm.aot.lower.assign_storage import assign_storage
+from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.self_test import make_inputs
 from relvm.compiler.find_compiler import expect_compiler, find_compiler
+from relvm.compiler.target import parse_target
 from relvm.errors import (
     RelvmArgumentError,
     RelvmBusyError,
     RelvmError,
+    RelvmFileError,
     RelvmFormatError,
     RelvmIndexError,
     RelvmNameError,
@@ -28,6 +31,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
 )
 from relvm.frontend.text import parse_module
+from relvm.ir.printer import print_module
 from relvm.tables import include_flags
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="a library is made by a C compiler, and there is none")
@@ -43,7 +47,7 @@ def main(x: f32[n, 4], scale: f64, most: i64) -> (f32[n, 4], i64, f32[n * 2]) wi
 
 
 def build(text: str, name: str = "model") -> aot.AotProgram:
-    config = aot.AotConfig(name, runtime="hosted", interface="packed", unpacked=False)
+    config = aot.AotConfig(name, runtime="hosted")
     return aot.build(parse_module(text), config, verified=True)
 
 
@@ -175,10 +179,102 @@ def test_a_library_is_written_and_read(factory: aot.ExecutorFactory, tmp_path: P
     factory.export_library(tmp_path / "model.so")
     loaded = aot.load_module(tmp_path / "model.so")
     assert (loaded.library, loaded.metadata) == (factory.library, factory.metadata)
+    assert (loaded.source, loaded.lowered_text) == (factory.source, factory.lowered_text)
     executor = aot.AotExecutor(loaded)
     executor.run(x=np.zeros((2, 4), np.float32), scale=1.0, most=-1)
     np.testing.assert_array_equal(executor.get_output("scores"), np.full((2, 4), 0.25))
     assert [each.name for each in tmp_path.iterdir()] == ["model.so"]
+
+
+def test_everything_in_a_factory_survives_a_file(tmp_path: Path) -> None:
+    text = """def scale(x: f32[3]) -> (f32[3], bf16[2], f32[]) {
+      return (add(x, const(f32[3], [1, 2, 3])), const(bf16[2], [0.5, 2]), const(f32[], 7))
+    }"""
+    config = aot.AotConfig("model", runtime="hosted", alignment=64, pools=(aot.Pool("a", 9999), aot.Pool("b")))
+    program = aot.build(parse_module(text), config, entry="scale")
+    target = parse_target("x86-64-v2")
+    made = aot.compile_library(program, target)
+    made.export_library(tmp_path / "model.so")
+    for factory in (made, aot.load_module(tmp_path / "model.so")):
+        assert (factory.entry, factory.config, factory.target) == ("scale", config, target)
+        assert factory.source == print_module(program.module, elide_constants=True)
+        assert factory.lowered_text == factory.get_internal_repr() == format_lowered(program.lowered)
+        assert factory.get_params().keys() == program.params.keys() == {"c0", "c1", "c2"}
+        for name, array in factory.params.items():
+            assert_same_bits(array, program.params[name])
+        executor = factory["scale"]
+        executor.run(x=np.float32([1, 1, 1]))
+        np.testing.assert_array_equal(executor.get_output(0), [2, 3, 4])
+        with pytest.raises(RelvmNameError, match="unknown function 'main'; expected scale or default"):
+            factory["main"]
+
+
+def test_the_target_of_a_library_that_make_has_built_is_unknown(tmp_path: Path) -> None:
+    build(SCORES).write(tmp_path)
+    subprocess.run(["make", "-s", "CFLAGS=-O0"], cwd=tmp_path, check=True, capture_output=True)
+    loaded = aot.load_module(tmp_path / "model.so", trust_native=True)
+    assert loaded.target is None
+    assert loaded.config == aot.AotConfig(runtime="hosted")
+
+
+def test_inputs_by_keyword_and_the_callers_array(executor: aot.AotExecutor) -> None:
+    executor.set_input(scale=3.0, most=5)
+    assert (executor.get_input("scale"), executor.get_input("most")) == (3.0, 5)
+    out = np.empty((3, 4), np.float32)
+    assert executor.get_input("x", out=out) is out
+    np.testing.assert_array_equal(out, numbers(3, 4))
+    with pytest.raises(RelvmNameError, match="unknown input y"):
+        executor.set_input(scale=4.0, y=1)
+    assert executor.get_input("scale") == 3.0
+    for call, error, message in (
+        (lambda: executor.set_input("x"), RelvmArgumentError, "expected a value for input 'x'"),
+        (lambda: executor.set_input("most", 1, most=2), RelvmArgumentError, "input most is given twice"),
+        (lambda: executor.get_input("x", out=np.empty((4, 3), "f4")), RelvmShapeError, r"expected shape \(3, 4\)"),
+        (lambda: executor.get_input("x", out=[1]), RelvmTypeError, "get_input: out: expected a writable array"),
+        (lambda: aot.AotExecutor(executor._factory).get_input("x", out=out), RelvmArgumentError, "x is not set"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("device", "error", "message"),
+    [
+        ("cuda", RelvmUnsupportedError, "expected \"cpu\", the only device, got 'cuda'"),
+        ((2, 0), RelvmUnsupportedError, r"got \(2, 0\)"),
+        ((1, 1), RelvmUnsupportedError, r"got \(1, 1\)"),
+        (["cpu", "cpu"], RelvmUnsupportedError, "expected exactly one device, got 2"),
+        ([], RelvmUnsupportedError, "expected exactly one device, got 0"),
+        (1, RelvmTypeError, "device: expected"),
+        ((True, 0), RelvmTypeError, "device: expected"),
+        (None, RelvmTypeError, "device: expected"),
+    ],
+)
+def test_an_executor_is_on_one_cpu(factory: aot.ExecutorFactory, device, error: type, message: str) -> None:
+    for cpu in ("cpu", "cpu:0", (1, 0), ["cpu"]):
+        assert aot.AotExecutor(factory, cpu).get_num_inputs() == 3
+    with pytest.raises(error, match=message):
+        aot.AotExecutor(factory, device)
+
+
+def test_wrong_arguments_raise_typed_errors(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
+    program = build(SCORES)
+    for call, error in (
+        (lambda: aot.build(program.module, entry=3), RelvmTypeError),
+        (lambda: aot.load_module(tmp_path / "none"), RelvmFileError),
+        (lambda: aot.load_module(tmp_path), RelvmFileError),
+        (lambda: aot.load_module(3), RelvmTypeError),
+        (lambda: factory.export_library(3), RelvmTypeError),
+        (lambda: factory.export_library(tmp_path), RelvmFileError),
+        (lambda: program.write(3), RelvmTypeError),
+        (lambda: program.write(tmp_path / "file" / "folder"), RelvmFileError),
+        (lambda: program.files(3), RelvmTypeError),
+        (lambda: aot.compile_library(program, "c"), RelvmTypeError),
+        (lambda: factory[3], RelvmTypeError),
+    ):
+        (tmp_path / "file").write_text("")
+        with pytest.raises(error):
+            call()
 
 
 def test_files_that_are_no_libraries(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
@@ -227,6 +323,37 @@ def test_each_executor_has_its_own_memory(factory: aot.ExecutorFactory) -> None:
         executor.run(x=numbers(8, 4, seed=seed), scale=1.0, most=0)
         assert len(results[seed]) == 200
         assert all(np.array_equal(each, executor.get_output("scores")) for each in results[seed])
+
+
+def test_errors_of_a_run_have_the_messages_of_the_machine() -> None:
+    text = """def main(i: i64, j: i64, k: i64(n), x: f32[m]) => (i64, f32[m]) with (upper_bounds=(("m", 8), ("n", 8))) {
+      _ = builtin.assert(i < 100, "i must be 100% small")
+      y: f32[n] = x
+      return (i // j, relu(y))
+    }"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), "compiled"))
+    executor = aot.AotExecutor(aot.compile_library(build(text)))
+    for i, j, k, message in (
+        (1000, 1, 2, "i must be 100% small"),
+        (7, 0, 2, r"floordiv_i64\(7, 0\): integer division by zero"),
+        (7, 1, 3, "expected .*3, got 2"),
+    ):
+        for run in (lambda: machine["main"](i, j, k, numbers(2)), lambda: executor.run(i=i, j=j, n=k, x=numbers(2))):  # noqa: B023
+            with pytest.raises(RelvmError, match=message):
+                run()
+    executor.run(i=7, j=2, n=2, x=numbers(2))
+    assert executor.get_output(0) == 3
+
+
+def test_the_packed_entry_compares_outputs_with_the_size_that_is_passed() -> None:
+    text = "def main(k: i64(n), x: f32[]) -> f32[n] { return broadcast_to(x, shape(n)) }"
+    executor = aot.AotExecutor(aot.compile_library(build(text)))
+    executor._sizes = lambda inputs: {"n": 3}  # the shape of the output that the entry receives
+    for size in (-7, 2, 4):
+        with pytest.raises(RelvmShapeError, match=f"expected a dimension of n, which is {size}, got 3"):
+            executor.run(n=size, x=np.float32(5))
+    executor.run(n=3, x=np.float32(5))
+    np.testing.assert_array_equal(executor.get_output(0), [5, 5, 5])
 
 
 def test_an_executor_is_run_by_one_thread_at_a_time(executor: aot.AotExecutor) -> None:
@@ -333,7 +460,7 @@ def test_bound_outputs_are_held_to_the_sizes_of_the_run_and_lie_apart(executor: 
         executor.run()
 
 
-def test_what_a_factory_is_made_of(factory: aot.ExecutorFactory, tmp_path: Path) -> None:
+def test_what_a_factory_is_made_of() -> None:
     text = "def main(x: f32[2]) -> f32[2] = add(x, const(f32[2], [1, 2]))"
     made = aot.compile_library(build(text))
     shown, library, params = made
@@ -345,9 +472,6 @@ def test_what_a_factory_is_made_of(factory: aot.ExecutorFactory, tmp_path: Path)
         assert executor.get_output(0).tolist() == [1, 2]
     with pytest.raises(RelvmNameError, match="unknown function 'other'; expected main or default"):
         made["other"]
-    made.export_library(tmp_path / "model.so")
-    loaded = aot.load_module(tmp_path / "model.so")
-    assert (loaded.get_params(), loaded.get_internal_repr()) == ({}, "") and loaded["main"].get_num_inputs() == 1
 
 
 def test_storages_say_their_bytes_and_their_device() -> None:

@@ -120,7 +120,7 @@ def test_the_pairs_contain_generated_names(kind: str, name: str) -> None:
 @pytest.mark.parametrize("name, kinds", [(name, kinds) for name, *kinds in PAIRS if "packed" not in kinds])
 def test_two_kinds_with_one_name_in_an_export(name: str, kinds: list[str]) -> None:
     text = module_text(name, *kinds).replace("=> object", "-> (f32[3], f32[3], f32[3], f32[3])")
-    config = aot.AotConfig("model", runtime="hosted", interface="packed", unpacked=False)
+    config = aot.AotConfig("model", runtime="hosted")
     executor = aot.AotExecutor(aot.compile_library(aot.build(parse_module(text), config)))
     x = np.array([-1, 2, -3], np.float32)
     executor.set_input("x", x)

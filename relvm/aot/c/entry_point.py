@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial, reduce
 
 from relvm.aot.c.expressions import CTYPES, NameOf, guards_in
+from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.functions import size_ranges
 from relvm.aot.c.header import packed_signature, run_signature
 from relvm.aot.c.mangling import Names
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.ir import LoweredFunction, LoweredModule, Port, ScalarVar
-from relvm.aot.metadata_model import packed_inputs, port_dtype, port_shape
+from relvm.aot.metadata_model import dim_text, packed_inputs, port_dtype, port_shape, range_text, size_names
 from relvm.codegen.c.expression import CExpression, cast, dimension, infix, integer, prefix, primary
-from relvm.ir.symbolic import AnyDim, DimVar, as_var
+from relvm.ir.dtypes import I64
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, var_dim
 
 
 def print_entry(module: LoweredModule, pool_bytes: tuple[int, ...], names: Names, config: AotConfig) -> str:
@@ -46,6 +49,7 @@ class _Entry:
         self.config = config
         self.pools = list(zip(config.pools, pool_bytes, strict=True))
         self.symbol = names.function(self.entry.name)
+        self.size_names = size_names(module)
 
     def caller_pool(self, number: int) -> CExpression:
         """Return the C expression of pool `number`.  The caller provides this pool."""
@@ -67,6 +71,10 @@ class _Entry:
         ]
         return "\n\n".join([*(["\n".join(static)] if static else []), "\n".join(self.function()), self.descriptor()])
 
+    def fail(self, status: str, message: str, *numbers: CExpression) -> str:
+        """Return the C statement that ends the run with an error (see `failure`)."""
+        return failure(self.module.calls, status, message, *numbers)
+
     def pool_arguments(self) -> list[CExpression]:
         """Return the C expressions of the pools that are not empty, for the call of the lowered function."""
         return [self.pool(number) for number, (_, size) in enumerate(self.pools) if size]
@@ -83,7 +91,8 @@ class _Entry:
         mask = integer(self.config.base_alignment - 1)
         addresses = (cast("uintptr_t", pool) for pool in self.pool_arguments())
         conditions = (infix("!=", infix("&", address, mask), integer(0)) for address in addresses)
-        return [f"  if ({condition}) return RVM_ARGUMENT_ERROR;" for condition in conditions]
+        fail = self.fail("ARGUMENT_ERROR", f"expected pools aligned to {self.config.base_alignment} bytes")
+        return [f"  if ({condition}) {fail}" for condition in conditions]
 
     def check_bounds(self, size_of: NameOf) -> Iterator[str]:
         """Yield C statements that check that sizes are within their bounds.
@@ -91,10 +100,12 @@ class _Entry:
         size_of: a function that returns the C expression of a size.
         """
         for var, low, high in self.entry.sizes:
-            is_outside = infix("<", size_of(var), integer(low))
-            if high is not None:
-                is_outside = infix("||", is_outside, infix(">", size_of(var), integer(high)))
-            yield f"  if ({is_outside}) return RVM_SHAPE_ERROR;"
+            size = size_of(var)
+            conditions = [] if low == I64.lowest else [infix("<", size, integer(low))]
+            conditions += [] if high is None else [infix(">", size, integer(high))]
+            if conditions:
+                text = f"size {self.size_names[var]}: expected {range_text(low, high)}, got %lld"
+                yield f"  if ({reduce(partial(infix, '||'), conditions)}) {self.fail('SHAPE_ERROR', text, size)}"
 
     def call(self, tensors: list[str], size_of: NameOf, scalars: list[str], results: list[str]) -> str:
         first = [] if self.module.calls is CallKind.UNPACKED else ["result"]
@@ -179,6 +190,7 @@ class _PackedEntry(_Entry):
         if self.config.caller_provides_pools:
             rows += [f"RVM_DTYPE_u8, 1, {size}" for _, size in self.pools]
         check = f"rvm_kernel_check(expected, {len(rows)}, {len(self.codes)}, sizes, arguments, count, result)"
+        not_plain = self.fail("ARGUMENT_ERROR", "expected dense, row-major tensors on the CPU")
         body = [
             f"  static const int64_t expected[] = {{{', '.join(rows) or '0'}}};",
             f"  int64_t sizes[{max(1, len(self.codes))}];",
@@ -186,10 +198,10 @@ class _PackedEntry(_Entry):
             *self.bool_variables(),
             "  (void)self;",
             "  if (status != RVM_OK) return status;",
-            "  if (!rvm_are_plain(arguments, count)) return RVM_ARGUMENT_ERROR;",
+            f"  if (!rvm_are_plain(arguments, count)) {not_plain}",
             *self.expect_aligned(),
             *self.check_bounds(self.size_of),
-            *self.check_compound_dims(),
+            *self.check_dims(),
         ]
         tensors = [self.pointer(number, self.input_numbers[number], "const ") for number in self.entry.inputs]
         tensors += [self.pointer(number, self.output_numbers[number], "") for number in self.entry.outputs]
@@ -213,19 +225,25 @@ class _PackedEntry(_Entry):
         return texts
 
     def size_of(self, var: DimVar) -> CExpression:
-        for dim, number in self.codes.items():
-            if as_var(dim) is var:
-                return primary(f"sizes[{number}]")
-        return self.read(ScalarVar("", "i"), self.input_numbers[var])
+        """Return the C expression of a size: an argument if there is one, otherwise a dimension of an input."""
+        if var in self.input_numbers:
+            return self.read(ScalarVar("", "i"), self.input_numbers[var])
+        return primary(f"sizes[{self.codes[var_dim(var)]}]")
 
-    def check_compound_dims(self) -> Iterator[str]:
-        """Yield C statements that check compound dimensions, such as `n + m`, against the actual sizes."""
+    def check_dims(self) -> Iterator[str]:
+        """Yield C statements that compare the dimensions of tensors with sizes that are arguments, or are computed."""
         for dim, number in self.codes.items():
-            if as_var(dim) is None:
-                for guard in guards_in(dim, self.size_of, size_ranges(self.entry)):
-                    yield f"  if ({guard}) return RVM_SHAPE_ERROR;"
-                differs = infix("!=", primary(f"sizes[{number}]"), dimension(dim, self.size_of))
-                yield f"  if ({differs}) return RVM_SHAPE_ERROR;"
+            var = as_var(dim)
+            if var is not None and var not in self.input_numbers:
+                continue
+            text = printf(dim_text(dim, self.size_names))
+            for guard in guards_in(dim, self.size_of, size_ranges(self.entry)):
+                yield f"  if ({guard}) {self.fail('SHAPE_ERROR', f'size {text}: overflow or division by 0')}"
+            actual, expected = primary(f"sizes[{number}]"), dimension(dim, self.size_of)
+            fail = self.fail(
+                "SHAPE_ERROR", f"expected a dimension of {text}, which is %lld, got %lld", expected, actual
+            )
+            yield f"  if ({infix('!=', actual, expected)}) {fail}"
 
     def pointer(self, storage: int, number: int, const: str) -> str:
         return str(self.data(f"{const}{self.entry.storages[storage].dtype.ctype}", number))

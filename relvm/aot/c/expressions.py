@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial, reduce
 
 from relvm.aot.lower.ir import DimScalar, Scalar, ScalarConstant, ScalarVar
 from relvm.codegen.c.expression import (
     CExpression,
     call,
-    cast,
     conversion,
     dimension,
     dimension_atom,
@@ -17,11 +15,10 @@ from relvm.codegen.c.expression import (
     infix,
     integer,
     literal,
-    prefix,
     primary,
 )
 from relvm.ir.dtypes import BOOL, F64, I64, DType
-from relvm.ir.symbolic import AnyDim, Dim, DimVar, as_var
+from relvm.ir.symbolic import AnyDim, Dim, DimOp, DimVar
 from relvm.ir.value_ranges import Range, range_of
 
 DTYPES = {"i": I64, "f": F64, "b": BOOL}
@@ -30,38 +27,71 @@ CTYPES = {"i": "int64_t", "f": "double", "b": "int64_t"}
 NameOf = Callable[[DimVar], CExpression]
 
 
+_I64 = Range(-(2**63), 2**63 - 1)
+
+
 def guards_in(dim: AnyDim, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[CExpression]:
     """Yield C conditions that are true if the size `dim` is invalid.
 
-    A size is invalid if one of its divisors is 0, or if its value does not fit in an int64.  For example, the
-    conditions for `n // (m * k)` are that `m * k` does not fit, and then that it is 0.  A sum or product has one
-    condition for its final value.  It needs none for intermediate results, because C computes them modulo 2^64.
+    A size is invalid if one of its divisors is 0, or if a step of its computation does not fit in an int64.  The steps
+    are those of the virtual machine (`compute_dim` in relvm/passes/lower_shapes.py), so that both reject the same
+    sizes.  A condition assumes that the conditions before it are false.
 
     dim: a number, or an expression of dimension variables.
     name_of: a function that returns the C expression of a dimension variable.
     ranges: the value range of each dimension variable.  A condition that cannot be true for these ranges is omitted.
     """
     if isinstance(dim, int):
-        if not -(2**63) <= dim < 2**63:
+        if not _contains(_I64, Range(dim, dim)):
             yield integer(1)
         return
-    for atom in (atom for monomial, _ in dim.terms for atom in monomial if not isinstance(atom, DimVar)):
-        yield from guards_in(atom.left, name_of, ranges)
-        yield from guards_in(atom.right, name_of, ranges)
-        if atom.function in ("floordiv", "mod") and not isinstance(atom.right, int):
-            yield infix("==", dimension(atom.right, name_of), integer(0))
-    found = range_of(dim, ranges)
-    if as_var(dim) is None and not (found.low >= -(2**63) and found.high < 2**63):
-        yield prefix("!", call("rvm_scalar_op_fits_i64", _as_double(dim, name_of)))
+    total: CExpression | None = None
+    for position, (monomial, coefficient) in enumerate(dim.terms):
+        for atom in monomial:
+            if not isinstance(atom, DimVar):
+                yield from _guards_in_operator(atom, name_of, ranges)
+        term: CExpression | None = None
+        for count, atom in enumerate(monomial, 1):
+            value = Dim(((monomial[:count], 1),))
+            term, guards = _step("mul", term, dimension_atom(atom, name_of), range_of(value, ranges))
+            yield from guards
+        if coefficient != 1 or term is None:
+            yield from guards_in(coefficient, name_of, ranges)
+            found = range_of(Dim(((monomial, coefficient),)), ranges)
+            term, guards = _step("mul", term, dimension(coefficient, name_of), found)
+            yield from guards
+        total, guards = _step("add", total, term, range_of(Dim(dim.terms[: position + 1]), ranges))
+        yield from guards
 
 
-def _as_double(dim: Dim, name_of: NameOf) -> CExpression:
-    """Return a C expression of type double that approximates the size `dim`, to detect overflow of int64."""
-    terms = []
-    for monomial, coefficient in dim.terms:
-        factors = [cast("double", dimension_atom(atom, name_of)) for atom in monomial]
-        terms.append(reduce(partial(infix, "*"), [*factors, literal(float(coefficient), F64)]))
-    return reduce(partial(infix, "+"), terms)
+def _guards_in_operator(atom: DimOp, name_of: NameOf, ranges: Mapping[DimVar, Range]) -> Iterator[CExpression]:
+    yield from guards_in(atom.left, name_of, ranges)
+    yield from guards_in(atom.right, name_of, ranges)
+    if atom.function not in ("floordiv", "mod"):
+        return
+    dividends, divisors = range_of(atom.left, ranges), range_of(atom.right, ranges)
+    left, right = dimension(atom.left, name_of), dimension(atom.right, name_of)
+    if divisors.low <= 0 <= divisors.high:
+        yield infix("==", right, integer(0))
+    if atom.function == "floordiv" and dividends.low <= _I64.low and divisors.low <= -1 <= divisors.high:
+        yield infix("&&", infix("==", left, integer(-(2**63))), infix("==", right, integer(-1)))
+
+
+def _step(
+    function: str, left: CExpression | None, right: CExpression, result: Range
+) -> tuple[CExpression, list[CExpression]]:
+    """Return the expression `left + right` or `left * right`, and the conditions under which it overflows.
+
+    function: "add" or "mul".   left: None for the first operand.   result: the range of the exact result.
+    """
+    if left is None:
+        return right, []
+    guards = [] if _contains(_I64, result) else [call(f"rvm_size_{function}_overflows", left, right)]
+    return infix("+" if function == "add" else "*", left, right), guards
+
+
+def _contains(outer: Range, inner: Range) -> bool:
+    return outer.low <= inner.low and inner.high <= outer.high
 
 
 def scalar_expression(scalar: Scalar, name_of: NameOf) -> CExpression:

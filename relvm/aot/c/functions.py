@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import inf
 
 from relvm.aot.c.expressions import CTYPES, DTYPES, from_element, guards_in, letter_of, scalar_expression
+from relvm.aot.c.failures import failure, printf
 from relvm.aot.c.kernels import can_fail, scratch_bytes
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.packed_kernels import packed_call
@@ -45,7 +46,8 @@ _CHECKS = {  # operator that is undefined for some operands -> condition under w
     "shr_i64": "rvm_scalar_op_shifts({1})",
     "i64_of_f64": "rvm_scalar_op_fits_i64({0})",
 }
-assert set(_CHECKS) == {row.name for row in PRIM_OPERATORS if row.fails}
+_FAILURES = {row.name: row.fails for row in PRIM_OPERATORS if row.fails}
+assert _CHECKS.keys() == _FAILURES.keys()
 
 
 def print_function(
@@ -121,7 +123,8 @@ class _Printer:
         self.point = -1
         self.lines: list[str] = []
         self.used: set[str] = set()
-        self.guards: dict[CExpression, None] = {}  # conditions under which a size in the current statement is invalid
+        # Conditions under which a size in the current statement is invalid, each with the message of the error.
+        self.guards: dict[CExpression, str] = {}
         self.ranges = size_ranges(function)
         self.size_names = _size_names(function)
 
@@ -179,7 +182,7 @@ class _Printer:
             self.point += 1
             outer, self.guards = self.guards, {}
             lines = self.statement(statement, indent)
-            checks = (f"if ({guard}) return RVM_SHAPE_ERROR;" for guard in self.guards)
+            checks = [f"if ({guard}) {self.fail('SHAPE_ERROR', reason)}" for guard, reason in self.guards.items()]
             self.lines += [indent + line for line in (*checks, *lines)]
             self.guards = outer
 
@@ -202,15 +205,22 @@ class _Printer:
                 return [f"{target.name} = {self.scalar(value)};"]
             case SetSize(target, value):
                 number, name = self.scalar(value), self.size_names[target]
-                return [f"if ({infix('<', number, integer(0))}) return RVM_SHAPE_ERROR;", f"{name} = {number};"]
+                store = f"{name} = {number};"
+                if target.signed:
+                    return [store]
+                fail = self.fail("SHAPE_ERROR", f"size {target.name}: expected at least 0, got %lld", number)
+                return [f"if ({infix('<', number, integer(0))}) {fail}", store]
             case CheckSizes(left, right):
-                return [f"if ({infix('!=', self.dim(left), self.dim(right))}) return RVM_SHAPE_ERROR;"]
+                expected, actual = self.dim(left), self.dim(right)
+                what = f"expected a size of {printf(str(left))}, which is %lld, got %lld ({printf(str(right))})"
+                return [f"if ({infix('!=', expected, actual)}) {self.fail('SHAPE_ERROR', what, expected, actual)}"]
             case CheckRange(value, low, high):
                 number = self.scalar(value)
                 is_outside = infix("||", infix("<", number, integer(low)), infix(">", number, integer(high)))
-                return [f"if ({is_outside}) return RVM_TYPE_ERROR;"]
-            case Check(cond, status):
-                return [f"if ({prefix('!', self.scalar(cond))}) return RVM_{status};"]
+                what = f"expected a number from {low} to {high}, got %lld"
+                return [f"if ({is_outside}) {self.fail('TYPE_ERROR', what, number)}"]
+            case Check(cond, status, message):
+                return [f"if ({prefix('!', self.scalar(cond))}) {self.fail(status, printf(message), is_whole=True)}"]
             case Branch(cond, then, orelse):
                 return self.branch(cond, then, orelse, indent)
             case CallFunction():
@@ -224,7 +234,7 @@ class _Printer:
         for size in run.sizes:
             value = self.dim(size)
             if range_of(size, self.ranges).low < 0:
-                self.guards[infix("<", value, integer(0))] = None
+                self.guards[infix("<", value, integer(0))] = f"size {printf(str(size))}: expected at least 0"
         if self.module.calls is not CallKind.UNPACKED:
             self.used.add("result")
             return packed_call(run, kernel, self.module.calls, self.names, self.storage_name, self.dim)
@@ -236,11 +246,14 @@ class _Printer:
         return [f"RVM_TRY({call});" if can_fail(kernel) else f"{call};"]
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
-        operands = [str(self.scalar(arg)) for arg in args]
+        scalars = [self.scalar(arg) for arg in args]
+        operands = list(map(str, scalars))
         line = f"{target} = rvm_scalar_op_{row}_value({', '.join((*operands, '0')[:2])});"
         if row not in _CHECKS:
             return [line]
-        return [f"if (!{_CHECKS[row].format(*operands)}) return RVM_ARITHMETIC_ERROR;", line]
+        formats = ", ".join("%.17g" if letter_of(arg) == "f" else "%lld" for arg in args)
+        fail = self.fail("ARITHMETIC_ERROR", f"{row}({formats}): {_FAILURES[row]}", *scalars, is_whole=True)
+        return [f"if (!{_CHECKS[row].format(*operands)}) {fail}", line]
 
     def branch(
         self, cond: Scalar, then: tuple[Statement, ...], orelse: tuple[Statement, ...], indent: str
@@ -287,6 +300,17 @@ class _Printer:
         lines += [f"{var.name} = {var.name}_next;" for var, _ in jump.scalars]
         return ["{", *(f"  {line}" for line in lines), f"  goto section{jump.section};", "}"]
 
+    def fail(self, status: str, message: str, *numbers: CExpression, is_whole: bool = False) -> str:
+        """Return the C statement that ends the function with an error.
+
+        status: the name of the status.   message, numbers: see `failure`.
+        is_whole: whether the message is complete.  If not, the name of the function is placed before it.
+        """
+        if self.module.calls is CallKind.PACKED:
+            self.used.add("result")
+        text = message if is_whole else f"{printf(self.function.name)}: {message}"
+        return failure(self.module.calls, status, text, *numbers)
+
     # ---- operands ----
 
     def copy(self, source: int, target: int, size: AnyDim) -> str:
@@ -302,7 +326,8 @@ class _Printer:
         return f"pool{number} + {offset}"
 
     def dim(self, dim: AnyDim) -> CExpression:
-        self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges)))
+        reason = f"size {printf(str(dim))}: the computation overflows or divides by 0"
+        self.guards.update(dict.fromkeys(guards_in(dim, self.size, self.ranges), reason))
         return dimension(dim, self.size)
 
     def size(self, var: DimVar) -> CExpression:

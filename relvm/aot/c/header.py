@@ -5,7 +5,7 @@ from __future__ import annotations
 from relvm.aot.c.expressions import CTYPES
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
-from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text
+from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text, range_text, size_names
 from relvm.ir.symbolic import DimVar
 from relvm.quoting import c_comment
 from relvm.tables import STATUS
@@ -28,9 +28,8 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     if is_packed:
         parts += [_arguments(metadata, config), f"{packed_signature(config)};", _packed_descriptor(name)]
     else:
-        entry = module.functions[-1]
-        parts += [_status_codes(), _struct("inputs", module.inputs, entry, config)]
-        parts += [_struct("outputs", module.outputs, entry, config)]
+        parts += [_status_codes(), _struct("inputs", module.inputs, module, config)]
+        parts += [_struct("outputs", module.outputs, module, config)]
         parts += [_workspaces(config)] if config.caller_provides_pools else []
         parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
@@ -70,21 +69,22 @@ def _sizes(metadata: Metadata, constants_bytes: int) -> str:
     return "\n".join([*lines, f"#define {upper}_CONSTANTS_BYTES {constants_bytes}"])
 
 
-def _struct(what: str, ports: tuple[Port, ...], entry, config: AotConfig) -> str:
+def _struct(what: str, ports: tuple[Port, ...], module: LoweredModule, config: AotConfig) -> str:
+    entry = module.functions[-1]
     const = "const " if what == "inputs" else ""
-    lines = [f"struct {config.name}_{what} {{"]
+    lines, names = [f"struct {config.name}_{what} {{"], size_names(module)
     for port in ports:
         match port.value:
             case int() as number:
                 storage = entry.storages[number]
-                type_ = f"{storage.dtype}[{', '.join(map(dim_text, storage.shape))}]"
+                type_ = f"{storage.dtype}[{', '.join(dim_text(dim, names) for dim in storage.shape)}]"
                 lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
             case ScalarVar(letter=letter):
                 star = "" if what == "inputs" else "*"
                 lines.append(f"  {CTYPES[letter]} {star}{port.name};")
             case DimVar() as var:
                 low, high = next((low, high) for known, low, high in entry.sizes if known is var)
-                lines.append(f"  int64_t {port.name}; /* {low} to {'any' if high is None else high} */")
+                lines.append(f"  int64_t {port.name}; /* {range_text(low, high)} */")
     if not ports:
         lines.append("  char none; /* C has no empty struct */")
     return "\n".join([*lines, "};"])
@@ -124,10 +124,7 @@ def _arguments(metadata: Metadata, config: AotConfig) -> str:
     for number, (what, info) in enumerate(listed):
         shape = ", ".join(map(str, info.shape))
         lines.append(f"     {number}: {what} {c_comment(f'{info.name}, {info.dtype}[{shape}]')}")
-    lines += [
-        f"   {c_comment(size.name)} is {size.least} to {'any' if size.most is None else size.most}."
-        for size in metadata.sizes
-    ]
+    lines += [f"   {c_comment(size.name)} is {range_text(size.least, size.most)}." for size in metadata.sizes]
     lines.append("   result is left NIL; self is not looked at. */")
     return "\n".join(lines)
 

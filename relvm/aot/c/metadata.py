@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from relvm.aot.metadata_model import Metadata, TensorInfo
+from relvm.codegen.c.expression import integer
 from relvm.quoting import c_string
 
 
@@ -13,11 +14,11 @@ def print_metadata(metadata: Metadata) -> str:
     parts, names = [], {}
     for what in ("inputs", "outputs", "pools"):
         infos = getattr(metadata, what)
-        parts += [_dims(info, f"{what}{number}") for number, info in enumerate(infos)]
-        rows = [_row(info, f"{what}{number}") for number, info in enumerate(infos)]
+        parts += [dimension_arrays(info, f"{what}{number}") for number, info in enumerate(infos)]
+        rows = [tensor_info(info, f"{what}{number}") for number, info in enumerate(infos)]
         parts += [_array(f"static const rvm_tensor_info {what}[]", rows)] if rows else []
         names[what] = what if rows else "0"
-    rows = [f"{{{c_string(s.name)}, {s.least}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
+    rows = [f"{{{c_string(s.name)}, {integer(s.least)}, {-1 if s.most is None else s.most}}}" for s in metadata.sizes]
     parts += [_array("static const rvm_size_info sizes[]", rows)] if rows else []
     names["sizes"] = "sizes" if rows else "0"
     lists = (metadata.inputs, metadata.outputs, metadata.pools, metadata.sizes)
@@ -31,7 +32,7 @@ def print_metadata(metadata: Metadata) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _dims(info: TensorInfo, name: str) -> str:
+def dimension_arrays(info: TensorInfo, name: str) -> str:
     """Return the C definitions of two arrays: the dimensions of `info` as integers (-1 if symbolic) and as strings.
 
     For a scalar, return an empty string.   name: the prefix of the names of the arrays.
@@ -45,7 +46,8 @@ def _dims(info: TensorInfo, name: str) -> str:
     )
 
 
-def _row(info: TensorInfo, name: str) -> str:
+def tensor_info(info: TensorInfo, name: str) -> str:
+    """Return the C initializer of an rvm_tensor_info.   name: the prefix given to `dimension_arrays`."""
     pointers = f"{name}_shape, {name}_dims" if info.shape else "0, 0"
     return f"{{{c_string(info.name)}, {c_string(info.dtype)}, {len(info.shape)}, {pointers}}}"
 

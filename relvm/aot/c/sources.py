@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from relvm.aot.c.constants import constants_bytes, print_constants, print_constants_type
+from relvm.aot.c.description import print_description
 from relvm.aot.c.entry_point import print_entry
 from relvm.aot.c.functions import print_function, signature
 from relvm.aot.c.header import print_header, print_metadata_header
@@ -83,10 +84,12 @@ class Sources:
     metadata: Metadata
 
 
-def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig) -> Sources:
+def print_sources(
+    module: LoweredModule, placements: Mapping[str, FunctionPlacement], config: AotConfig, source: str
+) -> Sources:
     """Return the sources of an export: the public header, the model, kernels, constants and metadata.
 
-    The result also contains the headers of relvm that these files include.
+    The result also contains the headers of relvm that these files include.   source: the program in the text form.
     """
     name, names = config.name, Names(config.name)
     functions = [print_function(function, module, placements, names) for function in module.functions]
@@ -98,7 +101,7 @@ def print_sources(module: LoweredModule, placements: Mapping[str, FunctionPlacem
         f"include/{name}_metadata.h": print_metadata_header(name),
         f"src/{name}_internal.h": _internal(module, names, config),
         f"src/{name}_metadata.c": f'#include "{name}_metadata.h"\n\n{print_metadata(metadata)}\n',
-        f"src/{name}.c": _model(module, placements, names, config, functions),
+        f"src/{name}.c": _model(module, placements, names, config, functions, source),
         **_kernels(module, names, config),
     }
     if names.constants:
@@ -191,11 +194,13 @@ def _model(
     names: Names,
     config: AotConfig,
     functions: list[str],
+    source: str,
 ) -> str:
     calls, pool_bytes = module.calls, placements[module.functions[-1].name].size_bytes
     headers = [f"{config.name}_internal.h", "scalar_ops_values.h"]
     headers += ["packed.h"] if config.interface == "packed" else []
-    headers += [f"{config.name}_metadata.h"] if config.runtime == "hosted" else []
+    is_hosted = config.runtime == "hosted"
+    headers += [f"{config.name}_metadata.h"] if is_hosted else []
     parts = [
         "#include <math.h>\n#include <string.h>",
         "\n".join(f'#include "{header}"' for header in sorted(headers)),
@@ -205,6 +210,6 @@ def _model(
         "\n".join(signature(f, placements[f.name], names, calls) + ";" for f in module.functions),
         *functions,
         print_entry(module, pool_bytes, names, config),
-        *([print_library(config)] if config.runtime == "hosted" else []),
+        *([print_library(config), print_description(module, names, config, source)] if is_hosted else []),
     ]
     return "\n\n".join(parts) + "\n"

@@ -9,7 +9,7 @@ import numpy as np
 
 from relvm._native import ffi
 from relvm.aot.hosted.library import AotLibrary
-from relvm.aot.metadata_model import TensorInfo
+from relvm.aot.metadata_model import TensorInfo, range_text
 from relvm.aot.project.self_test import expect_number
 from relvm.errors import (
     RelvmArgumentError,
@@ -18,6 +18,7 @@ from relvm.errors import (
     RelvmNameError,
     RelvmShapeError,
     RelvmTypeError,
+    RelvmUnsupportedError,
     near_matches,
 )
 from relvm.frontend.text.parser import parse_type
@@ -43,11 +44,21 @@ class AotExecutor:
     ----------
     factory
         The result of `compile_library` or `load_module`.
+    device
+        The device of the executor: "cpu", "cpu:0", or the pair (1, 0) of DLPack.  The only device is the first CPU.
+
+    Raises
+    ------
+    RelvmTypeError
+        `factory` is not a factory, or `device` is not a device.
+    RelvmUnsupportedError
+        `device` is another device than the first CPU, or several devices.
     """
 
-    def __init__(self, factory: AotLibrary) -> None:
+    def __init__(self, factory: AotLibrary, device: str | tuple[int, int] = "cpu") -> None:
         if not isinstance(factory, AotLibrary):
             raise RelvmTypeError(f"expected an ExecutorFactory, as load_module returns, got {factory!r}")
+        _expect_cpu(device)
         metadata = factory.metadata
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
@@ -96,18 +107,22 @@ class AotExecutor:
         """Return the shape and dtype of each output, by name.  A dimension that depends on run-time sizes is a str."""
         return {info.name: info for info in self._outputs}
 
-    def set_input(self, key: int | str, value: Any) -> None:
-        """Set an input to a copy of a value.
+    def set_input(self, key: int | str | None = None, value: Any = None, /, **inputs: Any) -> None:
+        """Set inputs to copies of values.  If a value is invalid, no input changes.
 
         Parameters
         ----------
         key
-            Index or name of the input.
+            Index or name of an input.
         value
             An array of the dtype and shape of the input, or a number if the input is a scalar.
+        **inputs
+            Further inputs, by name.
 
         Raises
         ------
+        RelvmArgumentError
+            There is a key without a value, or an input occurs twice.
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         RelvmTypeError
@@ -115,8 +130,19 @@ class AotExecutor:
         RelvmShapeError
             The array has another rank, or differs in a dimension of known size.
         """
-        index = _find_index(self._inputs, key, "input")
-        self._input_values[index] = _checked_copy(self._inputs[index], value)
+        given: list[tuple[int | str, Any]] = list(inputs.items())
+        if key is not None or value is not None:
+            if key is not None and value is None:
+                raise RelvmArgumentError(f"set_input: expected a value for input {key!r}")
+            given.insert(0, (key, value))  # type: ignore[arg-type]  # _find_index checks the key
+        found: dict[int, np.ndarray] = {}
+        for each, number_or_array in given:
+            index = _find_index(self._inputs, each, "input")
+            if index in found:
+                raise RelvmArgumentError(f"set_input: input {self._inputs[index].name} is given twice")
+            found[index] = _checked_copy(self._inputs[index], number_or_array)
+        for index, array in found.items():
+            self._input_values[index] = array
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
         """Bind an input to an array of the caller.  Runs read the array directly, without copying it.
@@ -174,16 +200,32 @@ class AotExecutor:
             raise RelvmTypeError(f"{what}: expected a writable array, got a read-only one")
         self._bound[index] = array
 
-    def get_input(self, key: int | str) -> np.ndarray | None:
+    def get_input(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray | None:
         """Return a copy of the value of an input, or None if the input is not set.
+
+        Parameters
+        ----------
+        key
+            Index or name of the input.
+        out
+            The array to copy the value to and to return, or None for a new array.
 
         Raises
         ------
+        RelvmArgumentError
+            `out` is given, and the input is not set.
+        RelvmTypeError, RelvmShapeError
+            `out` has another dtype or shape, or is read-only.
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         """
-        array = self._input_values[_find_index(self._inputs, key, "input")]
-        return None if array is None else array.copy()
+        index = _find_index(self._inputs, key, "input")
+        array = self._input_values[index]
+        if out is None:
+            return None if array is None else array.copy()
+        if array is None:
+            raise RelvmArgumentError(f"get_input: input {self._inputs[index].name} is not set; call set_input first")
+        return _copy_to("get_input", array, out)
 
     def run(self, /, **inputs: Any) -> None:
         """Run the model on its inputs.
@@ -207,8 +249,7 @@ class AotExecutor:
         if not self._running.acquire(blocking=False):
             raise RelvmBusyError("the executor is running in another thread; create one executor per thread")
         try:
-            for name, value in inputs.items():
-                self.set_input(name, value)
+            self.set_input(**inputs)
             self._last_outputs = self._run()
         finally:
             self._running.release()
@@ -241,12 +282,7 @@ class AotExecutor:
         output = self._last_outputs[index]
         if out is None:
             return output
-        if not isinstance(out, np.ndarray) or out.dtype != output.dtype or not out.flags.writeable:
-            raise RelvmTypeError(f"get_output: out: expected a writable array of dtype {output.dtype}, got {out!r:.80}")
-        if out.shape != output.shape:
-            raise RelvmShapeError(f"get_output: out: expected shape {output.shape}, got {out.shape}")
-        np.copyto(out, output)
-        return out
+        return _copy_to("get_output", output, out)
 
     def _run(self) -> list[np.ndarray]:
         self._last_outputs = None
@@ -301,9 +337,32 @@ class AotExecutor:
         for name, size in sizes.items():
             bounds = self._bounds[name]
             if size < bounds.least or (bounds.most is not None and size > bounds.most):
-                most = "any" if bounds.most is None else bounds.most
-                raise RelvmShapeError(f"size {name}: expected {bounds.least} to {most}, got {size}")
+                allowed = range_text(bounds.least, bounds.most)
+                raise RelvmShapeError(f"size {name}: expected {allowed}, got {size}")
         return sizes
+
+
+def _copy_to(where: str, array: np.ndarray, out: Any) -> np.ndarray:
+    """Copy an array to the array `out` of a caller, and return `out`.   where: the called method, for messages."""
+    if not isinstance(out, np.ndarray) or out.dtype != array.dtype or not out.flags.writeable:
+        raise RelvmTypeError(f"{where}: out: expected a writable array of dtype {array.dtype}, got {out!r:.80}")
+    if out.shape != array.shape:
+        raise RelvmShapeError(f"{where}: out: expected shape {array.shape}, got {out.shape}")
+    np.copyto(out, array)
+    return out
+
+
+def _expect_cpu(device: Any) -> None:
+    """Check that `device` is the first CPU.  Raise RelvmTypeError or RelvmUnsupportedError otherwise."""
+    devices = list(device) if isinstance(device, list) else [device]
+    for each in devices:
+        is_pair = isinstance(each, tuple) and len(each) == 2 and all(type(part) is int for part in each)
+        if not isinstance(each, str) and not is_pair:
+            raise RelvmTypeError(f'device: expected "cpu" or a pair such as (1, 0), got {each!r:.80}')
+    if len(devices) != 1:
+        raise RelvmUnsupportedError(f"device: expected exactly one device, got {len(devices)}")
+    if devices[0] not in ("cpu", "cpu:0", (_CPU, 0)):
+        raise RelvmUnsupportedError(f'device: expected "cpu", the only device, got {devices[0]!r}')
 
 
 def _find_index(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:

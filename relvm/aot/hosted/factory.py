@@ -12,12 +12,20 @@ import numpy as np
 
 from relvm.aot.hosted.executor import AotExecutor
 from relvm.aot.hosted.library import AotLibrary
-from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.build import AotProgram
 from relvm.codegen.c.module import CSource
 from relvm.compiler.target import HERE, Target
 from relvm.compiler.toolchain import compile_native, native_cpu
-from relvm.errors import RelvmFormatError, RelvmNameError, RelvmUnsupportedError, expect_type
+from relvm.errors import (
+    RelvmFormatError,
+    RelvmNameError,
+    RelvmUnsupportedError,
+    expect_name,
+    expect_path,
+    expect_type,
+    file_errors,
+)
+from relvm.quoting import c_string
 from relvm.runtime import trust
 from relvm.runtime.elf import MAGIC, find_section
 from relvm.runtime.file_io import complete_file, read_file
@@ -29,54 +37,39 @@ class ExecutorFactory(AotLibrary):
 
     `compile_library` creates a factory from a program, and `load_module` from a file.  `factory["main"]` creates a new
     executor.  `text, library, params = factory` unpacks the model into the lowered program as text, the shared library,
-    and the constants.  If the factory was loaded from a file, the text and the constants are empty.
+    and the constants.  A file contains everything that a factory has.
 
     Parameters
     ----------
     library
         A shared library, as bytes.
-    program
-        The program from which the library was compiled, or None if it is unknown.
-
-    Attributes
-    ----------
-    library
-        The shared library, as bytes.
-    metadata
-        The metadata of the export, read from the library.
     """
-
-    def __init__(self, library: bytes, program: AotProgram | None = None) -> None:
-        super().__init__(library)
-        self._program = program
 
     def get_lib(self) -> bytes:
         """Return the shared library as bytes."""
         return self.library
 
     def get_params(self) -> dict[str, np.ndarray]:
-        """Return the constants of the program, by their names in C.
-
-        The result is empty if the library was loaded from a file, because a file contains the constants only in
-        compiled form.
-        """
-        return {} if self._program is None else self._program.params
+        """Return copies of the constants of the program, by their names in C."""
+        return self.params
 
     def get_internal_repr(self) -> str:
-        """Return the lowered program as text, or "" if the library was loaded from a file."""
-        return "" if self._program is None else format_lowered(self._program.lowered)
+        """Return the lowered program as text."""
+        return self.lowered_text
 
     def __getitem__(self, name: str) -> AotExecutor:
         """Return a new executor.  name: the name of the exported function, or "default".
 
         Raises
         ------
+        RelvmTypeError
+            The name is not a str.
         RelvmNameError
             The exported function has another name.
         """
-        entry = "main" if self._program is None else self._program.entry.name
-        if name not in (entry, "default"):
-            raise RelvmNameError(f"unknown function {name!r}; expected {entry} or default")
+        expect_name("function name", name)
+        if name not in (self.entry, "default"):
+            raise RelvmNameError(f"unknown function {name!r}; expected {self.entry} or default")
         return AotExecutor(self)
 
     def __iter__(self) -> Iterator[Any]:
@@ -84,8 +77,12 @@ class ExecutorFactory(AotLibrary):
         return iter((self.get_internal_repr(), self.get_lib(), self.get_params()))
 
     def export_library(self, path: str | os.PathLike) -> None:
-        """Write the library to `path` atomically.  Raise OSError if the file cannot be written."""
-        with complete_file(Path(path).absolute()) as partial:
+        """Write the library to `path` atomically.
+
+        Raise RelvmTypeError if `path` is not a path, and RelvmFileError if the file cannot be written.
+        """
+        expect_path("path", path)
+        with file_errors(), complete_file(Path(path).absolute()) as partial:
             partial.write_bytes(self.library)
 
 
@@ -95,7 +92,7 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
     Parameters
     ----------
     program
-        A program built with `AotConfig(runtime="hosted", interface="packed", unpacked=False)`.
+        A program built with `AotConfig(runtime="hosted")`.
     target
         The processors to compile for.
 
@@ -107,17 +104,18 @@ def compile_library(program: AotProgram, target: Target = HERE) -> ExecutorFacto
         There is no C compiler, or it failed.
     """
     expect_type("compile_library: program", program, AotProgram, "an AotProgram")
+    expect_type("compile_library: target", target, Target, "a Target")
     if program.config.runtime != "hosted":
         raise RelvmUnsupportedError(
             f"creating an executor requires runtime='hosted', got runtime={program.config.runtime!r}"
         )
     files = program.sources.files
-    cpu = f'#define RELVM_AOT_CPU "{native_cpu(target)}"\n'
-    units = {path: cpu + _inline_headers(text, files) for path, text in files.items() if path.endswith(".c")}
+    head = f"#define RELVM_AOT_CPU {c_string(native_cpu(target))}\n#define RELVM_AOT_TARGET {c_string(str(target))}\n"
+    units = {path: head + _inline_headers(text, files) for path, text in files.items() if path.endswith(".c")}
     library = compile_native(CSource(tuple(units.values()), ""), target).library
     with contextlib.suppress(OSError):
         trust.record_built(library)
-    return ExecutorFactory(library, program)
+    return ExecutorFactory(library)
 
 
 def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> ExecutorFactory:
@@ -138,10 +136,12 @@ def load_module(path: str | os.PathLike, *, trust_native: bool = False) -> Execu
         runtime.
     RelvmFormatError
         The file is not the library of a hosted export.
-    OSError
+    RelvmFileError
         The file cannot be read.
     """
-    library = read_file(path)
+    expect_type("load_module: trust_native", trust_native, bool, "True or False")
+    with file_errors():
+        library = read_file(path)
     if library[: len(MAGIC)] != MAGIC:
         raise RelvmFormatError(f"{path}: not a shared library")
     try:

@@ -9,12 +9,17 @@ import tempfile
 import threading
 from typing import Any
 
+import numpy as np
+
 from relvm._native import ffi, lib
+from relvm.aot.c.description import parse_config
 from relvm.aot.metadata_model import VERSION, Metadata, SizeInfo, TensorInfo
+from relvm.compiler.target import parse_target
 from relvm.errors import RelvmFormatError, expect_type
+from relvm.ir.dtypes import dtype_of
 from relvm.runtime.status import failure
 
-_SYMBOL = "relvm_aot_library"  # csrc/include/relvm.h
+_SYMBOL, _DESCRIPTION = "relvm_aot_library", "relvm_aot_description"  # csrc/include/relvm.h
 
 
 class AotLibrary:
@@ -30,7 +35,17 @@ class AotLibrary:
     library
         The shared library, as bytes.
     metadata
-        The inputs, outputs, memory pools and sizes of the model, read from the library.
+        The inputs, outputs, memory pools and sizes of the model.
+    entry
+        The name of the exported function.
+    config
+        The options of the export.
+    target
+        The target for which `compile_library` has compiled the library, or None if it was compiled otherwise.
+    source
+        The program in the text form, without large constants.
+    lowered_text
+        The lowered functions as text.
 
     Raises
     ------
@@ -42,12 +57,25 @@ class AotLibrary:
         expect_type("library", library, bytes, "the bytes of a library")
         self.library = library
         self._handle = _load(library)
-        found = ffi.cast("rvm_aot_library *", _address(self._handle))
+        found = ffi.cast("rvm_aot_library *", _address(self._handle, _SYMBOL))
+        described = ffi.cast("rvm_aot_description *", _address(self._handle, _DESCRIPTION))
         error = ffi.new("rvm_value *")
         if status := lib.rvm_aot_open(found, error):
             raise failure(status, error)
         self._descriptor = found
+        self._description = described
         self.metadata = _metadata(found.metadata)
+        self.entry = _text(described.entry)
+        self.config = parse_config(_text(described.config))
+        self.target = parse_target(_text(described.target)) if described.target else None
+        self.source = _text(described.source)
+        self.lowered_text = _text(described.lowered)
+
+    @property
+    def params(self) -> dict[str, np.ndarray]:
+        """Copies of the constants, by their names in C."""
+        constants = (self._description.constants[i] for i in range(self._description.constant_count))
+        return dict(map(_constant, constants))
 
     @property
     def run(self) -> Any:
@@ -73,10 +101,18 @@ def _load(library: bytes) -> ctypes.CDLL:
         return _handles[library]
 
 
-def _address(handle: ctypes.CDLL) -> int:
+def _address(handle: ctypes.CDLL, symbol: str) -> int:
     with contextlib.suppress(ValueError):
-        return ctypes.addressof(ctypes.c_char.in_dll(handle, _SYMBOL))
-    raise RelvmFormatError(f"not a hosted export: the shared library does not define {_SYMBOL}")
+        return ctypes.addressof(ctypes.c_char.in_dll(handle, symbol))
+    raise RelvmFormatError(f"not a hosted export: the shared library does not define {symbol}")
+
+
+def _constant(constant: Any) -> tuple[str, np.ndarray]:
+    info = _tensor(constant.info)
+    array = np.empty([int(dim) for dim in info.shape], dtype_of(info.dtype).numpy)
+    if array.size:
+        ffi.memmove(ffi.cast("void *", array.ctypes.data), constant.data, array.nbytes)
+    return info.name, array
 
 
 def _metadata(found: Any) -> Metadata:

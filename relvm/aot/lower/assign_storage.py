@@ -11,12 +11,13 @@ parameter.  It also copies a result whose number of elements is checked only at 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
-from relvm.aot.lower.unsupported import refuse
+from relvm.aot.lower.unsupported import Refusals, Refused
 from relvm.ir.dtypes import DType
 from relvm.ir.expr import (
     Binding,
@@ -118,9 +119,14 @@ class StorageMap:
     results: StorageInfo = StorageInfo()
 
     def storages_of(self, expr: Expr) -> StorageInfo:
-        """Return the storages of a variable or a constant.  Other expressions have no storages."""
+        """Return the storages of a variable or a constant.  Other expressions have no storages.
+
+        Raise Refused if the variable is not supported.
+        """
         match expr:
             case Var():
+                if expr not in self.infos:
+                    raise Refused
                 return self.infos[expr]
             case Constant():
                 return self.info((self.constants[expr],))
@@ -133,7 +139,9 @@ class StorageMap:
         return StorageInfo(tuple(ids), tuple(storage.device for storage in found), tuple(sizes_bytes))
 
 
-def assign_storage(function: Function, caller_map: StorageMap | None = None) -> StorageMap:
+def assign_storage(
+    function: Function, caller_map: StorageMap | None = None, refusals: Refusals | None = None
+) -> StorageMap:
     """Assign storages to every value of a function.
 
     Parameters
@@ -144,22 +152,28 @@ def assign_storage(function: Function, caller_map: StorageMap | None = None) -> 
         The storages of the function that calls `function` in tail position, or None if no function does.  The storages
         of `function` are added to this map.  `function` writes its result directly to the storages of the caller's
         result.
+    refusals
+        Where to add values without storages that can be assigned: tensors of unknown rank or dtype, of strings, or on
+        another device.  If it is None, an error lists them.
 
     Raises
     ------
     RelvmUnsupportedError
-        A value is not a tensor, scalar, shape or tuple of these, or its shape is unknown.  The message contains the
-        location.
+        `refusals` is None, and there are such values.  The message contains their locations.
     """
-    found = caller_map or StorageMap()
-    assigner = _Assigner(function, found)
+    found, collected = caller_map or StorageMap(), Refusals() if refusals is None else refusals
+    assigner = _Assigner(function, found, collected)
     for param in function.params:
         assigner.origin = param.origin
-        found.infos[param] = assigner.new(param.name, param.type, MemoryKind.INPUT)
+        with suppress(Refused):
+            found.infos[param] = assigner.new(param.name, param.type, MemoryKind.INPUT)
     assigner.origin = function.origin
     if caller_map is None:
-        found.results = assigner.new("result", function.func_type.result, MemoryKind.OUTPUT)
+        with suppress(Refused):
+            found.results = assigner.new("result", function.func_type.result, MemoryKind.OUTPUT)
     assigner.block(function.block, found.results.ids)
+    if refusals is None:
+        collected.raise_all()
     return found
 
 
@@ -200,7 +214,8 @@ Targets = tuple[int | None, ...]  # for each tensor in a value, the storage in w
 
 
 class _Assigner:
-    def __init__(self, function: Function, found: StorageMap) -> None:
+    def __init__(self, function: Function, found: StorageMap, refusals: Refusals) -> None:
+        self.refusals = refusals
         self.name = function.name
         self.origin = function.origin  # origin of the current expression, or of one near it
         self.found = found
@@ -216,9 +231,9 @@ class _Assigner:
             number = targets[position] if targets else None
             if number is None:
                 if leaf.dtype is None or leaf.shape is None:
-                    refuse(self.name, name, f"a tensor of unknown rank or dtype ({leaf})", self.origin)
+                    self.refusals.refuse(self.name, name, f"a tensor of unknown rank or dtype ({leaf})", self.origin)
                 if leaf.dtype.is_string:
-                    refuse(self.name, name, "tensors of strings", self.origin)
+                    self.refusals.refuse(self.name, name, "tensors of strings", self.origin)
                 number = len(self.found.storages)
                 label = name if len(leaves) == 1 else f"{name}_{position}"
                 self.found.storages.append(TensorStorage(label, kind, leaf.dtype, leaf.shape, origin=self.origin))
@@ -234,7 +249,8 @@ class _Assigner:
         block_targets = _find_targets(block, targets)
         for binding in block.bindings:
             self.constants(binding.value)
-            self.found.infos[binding.var] = self.binding(binding, block_targets.get(binding.var, ()))
+            with suppress(Refused):
+                self.found.infos[binding.var] = self.binding(binding, block_targets.get(binding.var, ()))
         self.constants(block.result)
 
     def binding(self, binding: Binding | MatchCast, targets: Targets) -> StorageInfo:
@@ -255,12 +271,17 @@ class _Assigner:
                 return self.found.storages_of(tensor)
             case BuiltinCall("to_device", (tensor, Prim(device))):
                 if device != DEVICE:
-                    refuse(self.name, var.name, f"device {device}; the only device is {DEVICE} (CPU)", self.origin)
+                    what = f"device {device}; the only device is {DEVICE} (CPU)"
+                    self.refusals.refuse(self.name, var.name, what, self.origin)
                 return self.found.storages_of(tensor)
             case If(_, Block() as then, Block() as orelse):
-                info = self.new(var.name, var.type, MemoryKind.WORKSPACE, targets)
-                self.block(then, info.ids)
-                self.block(orelse, info.ids)
+                info = None
+                with suppress(Refused):
+                    info = self.new(var.name, var.type, MemoryKind.WORKSPACE, targets)
+                for part in (then, orelse):
+                    self.block(part, info.ids if info else ())
+                if info is None:
+                    raise Refused
                 return info
         return self.new(var.name, var.type, MemoryKind.WORKSPACE, targets)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import networkx as nx
 
-from relvm.aot.lower.unsupported import refuse
+from relvm.aot.lower.unsupported import Refusals
 from relvm.ir.expr import Block, Call, Expr, Function, FunctionRef, If
 from relvm.ir.node import walk
 
@@ -24,17 +24,14 @@ class RecursiveGroup:
     members: frozenset[str]
 
 
-def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveGroup]:
+def call_order(functions: Mapping[str, Function], entry: str, refusals: Refusals) -> list[RecursiveGroup]:
     """Return the recursive groups of the entry function and of all functions that it uses, callers before callees.
 
     Mutually recursive functions form one group.  A function without recursion forms a group of its own.  A group has
     one or more heads: the entry function, and members that functions outside the group call.  The result contains one
     RecursiveGroup for each head.
 
-    Raises
-    ------
-    RelvmUnsupportedError
-        A recursive call is not in tail position, so the depth of the stack has no bound.
+    A recursive call that is not in tail position is added to `refusals`, because the depth of the stack has no bound.
     """
     graph = _graph(functions, entry)
     order = list(functions).index
@@ -45,7 +42,7 @@ def call_order(functions: Mapping[str, Function], entry: str) -> list[RecursiveG
     ):
         members = frozenset(condensed.nodes[number]["members"])
         for name in sorted(members, key=order):
-            _expect_tail_calls(functions[name], members)
+            _expect_tail_calls(functions[name], members, refusals)
         called = {callee for caller, callee in graph.edges if caller not in members} | {entry}
         groups += [RecursiveGroup(head, members) for head in sorted(members & called, key=order)]
     return groups
@@ -69,10 +66,10 @@ def _referenced_functions(expr: Expr) -> Iterator[str]:
     return (part.name for part in walk(expr) if isinstance(part, FunctionRef))
 
 
-def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
+def _expect_tail_calls(function: Function, members: frozenset[str], refusals: Refusals) -> None:
     """Check that a function uses the `members` of its recursive group only in tail calls.
 
-    Raise RelvmUnsupportedError otherwise.
+    Other uses are added to `refusals`.
     """
     tails = set(map(id, _tail_calls(function.block)))
     blocks = [function.block]
@@ -84,7 +81,7 @@ def _expect_tail_calls(function: Function, members: frozenset[str]) -> None:
             elif id(value) not in tails and (used := members & set(_referenced_functions(value))):
                 names = ", ".join(sorted(used))
                 what = f"recursion other than tail calls: {function.name} must call {names} only as its last step"
-                refuse(function.name, binding.var.name, what, binding.var.origin)
+                refusals.add(function.name, binding.var.name, what, binding.var.origin)
 
 
 def _tail_calls(block: Block) -> Iterator[Call]:

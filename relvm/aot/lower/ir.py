@@ -98,7 +98,10 @@ class SetScalar:
 
 @dataclass(frozen=True)
 class SetSize:
-    """A statement that defines a size as the value of a scalar.  It fails with SHAPE_ERROR if the value is negative."""
+    """A statement that defines a size as the value of a scalar.
+
+    It fails with SHAPE_ERROR if the value is negative, unless `target` is signed.
+    """
 
     target: DimVar
     value: Scalar
@@ -123,12 +126,14 @@ class CheckRange:
 
 @dataclass(frozen=True)
 class Check:
-    """A statement that fails with the status code `status`, a name such as "ASSERTION_ERROR", unless a condition
-    holds.
+    """A statement that fails with the status code `status` unless a condition holds.
+
+    status: a name such as "ASSERTION_ERROR".   message: the message of the error, if the runtime has messages.
     """
 
     cond: Scalar
     status: str
+    message: str
 
 
 @dataclass(frozen=True)

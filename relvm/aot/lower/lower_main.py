@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -36,7 +38,7 @@ from relvm.aot.lower.ir import (
 )
 from relvm.aot.lower.loop_carried_buffers import add_copy_storages
 from relvm.aot.lower.signature import entry_ports
-from relvm.aot.lower.unsupported import refuse
+from relvm.aot.lower.unsupported import Refusals, Refused
 from relvm.aot.lower.values import (
     ClosureValue,
     ShapeValue,
@@ -71,6 +73,7 @@ from relvm.ir.expr import (
     Prim,
     PrimCall,
     Shape,
+    String,
     Tuple,
     TupleItem,
     Var,
@@ -107,7 +110,7 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
         The function does not exist.
     RelvmUnsupportedError
         The program needs a heap, an escaping closure, unbounded recursion or a size without a bound.  The message
-        contains the location.
+        lists all unsupported constructs with their locations.
     RelvmArgumentError
         Two inputs, or two outputs, have the same name in C.
     """
@@ -115,10 +118,14 @@ def lower_main(module: Module, config: AotConfig, entry: str = "main") -> Lowere
     if entry not in functions:
         raise RelvmNameError(f"no function {entry}{known_names(entry, functions)}")
     ranges: dict[str, dict[DimVar, Range]] = {entry: declared_ranges(functions[entry])}
-    lowered = []
-    kernels = dict(module.kernels)
-    for loop in call_order(functions, entry):
-        lowered.append(_Lowering(functions, kernels, loop, ranges, is_entry=loop.head == entry).function())
+    lowered: list[LoweredFunction] = []
+    kernels, refusals = dict(module.kernels), Refusals()
+    for loop in call_order(functions, entry, refusals):
+        with suppress(Refused):
+            lowered.append(
+                _Lowering(functions, kernels, loop, ranges, refusals, is_entry=loop.head == entry).function()
+            )
+    refusals.raise_all()
     inputs, outputs = entry_ports(functions[entry], lowered[0])
     run = (s.kernel for function in lowered for s in function.statements() if isinstance(s, RunKernel))
     used = {name: kernels[name] for name in dict.fromkeys(run)}
@@ -149,6 +156,7 @@ class _Lowering:
         kernels: Mapping[str, object],
         loop: RecursiveGroup,
         ranges: dict[str, dict[DimVar, Range]],
+        refusals: Refusals,
         *,
         is_entry: bool,
     ) -> None:
@@ -156,11 +164,13 @@ class _Lowering:
         self.functions = functions
         self.kernels = kernels
         self.loop = loop
-        self.found = assign_storage(functions[loop.head])
+        self.refusals = refusals
+        self.found = assign_storage(functions[loop.head], refusals=refusals)
         self.all_ranges = ranges
         self.ranges = ranges.setdefault(loop.head, {})
         self.dims: dict[DimVar, AnyDim] = {}
         self.values: dict[Var, Value] = {}
+        self.dims_of_scalars: dict[ScalarVar, AnyDim] = {}  # the values of scalars that wrap around, before they do
         self.sections: dict[str, _Section] = {}
         self.current = loop.head  # the name of the function that is being lowered
         self.origin = functions[loop.head].origin  # the source location of the current binding or near it
@@ -175,17 +185,25 @@ class _Lowering:
     # ---- the function ----
 
     def function(self) -> LoweredFunction:
+        """Return the lowered function.  Raise Refused if any construct of the program is not supported."""
         head = self.section(self.loop.head)
         type_ = head.source.func_type.result
         if self.is_entry:
             type_ = shapes_to_tuples(type_)
         results: list[ScalarVar] = []
-        target = self.target("result", type_, list(self.found.results.ids), results)
+        target = None
+        with suppress(Refused):
+            target = self.target("result", type_, list(self.found.results.ids), results)
         bodies: list[tuple[Statement, ...]] = []
         while len(bodies) < len(self.sections):  # lowering a section can add sections
             section = list(self.sections.values())[len(bodies)]
             self.current, self.origin = section.source.name, section.source.origin
             bodies.append(self.lower_block(section.source.block, target, tail=True))
+        for number in range(len(self.storages)):
+            with suppress(Refused):
+                self.size_bytes(number, head)
+        if not self.refusals.is_empty:
+            raise Refused
         if self.is_entry:
             bodies[0] = (*self.check_values(head), *bodies[0])
         bodies = add_copy_storages(bodies, self.storages)
@@ -193,11 +211,11 @@ class _Lowering:
             head.source.name,
             head.inputs,
             self.found.results.ids,
-            tuple((var, *_bounds(self.ranges.get(var, Range()))) for var in head.sizes),
+            tuple((var, *_bounds(range_of(var_dim(var), self.ranges))) for var in head.sizes),
             tuple(head.scalars),
             tuple(results),
             tuple(self.storages),
-            tuple(map(self.size_bytes, range(len(self.storages)))),
+            tuple(self.size_bytes(number, head) for number in range(len(self.storages))),
             tuple(bodies),
         )
 
@@ -206,13 +224,16 @@ class _Lowering:
         if name not in self.sections:
             source = self.functions[name]
             if self.sections:  # the head already has storages
-                assign_storage(source, self.found)
+                assign_storage(source, self.found, self.refusals)
             sizes = tuple(dict.fromkeys(var for param in source.params for var in type_vars(param.type)))
             self.dims |= {var: var_dim(var) for var in sizes}
             self.scalars = []
             for param in source.params:
-                self.values[param] = self.parameter(param.name, param.type, list(self.found.infos[param].ids))
-            inputs = tuple(number for param in source.params for number in self.found.infos[param].ids)
+                with suppress(Refused):
+                    ids = list(self.found.storages_of(param).ids)
+                    self.values[param] = self.parameter(param.name, param.type, ids)
+            known = (param for param in source.params if param in self.found.infos)
+            inputs = tuple(number for param in known for number in self.found.infos[param].ids)
             self.sections[name] = _Section(len(self.sections), source, sizes, self.scalars, inputs)
         return self.sections[name]
 
@@ -223,7 +244,8 @@ class _Lowering:
             if type_.value is not None and isinstance(var, ScalarVar):
                 equal = self.scalar(f"{var.name}_as_stated", "b")
                 yield Compute(equal, "eq_i64", (var, DimScalar(self.dim(type_.value))))
-                yield Check(equal, "SHAPE_ERROR")
+                message = f"{head.source.name}: argument {var.name}: expected a value of {type_.value}"
+                yield Check(equal, "SHAPE_ERROR", message)
 
     def parameter(self, name: str, type_: Type, ids: list[int]) -> Value:
         """Return the value of a parameter.  Its tensors take their storages from the front of `ids`."""
@@ -245,6 +267,8 @@ class _Lowering:
     def target(self, name: str, type_: Type, ids: list[int], scalars: list[ScalarVar]) -> Value:
         """Return where to store a value: in storages from the front of `ids`, and in variables added to `scalars`."""
         match type_:
+            case TensorType() if not ids:  # the storage of the result is not supported
+                raise Refused
             case TensorType():
                 return TensorValue(ids.pop(0), tuple(map(self.dim, type_.known_shape)))
             case PrimType(dtype):
@@ -258,15 +282,25 @@ class _Lowering:
                 self.refuse(name, "a closure as the result of a function or an if branch")
         return self.refuse(name, f"a value of type {type_} as the result of a function or an if")
 
-    def size_bytes(self, number: int) -> int:
-        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage."""
+    def size_bytes(self, number: int, head: _Section) -> int:
+        """Return the maximum size of storage `number` in bytes, or 0 if the caller provides the storage.
+
+        If other constructs are not supported, only the sizes of the entry, the function of `head`, are known to have no
+        bound.  Other sizes could depend on an unsupported value.
+        """
         storage = self.storages[number]
         if storage.kind in (MemoryKind.INPUT, MemoryKind.OUTPUT):
             return 0
         shape = tuple(map(self.dim, storage.shape))
+        ranges = [range_of(dim, self.ranges) for dim in shape]
         high = range_of(product((*shape, storage.dtype.size_bytes)), self.ranges).high
+        if any(found.low < 0 for found in ranges):  # a run fails before it creates a tensor of a negative size
+            high = math.prod([storage.dtype.size_bytes, *(max(0, found.high) for found in ranges)])
         if isinstance(high, float):
-            unbounded = [str(dim) for dim in shape if isinstance(range_of(dim, self.ranges).high, float)]
+            unbounded = [str(dim) for dim, found in zip(shape, ranges, strict=True) if isinstance(found.high, float)]
+            is_certain = self.is_entry and set(head.sizes) >= set(type_vars(TensorType(storage.dtype, shape)))
+            if not is_certain and not self.refusals.is_empty:
+                raise Refused
             self.origin = storage.origin
             self.refuse(
                 storage.name,
@@ -277,25 +311,32 @@ class _Lowering:
 
     # ---- blocks ----
 
-    def block(self, block: Block, target: Value, *, tail: bool) -> None:
+    def block(self, block: Block, target: Value | None, *, tail: bool) -> None:
         """Append the statements of a block.  They store the block's result in `target` or end with a jump (Continue).
-        tail: whether the block is in tail position, so that its last call can become a jump."""
+
+        target: None if the result is not supported.
+        tail: whether the block is in tail position, so that its last call can become a jump.
+        """
         for position, binding in enumerate(block.bindings):
             self.origin = binding.var.origin or self.origin
             last = tail and position + 1 == len(block.bindings) and block.result is binding.var
-            if isinstance(binding, MatchCast):
-                value = self.value(binding.value)
-                self.bind_dims(binding.var.type, value)
-                self.values[binding.var] = value
-                continue
-            if last and self.append_continue(binding):
-                return
-            self.values[binding.var] = self.binding(binding, last)
-            if last and always_continues(self.body):
-                return
-        self.store_result(self.value(block.result), target, block.result)
+            with suppress(Refused):
+                if isinstance(binding, MatchCast):
+                    value = self.value(binding.value)
+                    self.bind_dims(binding.var.type, value)
+                    self.values[binding.var] = value
+                    continue
+                if last and self.append_continue(binding):
+                    return
+                self.values[binding.var] = self.binding(binding, last)
+                if last and always_continues(self.body):
+                    return
+        with suppress(Refused):
+            value = self.value(block.result)
+            if target is not None and self.refusals.is_empty:
+                self.store_result(value, target, block.result)
 
-    def lower_block(self, block: Block, target: Value, *, tail: bool) -> tuple[Statement, ...]:
+    def lower_block(self, block: Block, target: Value | None, *, tail: bool) -> tuple[Statement, ...]:
         outer, self.body = self.body, []
         self.block(block, target, tail=tail)
         inner, self.body = self.body, outer
@@ -327,19 +368,28 @@ class _Lowering:
             case KernelCall(kernel, args):
                 return self.kernel(var, kernel, args)
             case If(cond, Block() as then, Block() as orelse):
-                target = self.output_value(var)
-                condition = self.condition(cond)
-                branches = (self.lower_block(part, target, tail=last) for part in (then, orelse))
+                target = condition = None
+                with suppress(Refused):
+                    target = self.output_value(var)
+                    condition = self.condition(cond)
+                branches = [self.lower_block(part, target, tail=last) for part in (then, orelse)]
+                if target is None or condition is None:
+                    raise Refused
                 self.body.append(Branch(condition, *branches))
                 return target
             case Call(callee, args):
                 return self.call(var, self.value(callee), tuple(map(self.value, args)))
             case PrimCall(function, args):
                 row = find_row(function, tuple(arg.known_element_type for arg in args))
-                if isinstance(var.type, PrimType) and var.type.value is not None and not row.fails:
-                    return DimScalar(self.dim(var.type.value))
+                dim = (
+                    self.dim(var.type.value) if isinstance(var.type, PrimType) and var.type.value is not None else None
+                )
+                if dim is not None and not row.fails and self.is_int64(dim):
+                    return DimScalar(dim)
                 target = self.scalar(var.name, row.result)
                 self.body.append(Compute(target, row.name, tuple(map(self.scalar_value, args))))
+                if dim is not None:
+                    self.dims_of_scalars[target] = dim
                 return target
             case Tuple(fields):
                 return TupleValue(tuple(map(self.value, fields)))
@@ -354,6 +404,8 @@ class _Lowering:
     def value(self, expr: Expr, name: str = "") -> Value:
         match expr:
             case Var():
+                if expr not in self.values:
+                    raise Refused
                 return self.values[expr]
             case Constant(value=array):
                 return TensorValue(self.found.constants[expr], array.shape)
@@ -362,7 +414,7 @@ class _Lowering:
             case DimValue(dim=dim):
                 return DimScalar(self.dim(dim))
             case Shape(dims=dims):
-                return ShapeValue(tuple(map(self.dim, dims)))
+                return self.shape_value(tuple(map(self.dim, dims)))
             case FunctionRef(name):
                 return ClosureValue(name, ())
         return self.refuse(name or "a value", "null" if isinstance(expr, Null) else type(expr).__name__)
@@ -390,7 +442,7 @@ class _Lowering:
 
     def output_value(self, var: Var) -> Value:
         """Return the value of `var`: tensors in the storages assigned to `var`, and new C variables for scalars."""
-        return self.target(var.name, var.type, list(self.found.infos[var].ids), [])
+        return self.target(var.name, var.type, list(self.found.storages_of(var).ids), [])
 
     def builtin(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         match name:
@@ -435,7 +487,9 @@ class _Lowering:
                 if bound := asserted_bound(self.body, condition):
                     size, maximum = bound
                     self.ranges[size] = Range(self.ranges[size].low, min(self.ranges[size].high, maximum))
-                self.body.append(Check(condition, "ASSERTION_ERROR"))
+                if not isinstance(args[1], String):
+                    self.refuse(var.name, "an assertion with a computed message")
+                self.body.append(Check(condition, "ASSERTION_ERROR", args[1].value))
                 return TupleValue(())
             case "fail":
                 assert isinstance(args[0], Prim)
@@ -451,7 +505,7 @@ class _Lowering:
         dims = []
         for position in range(length):
             item = self.read_item(f"{var.name}_{position}", tensor.storage, position)
-            dims.append(self.size(f"{c_identifier(var.name)}_{position}", item))
+            dims.append(self.size(DimVar(f"{c_identifier(var.name)}_{position}"), item))
         return ShapeValue(tuple(dims))
 
     def read_item(self, name: str, storage: int, position: int = 0) -> ScalarVar:
@@ -485,7 +539,7 @@ class _Lowering:
         sizes = self.size_arguments(function, args)
         self.widen_ranges(function, sizes)
         results: list[ScalarVar] = []
-        output_value = self.target(var.name, var.type, list(self.found.infos[var].ids), results)
+        output_value = self.target(var.name, var.type, list(self.found.storages_of(var).ids), results)
         scalars = tuple(scalar for _, scalar in scalars_of(function.params, args))
         tensors = (tensor.storage for value in (*args, output_value) for tensor in tensors_of(value))
         self.body.append(CallFunction(callee.function, tuple(tensors), tuple(sizes.values()), scalars, tuple(results)))
@@ -529,7 +583,8 @@ class _Lowering:
             case ScalarConstant(value):
                 return int(value)
             case ScalarVar(name):
-                return self.size(name, scalar)
+                known = self.dims_of_scalars.get(scalar)
+                return self.size(DimVar(name, signed=True), scalar) if known is None else known
 
     def widen_ranges(self, function: Function, sizes: Mapping[DimVar, AnyDim]) -> None:
         """Extend the recorded value ranges of a function's sizes to include the sizes in a call."""
@@ -551,9 +606,11 @@ class _Lowering:
         is_new = callee.function not in self.sections
         sizes = self.size_arguments(self.functions[callee.function], args)
         section = self.section(callee.function)
+        if not self.refusals.is_empty:
+            return True
         for var, dim in sizes.items():
             found = range_of(dim, self.ranges)
-            actual = self.ranges.setdefault(var, found) if is_new else self.ranges.get(var, Range())
+            actual = self.ranges.setdefault(var, found) if is_new else range_of(var_dim(var), self.ranges)
             if found.low < actual.low or found.high > actual.high:
                 self.refuse(binding.var.name, f"a size {var.name} that grows in each iteration without an upper bound")
         changed = [(var, dim) for var, dim in sizes.items() if difference(var_dim(var), dim) != 0]
@@ -590,17 +647,29 @@ class _Lowering:
         if difference(expected, actual) != 0:
             self.body.append(CheckSizes(expected, actual))
 
-    def size(self, name: str, scalar: Scalar) -> AnyDim:
-        """Append the definition of a new run-time size with the value of `scalar`.  Return the size."""
-        var = DimVar(name)
+    def shape_value(self, dims: tuple[AnyDim, ...]) -> ShapeValue:
+        """Return a shape.  Append checks that its dimensions are not negative."""
+        for dim in dims:
+            if range_of(dim, self.ranges).low < 0:
+                self.expect_equal(dim_op("max", dim, 0), dim)
+        return ShapeValue(dims)
+
+    def is_int64(self, dim: AnyDim) -> bool:
+        """Return whether the arithmetic that computes `dim` cannot overflow."""
+        found = range_of(dim, self.ranges)
+        return as_var(dim) is not None or (found.low >= I64.lowest and found.high <= I64.highest)
+
+    def size(self, var: DimVar, scalar: Scalar) -> AnyDim:
+        """Append the definition of the new run-time size `var` with the value of `scalar`.  Return the size."""
         self.dims[var] = var_dim(var)
-        self.ranges[var] = Range()
+        self.ranges[var] = range_of(var_dim(var), {})
         self.body.append(SetSize(var, scalar))
         return var_dim(var)
 
     def refuse(self, name: str, what: str) -> NoReturn:
-        refuse(self.current, name, what, self.origin)
+        self.refusals.refuse(self.current, name, what, self.origin)
 
 
 def _bounds(found: Range) -> tuple[int, int | None]:
-    return int(found.low), None if isinstance(found.high, float) else int(found.high)
+    low = I64.lowest if isinstance(found.low, float) else found.low
+    return int(low), None if isinstance(found.high, float) else int(found.high)

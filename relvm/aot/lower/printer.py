@@ -83,8 +83,8 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 lines.append(f"{indent}check {format_dim(left)} == {format_dim(right)}")
             case CheckRange(value, low, high):
                 lines.append(f"{indent}check {_scalar(value)} in [{low}, {high}]")
-            case Check(cond, status):
-                lines.append(f"{indent}check {_scalar(cond)} else {status}")
+            case Check(cond, status, message):
+                lines.append(f"{indent}check {_scalar(cond)} else {status} {text_string(message)}")
             case Branch(cond, then, orelse):
                 lines.append(f"{indent}if {_scalar(cond)}:")
                 _append(lines, then, indent + "  ", call)

@@ -19,9 +19,11 @@ def entry_ports(function: Function, lowered: LoweredFunction) -> tuple[tuple[Por
     """Return the inputs and the outputs of the entry function, with their C names.
 
     An input has the name of its parameter.  If the parameter is a tuple, a number is appended for each field.  A size
-    has the name of its variable, with _size appended if an input has the same name.  The attribute output_tensor_names
-    (or output_names) of the function contains the names of the outputs.  If an output is a tuple, a number is appended
-    for each field.  Without the attribute, the outputs are named output, or output0, output1, ...
+    has the name of its variable.  If an input has the same name, _size is appended until the name is unused.
+
+    The attribute output_tensor_names (or output_names) of the function contains the names of the outputs.  If an output
+    is a tuple, a number is appended for each field.  Without the attribute, the outputs are named output, or output0,
+    output1, ...
 
     Raises
     ------
@@ -35,9 +37,7 @@ def entry_ports(function: Function, lowered: LoweredFunction) -> tuple[tuple[Por
     inputs: list[tuple[str, int | ScalarVar | DimVar]] = [
         (name, next(tensors) if isinstance(type_, TensorType) else next(scalars)) for name, type_ in leaves
     ]
-    used_names = {c_identifier(name) for name, _ in inputs}
-    sizes = [var for var, _, _ in lowered.sizes]
-    inputs += [(f"{var.name}_size" if c_identifier(var.name) in used_names else var.name, var) for var in sizes]
+    inputs += _named_sizes([var for var, _, _ in lowered.sizes], {c_identifier(name) for name, _ in inputs})
     results = [type_ for _, type_ in _named_leaves("", function.func_type.result)]
     tensors, scalars = iter(lowered.outputs), iter(lowered.results)
     outputs = [next(tensors) if isinstance(type_, TensorType) else next(scalars) for type_ in results]
@@ -45,6 +45,20 @@ def entry_ports(function: Function, lowered: LoweredFunction) -> tuple[tuple[Por
     return _ports(function.name, "inputs", inputs), _ports(
         function.name, "outputs", list(zip(names, outputs, strict=True))
     )
+
+
+def _named_sizes(sizes: list[DimVar], input_names: set[str]) -> list[tuple[str, DimVar]]:
+    """Return each size with a name.   input_names: the C names of the other inputs."""
+    used_names = input_names | {c_identifier(var.name) for var in sizes}
+    named = []
+    for var in sizes:
+        name = var.name
+        if c_identifier(name) in input_names:
+            while c_identifier(name) in used_names:
+                name += "_size"
+            used_names.add(c_identifier(name))
+        named.append((name, var))
+    return named
 
 
 def _named_leaves(name: str, type_: Type) -> Iterator[tuple[str, TensorType | PrimType]]:

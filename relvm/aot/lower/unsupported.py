@@ -1,4 +1,4 @@
-"""The error for constructs that ahead-of-time export does not support."""
+"""The constructs of a program that ahead-of-time export does not support."""
 
 from __future__ import annotations
 
@@ -7,20 +7,48 @@ from typing import NoReturn
 from relvm.errors import RelvmUnsupportedError, located
 
 
-def refuse(function: str, variable: str, what: str, origin: str) -> NoReturn:
-    """Raise RelvmUnsupportedError for an unsupported construct.
+class Refused(Exception):
+    """A value is not supported, or depends on one that is not.  `Refusals` contains the reason."""
 
-    Parameters
-    ----------
-    function
-        The name of the function that contains the construct.
-    variable
-        The name of the variable that is bound to the construct.  In ONNX models, it is the name of a value.
-    what
-        The unsupported construct, and the alternative if there is one.
-    origin
-        The source location of the construct, or a location near it.  Empty if it is unknown.
-    """
-    raise located(
-        RelvmUnsupportedError(f"{function}: {variable}: ahead-of-time export does not support {what}"), origin
-    )
+
+class Refusals:
+    """The unsupported constructs of a program.  They are collected so that one error can list all of them."""
+
+    def __init__(self) -> None:
+        self._errors: dict[str, RelvmUnsupportedError] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._errors
+
+    def add(self, function: str, variable: str, what: str, origin: str) -> None:
+        """Add an unsupported construct.
+
+        Parameters
+        ----------
+        function
+            The name of the function that contains the construct.
+        variable
+            The name of the variable that is bound to the construct.  In ONNX models, it is the name of a value.
+        what
+            The unsupported construct, and the alternative if there is one.
+        origin
+            The source location of the construct, or a location near it.  Empty if it is unknown.
+        """
+        text = f"{function}: {variable}: ahead-of-time export does not support {what}"
+        error = located(RelvmUnsupportedError(text), origin)
+        assert isinstance(error, RelvmUnsupportedError)
+        self._errors.setdefault(str(error), error)
+
+    def refuse(self, function: str, variable: str, what: str, origin: str) -> NoReturn:
+        """Add an unsupported construct, and raise Refused."""
+        self.add(function, variable, what, origin)
+        raise Refused
+
+    def raise_all(self) -> None:
+        """Raise a RelvmUnsupportedError that lists all constructs.  Do nothing if there are none."""
+        if len(self._errors) == 1:
+            raise next(iter(self._errors.values()))
+        if self._errors:
+            lines = (f"\n  {text}" for text in self._errors)
+            raise RelvmUnsupportedError(f"{len(self._errors)} parts of the program cannot be exported:{''.join(lines)}")

@@ -21,7 +21,7 @@ from relvm.aot.project.self_test import make_trial
 from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
 from relvm.display import Displayed, html_table, text_table
-from relvm.errors import RelvmUnsupportedError, expect_type
+from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_name, expect_path, expect_type, file_errors
 from relvm.ir.expr import Function, Module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
@@ -91,7 +91,11 @@ class AotProgram(Displayed):
         ------
         RelvmUnsupportedError
             A trial is given for the hosted runtime.
+        RelvmTypeError, RelvmShapeError, RelvmArgumentError
+            The trial does not consist of inputs and outputs, or they do not fit the parameters and results.
         """
+        if trial is not None and (not isinstance(trial, tuple | list) or len(trial) != 2):
+            raise RelvmTypeError(f"trial: expected a pair of the inputs and the expected outputs, got {trial!r:.80}")
         if trial and self.config.runtime == "hosted":
             raise RelvmUnsupportedError('runtime="hosted" does not support a self-test in C; run it with AotExecutor')
         texts = dict(self.sources.files)
@@ -120,16 +124,27 @@ class AotProgram(Displayed):
         trial
             The inputs and expected outputs for `make test`, in the order of the parameters and results of the entry
             function.
+
+        Raises
+        ------
+        RelvmTypeError
+            `path` is not a path.
+        RelvmFileError
+            A file or folder cannot be written.
+        RelvmUnsupportedError
+            A trial is given for the hosted runtime.
         """
+        expect_path("path", path)
         files = self.files(trial)
-        if is_archive(path):
-            write_archive(path, self.config.name, files)
-            return
-        for name, content in files.items():
-            file_path = Path(path, name)
-            file_path.parent.mkdir(parents=True, exist_ok=True)
-            with complete_file(file_path) as partial:
-                partial.write_bytes(content)
+        with file_errors():
+            if is_archive(path):
+                write_archive(path, self.config.name, files)
+                return
+            for name, content in files.items():
+                file_path = Path(path, name)
+                file_path.parent.mkdir(parents=True, exist_ok=True)
+                with complete_file(file_path) as partial:
+                    partial.write_bytes(content)
 
 
 def build(
@@ -156,6 +171,7 @@ def build(
         Tensors do not fit into the pools.
     """
     expect_type("build: module", module, Module, "an ir.Module")
+    expect_name("build: entry", entry)
     config = config or AotConfig()
     expect_type("build: config", config, AotConfig, "an AotConfig")
     passes = build_pipeline("c", is_compact=config.is_compact)
@@ -163,4 +179,5 @@ def build(
     kernel_module = run_passes(module, steps, verified=verified)
     lowered = lower_main(kernel_module, config, entry)
     placements = place_storages(lowered, config)
-    return AotProgram(config, module, kernel_module, lowered, placements, print_sources(lowered, placements, config))
+    sources = print_sources(lowered, placements, config, print_module(module, elide_constants=True))
+    return AotProgram(config, module, kernel_module, lowered, placements, sources)
