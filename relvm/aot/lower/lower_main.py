@@ -493,7 +493,9 @@ class _Lowering:
                 return TupleValue(())
             case "fail":
                 assert isinstance(args[0], Prim)
-                self.body.append(Check(self.condition(prim(False)), STATUS[int(args[0].value)].name))
+                if not isinstance(args[1], String):
+                    self.refuse(var.name, "a failure with a computed message")
+                self.body.append(Check(self.condition(prim(False)), STATUS[int(args[0].value)].name, args[1].value))
                 return TupleValue(())
         construct = _NAMED.get(name.partition("_")[0], f"builtin {name}")
         return self.refuse(var.name, construct)
