@@ -160,13 +160,14 @@ def test_what_is_only_moved_is_not_computed_with(dtype, call) -> None:
 
 
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda dtype: dtype.name)
-def test_arrays_go_in_and_out_in_place(dtype) -> None:
+def test_arrays_without_unused_bits_go_in_and_out_in_place(dtype) -> None:
     executable = vm.build(parse_module(f'def main(x: {dtype}[n]) = (x, cast(x, to="f32"))'), target="numpy")
     machine = vm.VirtualMachine(executable, results_may_share=True)
     values = codes(dtype)
     same, _ = machine["main"](values)
     assert same.dtype == dtype.numpy and same.numpy().dtype == dtype.numpy
-    assert np.shares_memory(same.numpy(), values)
+    # Bytes of a dtype with unused bits are copied in canonical form.
+    assert np.shares_memory(same.numpy(), values) == (dtype.bits >= 8)
     np.testing.assert_array_equal(bits(np.asarray(same)), bits(values))
     strided = np.repeat(values, 2)[::2]
     np.testing.assert_array_equal(bits(plain(machine["main"](strided)[0])), bits(values))
