@@ -113,7 +113,7 @@ RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *argumen
 /* The kinds of operands of calls with many arguments.  A word holds the index of an operand, times 8, plus its kind. */
 enum { RVM_OPERAND_REGISTER, RVM_OPERAND_CONSTANT, RVM_OPERAND_FUNCTION, RVM_OPERAND_LITERAL, RVM_OPERAND_CONTEXT };
 
-/* What the words of operands refer to: the registers, the constant table, the function table, and immediate values. */
+/* The tables that operand words index: the registers, the constant table, the function table, and immediate values. */
 typedef struct rvm_operand_tables {
   const rvm_value *registers, *constants, *functions, *literals;
 } rvm_operand_tables;

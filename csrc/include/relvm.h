@@ -406,7 +406,8 @@ typedef struct rvm_aot_constant {
   const void *data; /* its elements, compact and row-major */
 } rvm_aot_constant;
 
-/* The symbol relvm_aot_description of an exported library: what the library was compiled from.  The texts are UTF-8. */
+/* The type of relvm_aot_description, a symbol of an exported library, which states the source and the options of the library.  The
+   texts are UTF-8. */
 typedef struct rvm_aot_description {
   const char *entry;   /* the name of the exported function */
   const char *config;  /* the options of the export, as JSON */

@@ -12,7 +12,7 @@ enum {
   /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a microsecond for
      each 1 that it costs. */
   RVM_KERNEL_FUEL = 1 << 13,
-  /* Of the C stack: the interpreter, the interpreter of a part of a parallel loop, and a micro-kernel. */
+  /* Bytes of the C stack for the interpreter, the interpreter of a part of a parallel loop, and a micro-kernel. */
   RVM_KERNEL_STACK_BYTES = 40 << 10,
   PARALLEL_COST = 256, /* of a parallel loop */
   SETUP_REGISTERS = 64, /* registers whose setup costs 1 */

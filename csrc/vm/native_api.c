@@ -31,7 +31,7 @@ static int32_t native_is_ending(rvm_machine *machine) {
   return rvm_machine_is_interrupted(machine) || (machine->deadline < INT64_MAX && rvm_clock_now() >= machine->deadline);
 }
 
-/* As call_with_private, of inputs of which some are not private. */
+/* Calls the kernel with copies of those of its `inputs` that the host can change. */
 static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
                                    const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);

@@ -73,7 +73,7 @@ static void every_byte_becomes_an_element(void) {
   }
 }
 
-/* kernel(x, y): changes the host's elements, then compares its inputs with what they were. */
+/* kernel(x, y): changes the elements of the host, then checks that its inputs still have the old values. */
 static rvm_status changing_kernel(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self;
   CHECK_INT(count, 2);
