@@ -41,6 +41,7 @@ HANDED_ON = (
     r"relvm\.explore\.draw\.graph\.Graph",
     r"relvm\.ir\.(builder\.OpenFunction|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
+    r"relvm\.onnxruntime\.(options\.OrtEnum|values\.CDevice)",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",
     r"relvm\._binding\.\w+",
     r"relvm\.runtime\.(exec_builder\.Label|invoke\.Invoker|signature\.Signatures|time_evaluator\.TimeEvaluator)",
