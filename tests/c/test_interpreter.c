@@ -502,7 +502,7 @@ static void unknown_packed_functions_are_named(void) {
 static void names_are_registered_once(void) {
   rvm_value error;
   CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already registered", error);
-  CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "is the name of a builtin", error);
+  CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "belong to builtins", error);
   CHECK_OK(rvm_register("test.add", host_add, NULL, 1, &error), error);
   CHECK(rvm_is_registered("test.add") && rvm_is_registered("vm.builtin.copy") && !rvm_is_registered("test.ad"));
   CHECK_FAILS(rvm_unregister("test.ad", &error), RVM_UNKNOWN_FUNCTION, "did you mean test.add, test.bad?", error);

@@ -199,7 +199,14 @@ def test_named_sizes(name: str) -> None:
         model.opset_import.append(helper.make_opsetid(domain, 1))
     feeds = [arrays[i] for i in sized]
     (expected,) = onnxruntime_answers(model, feeds)
-    expect(model, expected, *feeds, rtol=1e-4, atol=1e-5)
+    if not op.startswith("QLinear"):
+        expect(model, expected, *feeds, rtol=1e-4, atol=1e-5)
+        return
+    for machine in machines(from_onnx(model), WAYS).values():
+        (got,) = outputs(plain(machine["main"](*feeds)))
+        assert got.dtype == expected.dtype
+        # ONNX Runtime rounds in another order, so a value next to a half can differ by one step.
+        np.testing.assert_allclose(got.astype(np.int64), expected.astype(np.int64), atol=1, rtol=0)
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
