@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import TWO, model, outcome
 from onnx import TensorProto, helper, numpy_helper
+from onnxruntime_api.models import TWO, model, outcome
 
 from relvm import onnxruntime as ours
 
