@@ -20,7 +20,7 @@ _LOADED = ("test_loader", "test_portable", "test_native", "test_limits", "test_v
 _KERNELS = ("test_kernels",)
 MUTATED = {"verify": TESTS, "load": _LOADED, "executable": _LOADED, "constants": _LOADED, "kernel_verify": _KERNELS}
 WALKS = frozenset({"check_form", "join", "arrive_at", "pass_operands", "walk"})
-ORDERS = frozenset({"rvm_compare_names", "compare_code_starts"})  # compare functions: no truth values
+ORDERS = frozenset({"rvm_function_names_compare", "compare_code_starts"})  # compare functions: no truth values
 
 # Mutants that no test can detect, each with the reason.
 EQUIVALENT = {
