@@ -116,7 +116,7 @@ def test_stepping_out_of_a_kernel_comes_to_its_caller(debugger: Debugger) -> Non
 
 
 def test_a_parallel_loop_stops_on_the_run_of_the_machine(debugger: Debugger) -> None:
-    debugger.break_at("spread:14")
+    debugger.break_at("spread:15")
     stop, sums = debugger.run("sums", ROWS), []
     while stop.reason != "end":
         sums.append((debugger["s10"], debugger["s11"]))
