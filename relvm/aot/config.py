@@ -130,6 +130,7 @@ class AotConfig:
     favour: str | None = None
 
     def __post_init__(self) -> None:
+        expect_choice("runtime", self.runtime, _CHOICES["runtime"])
         if self.interface is None:
             needs_packed = self.runtime == "hosted" or self.unpacked is False
             object.__setattr__(self, "interface", "packed" if needs_packed else "c")

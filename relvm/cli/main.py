@@ -11,7 +11,7 @@ from relvm import __version__
 from relvm.cli.arguments import Number, Parser, file_name, picture_file
 from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmError
+from relvm.errors import RelvmError, RelvmFileError
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 # The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
@@ -46,13 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return options.run(options)
         finally:
             flush()
-    except RelvmError as error:
-        complain(f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}")
-        return 1
     except NoReaderError:
         return 0
+    except RelvmError as error:
+        described = f"{type(error).__name__}: {in_shell_terms(str(error), vars(options))}"
+        complain(_file_error(error) if isinstance(error, RelvmFileError) else described)
+        return 1
     except OSError as error:
-        complain(": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error))
+        complain(_file_error(error))
         return 1
     except UnicodeDecodeError as error:
         complain(f"the file must be UTF-8 text: {error}")
@@ -63,6 +64,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         note("interrupted")
         return 130
+
+
+def _file_error(error: OSError) -> str:
+    return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
 
 
 def make_parser() -> argparse.ArgumentParser:

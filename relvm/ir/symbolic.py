@@ -59,7 +59,7 @@ class DimOp:
 
     @cached_property
     def sort_key(self) -> tuple:
-        return (1, self.function, _order(self.left), _order(self.right))
+        return (1, self.function, sort_key(self.left), sort_key(self.right))
 
     @cached_property
     def depth(self) -> int:
@@ -380,7 +380,8 @@ def _expect_small_dim(size: int) -> None:
         )
 
 
-def _order(dim: AnyDim) -> tuple:
+def sort_key(dim: AnyDim) -> tuple:
+    """Return a key that orders dimensions the same in every process."""
     if isinstance(dim, int):
         return (0, dim)
     return (1, tuple((tuple(atom.sort_key for atom in monomial), coefficient) for monomial, coefficient in dim.terms))
@@ -472,7 +473,7 @@ def _extreme(function: str, left: AnyDim, right: AnyDim) -> AnyDim:
     for low, high in ((left, right), (right, left)):
         if is_never_negative(_combine(high, low, -1)):
             return low if function == "min" else high
-    first, second = sorted((left, right), key=_order)
+    first, second = sorted((left, right), key=sort_key)
     return _operator(function, first, second)
 
 

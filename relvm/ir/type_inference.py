@@ -448,8 +448,7 @@ class _Inference:
             self.vars[var] = var
             unchecked = Var(var.name, type=value.type, origins=var.origins)
             return [Binding(unchecked, value), MatchCast(var, unchecked)]
-        # A list or an optional keeps its annotation, which determines what can be stored in it later.
-        known = value.type if expected is None or not _has_container(expected) else expected
+        known = value.type if expected is None or _is_wider(expected, value.type) else expected
         self.vars[var] = var if var.type == known else replace(var, type=known)
         return [replace(binding, var=self.vars[var], value=value)]
 
@@ -604,6 +603,15 @@ def _check_result(body: Expr, type_: Type) -> Block:
     unchecked, checked = Var("result", type=body.type), Var("result", type=type_)
     added = (Binding(unchecked, block.result), MatchCast(checked, unchecked))
     return Block((*block.bindings, *added), checked, type=type_)
+
+
+def _is_wider(annotation: Type, inferred: Type) -> bool:
+    """Return whether the inferred type of a value says all that its annotation says.
+
+    A list or an optional keeps its annotation, which determines what can be stored in it later.  A function keeps an
+    annotated result type that is more specific than its own, because the results of its calls are checked against it.
+    """
+    return not _has_container(annotation) and join(annotation, inferred) == annotation
 
 
 def _has_container(type_: Type) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import reduce
 
 from relvm.ir.dtypes import I64
-from relvm.ir.symbolic import AnyDim, Dim, format_dim
+from relvm.ir.symbolic import AnyDim, Dim, sort_key
 from relvm.kernels.loop_ir import (
     Address,
     Allocate,
@@ -184,7 +184,7 @@ def _factors(dims: Iterable[AnyDim]) -> _Dims:
 
 def _all(dims: _Dims) -> Scalar:
     """Return whether all dimensions are positive."""
-    positive = (as_scalar(dim, I64) > 0 for dim in sorted(dims, key=format_dim))
+    positive = (as_scalar(dim, I64) > 0 for dim in sorted(dims, key=sort_key))
     return reduce(lambda left, right: left.logical_and(right), positive)
 
 

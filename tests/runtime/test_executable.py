@@ -66,7 +66,7 @@ def test_a_file_is_replaced_as_a_whole(saved, tmp_path) -> None:
 
 
 def test_a_failed_save_leaves_nothing(saved, tmp_path, monkeypatch) -> None:
-    def refuse(*paths):
+    def refuse(*paths, **folders):
         raise OSError("disk is gone")
 
     monkeypatch.setattr(os, "replace", refuse)
