@@ -169,7 +169,8 @@ def test_losses_of_symbolic_size(reduction: str) -> None:
 
 def test_an_error_names_the_call_and_the_node_inside() -> None:
     function = '<domain: "own", opset_import: ["" : 18]> f (x) => (y) { t = Transpose(x) y = Add(x, t) }'
-    with pytest.raises(RelvmShapeError, match=r"node 'z' \(f, opset 1\): node 'y' \(Add, opset 18\): dimension 0 does not broadcast"):
+    expected = r"node 'z' \(f, opset 1\): node 'y' \(Add, opset 18\): dimension 0 does not broadcast"
+    with pytest.raises(RelvmShapeError, match=expected):
         from_onnx(model_of("g (float[2, 3] x) => (z) { z = own.f(x) }", function))
 
 
