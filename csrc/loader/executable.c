@@ -109,7 +109,7 @@ int32_t rvm_executable_find(const rvm_executable *executable, const char *name) 
 
 const unsigned char *rvm_executable_replaced(const rvm_executable *executable) {
   const rvm_native_header *header = (const rvm_native_header *)executable->sections[RVM_SECTION_native].bytes;
-  return header ? header->replaced : NULL; /* never: by the C tests */
+  return header ? header->replaced : NULL;
 }
 
 rvm_status rvm_executable_digest(const rvm_executable *executable, unsigned char *digest, rvm_value *error) {

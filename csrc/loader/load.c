@@ -331,7 +331,7 @@ static rvm_status read_native(rvm_executable *executable, rvm_value *error) {
   if (!section->bytes) return RVM_OK;
   const rvm_native_header *header = (const rvm_native_header *)section->bytes;
   if (section->size_bytes < (int64_t)sizeof *header || !string_exists(executable, header->triple) ||
-      !string_exists(executable, header->cpu) || header->zero != 0 || !all_zero(header->zeros, sizeof header->zeros)) /* never: by the C tests */
+      !string_exists(executable, header->cpu) || header->zero != 0 || !all_zero(header->zeros, sizeof header->zeros))
     return BAD(error, "the header of the native section is malformed");
   if (executable->is_only_checked) {
     executable->is_elsewhere = 1;

@@ -293,7 +293,7 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Stores in *admitted the arguments with every tensor admitted (rvm_value_admit), in an array that release_admitted frees.  NULL:
+/* Stores in *admitted the arguments, every tensor admitted (rvm_value_admit), in an array that release_admitted frees.  NULL:
    all arguments can be passed as they are. */
 static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
                                   rvm_value *error) {
@@ -302,16 +302,16 @@ static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *argumen
   while (made < count && !rvm_value_needs_admission(arguments[made])) made++;
   if (made == count) return RVM_OK;
   rvm_value *values = rvm_allocate((size_t)count * sizeof *values);
-  if (!values) return rvm_out_of_memory(error); /* never: by the C tests */
+  if (!values) return rvm_out_of_memory(error);
   rvm_status status = RVM_OK;
-  for (made = 0; made < count && !status; made++) /* never: by the C tests */
+  for (made = 0; made < count && !status; made++)
     status = rvm_value_admit(machine->pool, arguments[made], &values[made]);
-  if (!status) { /* never: by the C tests */
+  if (!status) {
     *admitted = values;
     return RVM_OK;
   }
   *error = values[--made];
-  while (made > 0) rvm_release(&values[--made]); /* never: by the C tests */
+  while (made > 0) rvm_release(&values[--made]);
   rvm_free(values);
   return status;
 }
@@ -334,7 +334,7 @@ rvm_status rvm_machine_invoke(rvm_machine *machine, rvm_value callee, const rvm_
   if ((status = rvm_machine_begin_run(machine, &outer, result))) return status;
   rvm_value *admitted;
   status = admit_arguments(machine, arguments, count, &admitted, result);
-  if (!status) status = rvm_machine_apply(machine, callee, admitted ? admitted : arguments, count, result); /* never: by the C tests */
+  if (!status) status = rvm_machine_apply(machine, callee, admitted ? admitted : arguments, count, result);
   release_admitted(admitted, count);
   if (machine->calls == 1 && status) rvm_error_close_trace(*result);
   rvm_machine_end_run(machine, &outer);

@@ -86,8 +86,8 @@ static void apply_upgrades(rvm_machine *machine) {
 
 /* ---- who is inside ---- */
 
-/* For what a call needs before the next look at the stack.  Threads may have small stacks, of which half is kept.  Kernels with
-   arrays on the stack, kernel bytecode and recursive builtins compare what they need with what is left (rvm_stack_left). */
+/* Bytes that a call may use between two checks of the stack; on a small stack, half of it.  Kernels with arrays on the stack,
+   kernel bytecode and recursive builtins check for themselves that what is left is enough (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
 /* Sets the bounds of this thread's C stack: its start, and the lowest address at which a call may begin. */

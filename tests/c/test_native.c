@@ -142,16 +142,17 @@ static void another_abi_version_may_be_loaded_for_elsewhere(void) {
 }
 
 static void a_malformed_header_is_refused(void) {
-  for (int fault = 0; fault < 4; fault++) {
+  for (int fault = 0; fault < 5; fault++) {
     image program = {0};
     loaded what;
     rvm_value error;
     build(&program);
     image_native(&program, TRIPLE, "", library, library_bytes);
-    uint32_t *header = (uint32_t *)program.native.bytes; /* abi version, triple, cpu, 13 zeros */
+    uint32_t *header = (uint32_t *)program.native.bytes; /* rvm_native_header */
     if (fault < 2) header[1 + fault] = program.string_count;
-    if (fault == 2) header[15] = 1;
-    if (fault == 3) program.native.size = 60;
+    if (fault == 2) header[3] = 1;
+    if (fault == 3) header[15] = 1;
+    if (fault == 4) program.native.size = 60;
     CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "header of the native section", error);
     loaded_release(&what);
   }
@@ -422,6 +423,11 @@ static void some_of_the_kernels_may_come(void) {
   CHECK_OK(image_load(&program, &other, &result), result);
   CHECK_FAILS(upgrade_with(other.executable, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program",
               result);
+  rvm_machine *without_kernels;
+  MAKE(without_kernels, rvm_machine_new(other.executable, NULL, &without_kernels, &result));
+  CHECK_FAILS(rvm_machine_upgrade(without_kernels, other.executable, &result), RVM_ARGUMENT_ERROR,
+              "compiled for another program", result);
+  CHECK_INT(rvm_machine_release(without_kernels), RVM_OK);
   loaded_release(&other);
   load_compiled(&what);
   CHECK_OK(rvm_machine_upgrade(machine, compiled.executable, &result), result);

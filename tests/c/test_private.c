@@ -1,8 +1,9 @@
 /* Elements that the host can change: private copies for kernels, canonical elements at every entrance. */
+#include "allocation.h"
 #include "private_tensor.h"
 #include "run.h"
 
-enum { HOST, ECHO, GIVE, ELEMENTS = 300 };
+enum { HOST, ECHO, GIVE, LAST, ELEMENTS = 300 };
 
 static uint8_t bytes[ELEMENTS];
 
@@ -47,6 +48,8 @@ static void build(void) {
   image_bytecode(&program, "give", "", 1);
   CALL(&program, 0, HOST);
   RET(&program, 0);
+  image_bytecode(&program, "last", "x y z", 3);
+  RET(&program, 2);
   MAKE(what, image_load(&program, &what, &result));
   MAKE(machine, rvm_machine_new(what.executable, NULL, &machine, &result));
 }
@@ -71,6 +74,34 @@ static void every_byte_becomes_an_element(void) {
     rvm_value_release(&container);
     rvm_value_release(&given);
   }
+}
+
+/* The call gives back what it holds, whichever of its allocations fails: of its array, or of the first or the second copy. */
+static void a_call_without_memory_for_the_copies_keeps_nothing(void) {
+  rvm_value shape = shape_value(0, NULL);
+  fill();
+  given = wrapped(RVM_DTYPE_bool, bytes, ELEMENTS);
+  const rvm_value arguments[] = {shape, given, given};
+  for (long allocation = 0;; allocation++) {
+    allocations_left = allocation;
+    const rvm_status status = rvm_machine_call(machine, LAST, arguments, COUNT_OF(arguments), &result);
+    const int survived = allocations_left >= 0;
+    allocations_left = -1;
+    if (survived) {
+      CHECK_OK(status, result);
+      CHECK(allocation >= 3);
+      break;
+    }
+    CHECK_FAILS(status, RVM_OUT_OF_MEMORY, "out of memory", result);
+    CHECK_INT(given.as.object->references, 1);
+    CHECK_INT(shape.as.object->references, 1);
+  }
+  check_canonical(result, RVM_DTYPE_bool);
+  rvm_value_release(&result);
+  CHECK_INT(given.as.object->references, 1);
+  CHECK_INT(shape.as.object->references, 1);
+  rvm_value_release(&given);
+  rvm_value_release(&shape);
 }
 
 /* kernel(x, y): changes the elements of the host, then checks that its inputs still have the old values. */
@@ -138,6 +169,7 @@ int main(void) {
   CHECK_OK(rvm_register("test.give", host_give, &given, 0, &result), result);
   build();
   every_byte_becomes_an_element();
+  a_call_without_memory_for_the_copies_keeps_nothing();
   a_kernel_keeps_the_inputs_that_it_has_checked();
   some_tensors_are_private();
   bad_constants_are_refused();
