@@ -219,3 +219,46 @@ def test_statistics_that_are_known_are_one_scale_and_one_shift() -> None:
     np.testing.assert_allclose(result, (x - [[2], [3]]) * scale[:, None] + [[2], [3]], rtol=1e-5, atol=1e-5)
     for machine in machines(module).values():  # a fused product and sum are rounded only once
         np.testing.assert_allclose(plain(machine["main"](x)), result, rtol=1e-5, atol=1e-5)
+
+
+UNIFIED = {
+    "five names for the number of channels": (
+        "g (float[n, c, w] x, float[s] scale, float[b] bias, float[m] mean, float[v] var) => (y) "
+        "{ y = BatchNormalization(x, scale, bias, mean, var) }",
+        [(2, 3, 4), (3,), (3,), (3,), (3,)],
+        [(2, 3, 4), (3,), (3,), (3,), (2,)],
+    ),
+    "a bias for groups of filters": (
+        "g (float[n, c, w] x, float[f, d, 3] filters, float[b] bias) => (y) { y = Conv<group = 2>(x, filters, bias) }",
+        [(1, 4, 5), (6, 2, 3), (6,)],
+        [(1, 4, 5), (6, 2, 3), (3,)],
+    ),
+    "items of a sequence": (
+        "g (float[n, 2] x, float[m, k] z) => (y) "
+        "{ items = SequenceConstruct(x, z) y = ConcatFromSequence<axis = 0>(items) }",
+        [(3, 2), (1, 2)],
+        [(3, 2), (1, 3)],
+    ),
+    "a batch that can be 1": (
+        "g (uint8[n, 2, 3] x, uint8[m, 3, k] z) => (y) { y = MatMulInteger(x, z) }",
+        [(4, 2, 3), (1, 3, 2)],
+        [(4, 2, 3), (3, 3, 2)],
+    ),
+    "a scale that can be 1": (
+        "g (float[n, k] x, float[m] scale) => (y) { y = LayerNormalization(x, scale) }",
+        [(2, 4), (1,)],
+        [(2, 4), (3,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNIFIED)
+def test_different_names_of_one_size(name: str) -> None:
+    """right, wrong: the shapes of the inputs of a valid and of an invalid call."""
+    text, right, wrong = UNIFIED[name]
+    model = parse_model(text)
+    dtype = np.uint8 if "uint8" in text else np.float32
+    against_onnxruntime(model, *(RANDOM.uniform(1, 4, shape).astype(dtype) for shape in right))
+    for machine in machines(from_onnx(model), C_WAYS).values():
+        with pytest.raises(RelvmShapeError):
+            machine["main"](*(np.ones(shape, dtype) for shape in wrong))

@@ -17,6 +17,12 @@ ELEMENTWISE = {
     "Less", "LessOrEqual", "Max", "Mean", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where", "Xor",
 }  # fmt: skip
 
+# Operators whose other inputs broadcast to the first one.
+_BROADCAST_TO_FIRST = {"LayerNormalization", "PRelu", "RMSNormalization"}
+
+# The two factors of a matrix product, whose batches broadcast to each other.
+_FACTORS = {"MatMul": (0, 1), "MatMulInteger": (0, 1), "QLinearMatMul": (0, 3)}
+
 # Inputs that broadcast to each other, of ONNX Runtime's own operators.
 _BROADCAST_INPUTS = {
     "QLinearAdd": (0, 3),
@@ -115,11 +121,10 @@ def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
     """Return a copy of the node whose inputs are expanded to their common shape.
 
     Return None if no input needs to be expanded, if the inputs cannot be broadcast, or if the shape of an input is
-    unknown.  Also return None for operators other than elementwise operators, PRelu, MatMul, Gemm, and those in
-    _BROADCAST_INPUTS.
+    unknown.  Also return None for operators other than elementwise operators, Gemm, and those in the tables above.
     """
     op = node.proto.op_type
-    positions: Sequence[int] = range(len(node.inputs))
+    positions: Sequence[int] = _FACTORS.get(op, range(len(node.inputs)))
     if node.proto.domain:
         positions = _BROADCAST_INPUTS.get(op, ()) if node.proto.domain == "com.microsoft" else ()
     values = [node.inputs[at] for at in positions]
@@ -131,9 +136,9 @@ def with_broadcast_inputs(node: OnnxNode) -> OnnxNode | None:
     wanted: Sequence[Sequence[AnyDim] | None]
     if node.proto.domain or (op in ELEMENTWISE and len(tensors) == len(node.inputs) and node.attribute("axis") is None):
         wanted = [common_dims(shapes)] * len(shapes)
-    elif op == "PRelu":
-        wanted = [shapes[0], shapes[0]]
-    elif op == "MatMul" and min(map(len, shapes)) >= 2:
+    elif op in _BROADCAST_TO_FIRST:
+        wanted = [shapes[0]] * len(shapes)
+    elif op in _FACTORS and min(map(len, shapes)) >= 2:
         batch = common_dims([shape[:-2] for shape in shapes])
         wanted = [None if batch is None else (*batch, *shape[-2:]) for shape in shapes]
     elif op == "Gemm" and len(tensors) == 3:

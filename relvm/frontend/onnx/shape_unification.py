@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,6 @@ from relvm.ir.expr import Expr, MatchCast, Var
 from relvm.ir.symbolic import AnyDim
 from relvm.ir.types import TensorType
 
-_ROUNDS = 8  # maximum number of pairs of sizes unified for one node
-
 
 def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
     """Convert a node, even if its operator requires two symbolic sizes to be equal and this cannot be proven.
@@ -22,8 +21,8 @@ def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
 
     If the conversion fails for this reason, the inputs of the node are modified, and the node is converted again.  If
     the operator broadcasts its inputs, the inputs are expanded to their common shape.  This costs nothing if the sizes
-    are equal at run time.  Otherwise, a match_cast of an input is added.  It replaces one of the two sizes by the
-    other, and checks at run time that the two sizes are equal.
+    are equal at run time.  Otherwise, a match_cast is added of each input that has one of the two sizes.  It replaces
+    that size by the other, and checks at run time that they are equal.
 
     Raises
     ------
@@ -32,40 +31,40 @@ def convert_with_unified_sizes(convert: Converter, node: OnnxNode) -> Any:
         neither of them is a symbolic size of an input.
     """
     bindings = node.graph.bindings
-    for _ in range(_ROUNDS):
-        before = len(bindings)
+    given, start = node, len(bindings)
+    unified: dict[AnyDim, AnyDim] = {}  # a size of the inputs -> the size that replaces it
+    while True:
         try:
             return convert(node)
         except RelvmShapeError as error:
             if error.unproven is None:
                 raise
-            del bindings[before:]
-            if (broadcast := with_broadcast_inputs(node)) is not None:
-                node = broadcast
+            del bindings[start:]
+            if not unified and (broadcast := with_broadcast_inputs(node)) is not None:
+                given, node, start = broadcast, broadcast, len(bindings)
                 continue
-            cast = _cast_size(node, *error.unproven)
-            if cast is None:
+            first, second = error.unproven
+            sizes = _symbolic_sizes(node)
+            if second not in sizes:
+                first, second = second, first
+            if second not in sizes or len(unified) == len(_symbolic_sizes(given)):  # as with n and n * n
                 raise
-            index, match = cast
-            bindings.append(match)
-            inputs = [*node.inputs[:index], match.var, *node.inputs[index + 1 :]]
-            node = replace(node, inputs=inputs)
-    return convert(node)
+            unified = {size: first if new == second else new for size, new in unified.items()} | {second: first}
+            node = replace(given, inputs=[_cast_sizes(given, value, unified) for value in given.inputs])
 
 
-def _cast_size(node: OnnxNode, first: AnyDim, second: AnyDim) -> tuple[int, MatchCast] | None:
-    """Find an input of the node that has one of the sizes `first` and `second`, and cast this size to the other.
+def _symbolic_sizes(node: OnnxNode) -> set[AnyDim]:
+    types = [value.type for value in node.inputs if isinstance(value, Expr)]
+    shapes = [type_.shape or () for type_ in types if isinstance(type_, TensorType)]
+    return {dim for shape in shapes for dim in shape if not isinstance(dim, int)}
 
-    Return the index of the input, and the match_cast.  Only a symbolic size is replaced.  Return None if no input has
-    such a size.
-    """
-    for old, new in ((second, first), (first, second)):
-        for index, value in enumerate(node.inputs):
-            if not isinstance(value, Expr) or not isinstance(value.type, TensorType) or value.type.shape is None:
-                continue
-            if old not in value.type.shape or isinstance(old, int):
-                continue
-            dims = tuple(new if dim == old else dim for dim in value.type.shape)
-            var = node.graph.var(value.name if isinstance(value, Var) else "x", TensorType(value.type.dtype, dims))
-            return index, MatchCast(var, value, node.here)
-    return None
+
+def _cast_sizes(node: OnnxNode, value: Any, unified: Mapping[AnyDim, AnyDim]) -> Any:
+    """Return an input with its sizes replaced, which is checked at run time."""
+    type_ = value.type if isinstance(value, Expr) else None
+    if not isinstance(type_, TensorType) or type_.shape is None or unified.keys().isdisjoint(type_.shape):
+        return value
+    dims = tuple(unified.get(dim, dim) for dim in type_.shape)
+    var = node.graph.var(value.name if isinstance(value, Var) else "x", TensorType(type_.dtype, dims))
+    node.graph.bindings.append(MatchCast(var, value, node.here))
+    return var

@@ -189,7 +189,6 @@ def _make_slots(
                 for value, type_ in result_tensors(binding.var, call):
                     last, escape = liveness.last_use(value, point)
                     slot = BufferSlot([value], size_of(type_, ranges), point, last, escape)
-                    single.append(BufferSlot([value], slot.size_bytes, point, last, escape))
                     over = _find_overwritten_argument(call, kernels.get(call.kernel), slot_of, point)
                     if over is None:
                         slots.append(slot)
@@ -198,6 +197,8 @@ def _make_slots(
                         slot = slot_of[over]
                         slot.values.append(value)
                         slot.last, slot.escape = last, escape
+                    # A tensor that overwrites another one has its size, even if that is symbolic here and known there.
+                    single.append(BufferSlot([value], slot.size_bytes, point, last, escape))
                     if value is binding.var:
                         slot_of[binding.var] = slot
     return slots, single

@@ -7,6 +7,7 @@ import math
 
 import relvm.ops as ops
 from relvm.errors import RelvmShapeError, RelvmUnsupportedError
+from relvm.frontend.onnx.broadcasting import broadcast_input
 from relvm.frontend.onnx.dynamic_sizes import dim_as_operand, iota
 from relvm.frontend.onnx.ops.range_split_tile import shaped_input
 from relvm.frontend.onnx.registry import OnnxNode, converts
@@ -192,6 +193,7 @@ def _apply_mask(node: OnnxNode, scores: TensorExpr, past: AnyDim) -> TensorExpr:
     allowed = _position_masks(node, scores.shape[2], scores.shape[3], past)
     if node.has(3):
         mask = _extend_mask(shaped_input(node, 3), scores.shape[3])
+        mask = TensorExpr(node, broadcast_input(node, mask.expr, (*scores.shape[:3], mask.shape[-1])))
         if mask.type.dtype == BOOL:
             allowed.append(mask)
         else:

@@ -305,8 +305,9 @@ def _conv(node: OnnxNode) -> Expr:
     result = convolution_of_bytes(node) or node.emit(_convolution(node, spatial))
     if not node.has(2):
         return result
-    bias = node.tensor(2)
-    per_channel = ops.reshape(bias, node.shape([*bias.tensor_type.known_shape, *[1] * spatial]))
+    channels = result.tensor_type.known_shape[1]
+    bias = node.graph.with_shape(node.tensor(2), (channels,))
+    per_channel = ops.reshape(bias, node.shape([channels, *[1] * spatial]))
     return ops.add(result, node.emit(per_channel))
 
 

@@ -41,13 +41,12 @@ def _affine_grid(node: OnnxNode) -> Expr:
     """Creates a grid of coordinates from -1 to 1 along every axis, and transforms it by the affine matrix of each
     image.
     """
-    theta = shaped_input(node, 0)
-    if len(theta.shape) != 3 or theta.shape[1] not in (2, 3):
-        raise RelvmShapeError(f"theta is {theta.type}, expected (n, 2, 3) or (n, 3, 4)")
-    rank, dtype = theta.shape[1], theta.dtype
     images, _, *sizes = sizes_of(node, 1, "size")
-    if len(sizes) != rank:
-        raise RelvmShapeError(f"size has {len(sizes) + 2} elements, expected {rank + 2} for theta of type {theta.type}")
+    rank = len(sizes)
+    if rank not in (2, 3):
+        raise RelvmShapeError(f"size has {rank + 2} elements, expected 4 or 5")
+    theta = TensorExpr(node, node.graph.with_shape(node.tensor(0), (images, rank, rank + 1)))
+    dtype = theta.dtype
     axes = [_axis_coordinates(node, size, dtype, bool(node.attribute("align_corners", 0))) for size in sizes]
     columns = []
     for axis in reversed(range(rank)):

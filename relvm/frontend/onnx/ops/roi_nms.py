@@ -42,7 +42,8 @@ def _roi_align(node: OnnxNode) -> Expr:
 @converts("MaxRoiPool")
 def _max_roi_pool(node: OnnxNode) -> Expr:
     """Pools regions of interest by maximum.  A region is a row of five numbers: an image's index, and coordinates."""
-    rows = input_tensor(node, 1)
+    rows = shaped_input(node, 1)
+    rows = TensorExpr(node, node.graph.with_shape(rows.expr, (rows.shape[0], 5)))
     images = rows.select(0, 1).cast(I64)
     regions = rows.apply(ops.slice, begin=(1,), end=(5,), axes=(1,))
     scale = node.attribute("spatial_scale", 1.0)

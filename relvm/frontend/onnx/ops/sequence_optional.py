@@ -155,7 +155,7 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
     items = node.graph.items.get(list_)
     if items:
         parts = list(map(node.graph.known_shape, items))
-        if all(isinstance(part.type, TensorType) and part.type.shape is not None for part in parts):
+        if _have_sizes_for_concat(parts, None if is_new else axis):
             if is_new:
                 parts = [node.emit(ops.expand_dims(part, axes=(axis,))) for part in parts]
             return ops.concat(*parts, axis=axis)
@@ -166,6 +166,22 @@ def _concat_from_sequence(node: OnnxNode) -> Expr:
     axis %= rank
     rest = item.shape[axis:] if is_new else item.shape[axis + 1 :]
     return node.graph.with_sizes(joined, (*item.shape[:axis], None, *rest))
+
+
+def _have_sizes_for_concat(parts: list[Expr], axis: int | None) -> bool:
+    """Return whether the shapes of `parts` are known, and equal except along `axis`.
+
+    If this is not proven, the operators of lists check it at run time.
+    """
+    rests = []
+    for part in parts:
+        if not isinstance(part.type, TensorType) or part.type.shape is None:
+            return False
+        rest = list(part.type.shape)
+        if axis is not None and rest:
+            del rest[axis % len(rest)]
+        rests.append(rest)
+    return all(rest == rests[0] for rest in rests)
 
 
 # ---- SplitToSequence ----
