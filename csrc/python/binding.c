@@ -50,9 +50,18 @@ static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
   Py_XDECREF(traceback);
 }
 
+/* Stores argument i.  A NumPy scalar is a tensor of rank 0, or a number if the parameter is a number. */
+static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_value *place) {
+  if (!PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)relvm_hooks.scalar)) return relvm_store(callee->objects, value, place);
+  PyObject *plain = PyObject_CallFunction(relvm_hooks.plain, "OiO", callee, (int)i, value);
+  int how = plain ? relvm_store(callee->objects, plain, place) : -1;
+  Py_XDECREF(plain);
+  return how;
+}
+
 static int row_fill(Row *row, Reference *callee, PyObject *arguments) {
   for (int32_t i = 0; i < row->count; i++) {
-    int how = relvm_store(callee->objects, PyTuple_GetItem(arguments, i), &row->values[i]);
+    int how = store_argument(callee, PyTuple_GetItem(arguments, i), i, &row->values[i]);
     if (how == OWNED) row->owned[row->owned_count++] = i;
     if (how >= 0) continue;
     PyObject *index = PyLong_FromLong(i);

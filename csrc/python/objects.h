@@ -10,8 +10,10 @@
 /* Python functions and types that this module is given by `install`. */
 #define HOOKS(HOOK)                                                                                                    \
   HOOK(array)        /* numpy.ndarray */                                                                               \
+  HOOK(scalar)       /* numpy.generic */                                                                               \
   HOOK(tensor)       /* the subtype of Reference for tensors */                                                        \
   HOOK(closure)      /* the subtype of Callable for functions and closures */                                          \
+  HOOK(plain)        /* (callee, index, a NumPy scalar) -> a number if the parameter is one, otherwise the scalar */   \
   HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */      \
   HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                              \
   HOOK(failure)      /* (status, address) -> the exception of a failed call */                                         \

@@ -37,8 +37,10 @@ def _uncopyable(reference: Reference) -> RelvmTypeError:
 
 binding.install(
     array=np.ndarray,
+    scalar=np.generic,
     tensor=Tensor,
     closure=Closure,
+    plain=lambda callee, k, value: callee.plain_argument(k, value),
     store=store_other,
     take=other_to_python,
     failure=lambda status, address: failure(status, _value(address)),

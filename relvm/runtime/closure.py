@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from relvm.errors import RelvmArgumentError
 from relvm.runtime.binding import Callable
 from relvm.runtime.convert import located
@@ -31,6 +33,10 @@ class Closure(Callable):
             Always, because the parameters of a closure have no names.
         """
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
+
+    def plain_argument(self, k: int, value: np.generic) -> Any:
+        """Return a NumPy scalar as the number that argument k should be, or unchanged if it should be a tensor."""
+        return value  # the parameters of a closure have no known types
 
     def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages."""

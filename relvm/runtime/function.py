@@ -6,7 +6,10 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+
 from relvm._native import ffi, lib
+from relvm.bytecode.program import signature_entry
 from relvm.display import short_text
 from relvm.errors import RelvmArgumentError, near_matches
 from relvm.quoting import terminal
@@ -15,6 +18,8 @@ from relvm.runtime.convert import FUNCTION
 from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.signature import instance_property, python_signature, signature_types
 from relvm.runtime.status import uncopyable
+
+_NUMPY_KINDS = {"i64": np.integer, "f64": np.floating, "bool": np.bool_}  # a scalar type -> what converts to it
 
 
 class _Doc:
@@ -100,9 +105,22 @@ class Function(Closure):
 
     def prepare(self, arguments: tuple, named: Mapping[str, Any]) -> PreparedCall:
         """Convert the arguments once, and return a PreparedCall that runs the function on them any number of times."""
-        return PreparedCall(
-            self.objects, self.name, self.index, self.order_arguments(arguments, named), self.argument_name
-        )
+        ordered = self.order_arguments(arguments, named)
+        plain = [
+            self.plain_argument(k, each) if isinstance(each, np.generic) else each for k, each in enumerate(ordered)
+        ]
+        return PreparedCall(self.objects, self.name, self.index, plain, self.argument_name)
+
+    def plain_argument(self, k: int, value: np.generic) -> Any:
+        """Return a NumPy scalar as the number that argument k should be, or unchanged if it should be a tensor.
+
+        A value of another kind than the parameter is returned unchanged, and the function rejects it.
+        """
+        entry = signature_entry(self.objects.executable.signature, self.name)
+        types = [each["type"] for each in entry["params"]] if entry else []
+        stated = types[k].partition("(")[0] if k < len(types) else ""  # without the value, as in i64(n)
+        kind = _NUMPY_KINDS.get(stated)
+        return value.item() if kind is not None and isinstance(value, kind) else value
 
     def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages, or its number if it has no name."""

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from handmade import machine_of
 
+from relvm import vm
 from relvm.bytecode.program import Shape
 from relvm.errors import RelvmError, RelvmTypeError, RelvmUnsupportedError
+from relvm.frontend.text import parse_module
 from relvm.numpy_dtypes import numpy_dtype
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import MAX_NESTED
@@ -135,6 +137,24 @@ def test_arrays_of_another_layout_are_copied(identity, array) -> None:
 def test_numpy_scalars_are_tensors_of_rank_0(identity, scalar) -> None:
     tensor = identity(scalar)
     assert (tensor.shape, tensor.dtype, tensor.item()) == ((), scalar.dtype, scalar.item())
+
+
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"])
+def test_numpy_scalars_are_numbers_where_the_parameter_is_one(mode: str) -> None:
+    text = "def main(x: f32[n], i: i64, s: i64(m), b: bool, f: f64, t: i64[]) = (i + s, b, f, t)"
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode))
+    main, x = machine["main"], np.zeros(2, np.float32)
+    given = (x, np.int64(3), np.uint8(4), np.bool_(True), np.float32(0.5), np.int64(7))
+    results = [main(*given), main(**dict(zip("xisbft", given, strict=True)))]
+    machine.set_input("main", *given)
+    machine.invoke_stateful("main")
+    results.append(machine.get_outputs("main"))
+    machine.clear_input("main")
+    for result in results:
+        assert result[:3] == (7, True, 0.5) and result[3].item() == 7
+    for place, wrong in ((1, np.bool_(True)), (1, np.float32(1)), (3, np.int64(1)), (4, np.int64(1)), (5, 7)):
+        with pytest.raises(RelvmTypeError, match=f"main: argument {'xisbft'[place]}"):
+            main(*given[:place], wrong, *given[place + 1 :])
 
 
 @pytest.mark.parametrize(
