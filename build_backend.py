@@ -1,7 +1,7 @@
 """The build backend: scikit-build-core, and where there is no C compiler, the one in the `ziglang` wheel.
 
-A machine that can only install packages can so install relvm too; its programs then run in bytecode mode on the NumPy
-kernels, because the compiler is there during the build only.
+So relvm can be installed on a machine that can only install packages.  The compiler exists only during the build, so
+programs on such a machine run as bytecode.
 """
 
 from __future__ import annotations

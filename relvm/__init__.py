@@ -1,13 +1,41 @@
-"""relvm: a compiler for tensor programs.  It compiles a functional IR to register bytecode or native code, which a
-small C runtime runs."""
+"""relvm: a language for tensor programs, with a compiler and a virtual machine.
+
+Run a model, an .onnx or .relvm file or a built executable (.rvm), on NumPy arrays:
+
+>>> model = relvm.load_model("model.onnx")                      # doctest: +SKIP
+>>> y = model(x)                                                # doctest: +SKIP
+
+load_model, Model
+    A model that is built, cached and run, as above.
+script, kernel
+    Decorators for programs and kernels that are written as Python functions.
+vm
+    The compiler and the virtual machine: `vm.build`, `vm.VirtualMachine`, `vm.load`.
+onnxruntime
+    The Python API of onnxruntime, on relvm.
+explore
+    Inspection of each stage of a build, comparison of values, a debugger and pictures.
+aot
+    Export of a program as C sources with static memory.
+distributed
+    Runs of many batches on several processes or machines.
+BuildLimits
+    Limits on the time and memory for the build of a model that you do not trust.
+errors
+    The exceptions.  All of them are subclasses of `errors.RelvmError`.
+"""
 
 from __future__ import annotations
 
 import importlib
-from importlib.util import find_spec
+import os
+import sys
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from relvm import aot, distributed, errors, explore, onnxruntime, vm
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
@@ -18,23 +46,45 @@ __all__ = [
     "BuildLimits",
     "Model",
     "ThreadPoolRunner",
+    "aot",
     "call_kernel",
+    "distributed",
+    "errors",
+    "explore",
     "grid",
     "kernel",
     "load_model",
+    "onnxruntime",
     "parallel",
     "script",
     "simd",
+    "vm",
 ]
 __version__ = "0.1.0"
 
+
+
+def _use_installed_package() -> None:
+    """Load the installed package in place of this folder, which holds the sources without the compiled C runtime.
+
+    Python finds this folder first if it is started in a checkout.  Raise ImportError if no package is installed.
+    """
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    others = [folder for folder in sys.path if os.path.realpath(folder) != os.path.realpath(own)]
+    installed = PathFinder.find_spec(__name__, others)
+    if installed is None or installed.loader is None:
+        raise ImportError(f"relvm is not installed; {own} only contains its sources. Run: pip install {own}")
+    module = module_from_spec(installed)
+    sys.modules[__name__] = module
+    installed.loader.exec_module(module)
+
+
 if find_spec("relvm._native") is None:
-    raise ImportError(
-        f"relvm's C runtime is not built in {__path__[0]}. In the checkout, run: pip install -e . --no-build-isolation"
-    )
+    _use_installed_package()
 
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
+_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "onnxruntime", "vm")
 _AT_FIRST_USE = {
     "BuildLimits": "relvm.limited_build",
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
@@ -45,6 +95,13 @@ _AT_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return importlib.import_module(f"relvm.{name}")
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     return getattr(importlib.import_module(_AT_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names of the public interface, for completion and `help`."""
+    return sorted([*__all__, "__version__"])

@@ -85,3 +85,8 @@ def __getattr__(name: str) -> Any:
     if name not in _AT_FIRST_USE:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     return getattr(importlib.import_module(_AT_FIRST_USE[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the names of the public interface, for completion and `help`."""
+    return sorted(__all__)

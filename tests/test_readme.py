@@ -21,9 +21,11 @@ def run(command: list[str], cwd: Path, **environment: str) -> subprocess.Complet
 @pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
 def test_the_python_examples_run(program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program)
-    done = run([sys.executable, "program.py"], tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    outside = run([sys.executable, "program.py"], tmp_path)
+    inside = run([sys.executable, "program.py"], tmp_path, PYTHONPATH=str(ROOT))  # as if it were in the checkout
+    for done in (outside, inside):
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip()
 
 
 def test_the_example_identifies_files_in_both_modes(tmp_path: Path) -> None:
