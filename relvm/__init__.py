@@ -63,7 +63,6 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-
 def _use_installed_package() -> None:
     """Load the installed package in place of this folder, which holds the sources without the compiled C runtime.
 

@@ -26,6 +26,7 @@ from sphinx.environment import BuildEnvironment
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm import tables
 from relvm.cli.main import make_parser
+from relvm.cli.overview import EXAMPLES
 from relvm.frontend.text import parse_module
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.expr import OpCall
@@ -292,6 +293,8 @@ def _command(name: str, help_text: str, parser: argparse.ArgumentParser) -> node
         f"relvm {name}",
         *content,
         *([table(("argument", ""), rows)] if rows else []),
+        paragraph("Example:"),
+        nodes.literal_block("", EXAMPLES[name], language="sh"),
     )
 
 

@@ -15,10 +15,22 @@ from relvm.errors import RelvmArgumentError, near_matches
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that escapes the user's text in error messages, so that the messages are safe to print."""
+    """An argument parser that escapes the user's text in error messages, so that the messages are safe to print.
+
+    example: a command line that the help shows.
+    """
+
+    example = ""
+
+    def format_help(self) -> str:
+        example = f"\nexample:\n  {self.example}\n" if self.example else ""
+        return super().format_help() + example
 
     def error(self, message: str) -> NoReturn:
         near = _near_match_suggestion(message, self)
+        if found := re.match(r"argument COMMAND: invalid choice: ('.*?') ", message):
+            message = f"no command {found[1]}"
+            near = near or "; `relvm help` lists the commands"
         report(f"{self.format_usage()}{self.prog}: {error_label()} {escaped_message(message)}{escaped_message(near)}\n")
         sys.exit(2)
 

@@ -23,18 +23,28 @@ from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 
 def show_info(options: argparse.Namespace) -> int:
-    """Print the inputs, outputs, operators and parameters of a model, and what relvm does not support."""
+    """Print the inputs, outputs, operators and parameters of models, and what relvm does not support."""
+    found = []
+    for model in options.models:
+        found.append(_info_of(argparse.Namespace(**vars(options), model=model)))
+        if options.json:
+            continue
+        if len(found) > 1:
+            put()
+        for name, value in found[-1].items():
+            _put(name.replace("_", " "), value, "bad" if name == "unsupported" and value else None)
+    if options.json:
+        put_json(found[0] if len(found) == 1 else found)
+    return 0
+
+
+def _info_of(options: argparse.Namespace) -> dict[str, Any]:
     path, dims = model_path_and_dims(options)
     with Progress("reading", path.name):
         found = _contents_of(path, dims, options)
     if options.operations:
         found["operations"] = _count_operations(options)
-    if options.json:
-        put_json(found)
-    else:
-        for name, value in found.items():
-            _put(name.replace("_", " "), value, "bad" if name == "unsupported" and value else None)
-    return 0
+    return found
 
 
 def _contents_of(path: Path, dims: dict[str, Any], options: argparse.Namespace) -> dict[str, Any]:

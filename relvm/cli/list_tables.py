@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+import textwrap
+from collections.abc import Mapping
 
 from relvm.cli.output import put, put_json
-from relvm.tables import BUILTINS, OPCODES
+from relvm.errors import RelvmNameError, near_matches
+from relvm.tables import BUILTIN_PREFIX, BUILTINS, OPCODES
 
 
 def print_table(options: argparse.Namespace) -> int:
-    """Print the table that the command names."""
+    """Print the table that the command names, or the rows with the given names.
+
+    A terminal gets lines that fit it.  Other readers get one line for each row.
+    """
     columns, make = _TABLES[options.table]
     rows = make()
+    if options.names:
+        by_name = {row[columns.index("name")].removeprefix(BUILTIN_PREFIX): row for row in rows}
+        rows = [_row_of(name, by_name, options.table) for name in options.names]
     if options.json:
         put_json([dict(zip(columns, row, strict=True)) for row in rows])
         return 0
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        put("  ".join((*cells, row[-1])).rstrip())
+    short = [(*row[:-1], row[-1].partition("\n")[0]) for row in rows]
+    if options.names or sys.stdout.isatty():
+        for k, row in enumerate(rows if options.names else short):
+            if options.names and k > 0:
+                put()
+            _put_described(row)
+    else:
+        widths = [max(len(row[i]) for row in short) for i in range(len(columns) - 1)]
+        for row in short:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            put("  ".join((*cells, row[-1])).rstrip())
     return 0
+
+
+def _row_of(name: str, rows: Mapping[str, tuple[str, ...]], table: str) -> tuple[str, ...]:
+    row = rows.get(name.removeprefix(BUILTIN_PREFIX))
+    if row is None:
+        raise RelvmNameError(f"relvm {table}: no entry {name}{near_matches(name, rows)}")
+    return row
+
+
+def _put_described(row: tuple[str, ...]) -> None:
+    """Print a row: a line of its names, and below it its meaning."""
+    width = shutil.get_terminal_size().columns
+    put(textwrap.fill(" ".join(row[:-1]), width, subsequent_indent="        ", break_on_hyphens=False))
+    for line in row[-1].split("\n"):
+        indent = " " * (4 + len(line) - len(line.lstrip()))
+        put(textwrap.fill(line.strip(), width, initial_indent=indent, subsequent_indent=indent))
 
 
 def _ops() -> list[tuple[str, ...]]:
@@ -29,7 +63,7 @@ def _ops() -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, op in sorted(operators().items()):
         params = ", ".join([str(p).partition(":")[0] for p in op.parameters] + [_attribute(p) for p in op.attributes])
-        rows.append((name, f"({params})", op.effect.value, op.doc.partition("\n")[0]))
+        rows.append((name, f"({params})", op.effect.value, op.doc))
     return rows
 
 

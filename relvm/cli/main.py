@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import importlib
 import os
 from collections.abc import Callable, Sequence
@@ -10,8 +12,9 @@ from collections.abc import Callable, Sequence
 from relvm import __version__
 from relvm.cli.arguments import Number, Parser, file_name, picture_file
 from relvm.cli.output import NoReaderError, complain, flush, note, prepare_streams, set_verbosity
+from relvm.cli.overview import EXAMPLES, RootParser, print_help
 from relvm.cli.shell_terms import in_shell_terms
-from relvm.errors import RelvmError, RelvmFileError
+from relvm.errors import RelvmError, RelvmFileError, near_matches
 
 PICTURES = ("dataflow", "calls", "memory", "liveness")
 # The stages of explore.explore: the input module, the module after each pass, and the forms of the code.
@@ -67,13 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _file_error(error: OSError) -> str:
-    return ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
+    text = ": ".join(str(part) for part in (error.filename, error.strerror) if part) or str(error)
+    if error.errno != errno.ENOENT or not isinstance(error.filename, str):
+        return text
+    folder, name = os.path.split(error.filename)
+    suffix = os.path.splitext(name)[1]
+    with contextlib.suppress(OSError):
+        text += near_matches(name, [each for each in os.listdir(folder or ".") if each.endswith(suffix)])
+    return text
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = Parser(prog="relvm", description="Compile and run tensor programs.")
+    parser = RootParser(prog="relvm")
     parser.add_argument("--version", action="version", version=f"relvm {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
     _add_run(commands)
     _add_run_python(commands)
     _add_info(commands)
@@ -91,7 +101,8 @@ def make_parser() -> argparse.ArgumentParser:
         ("builtins", "the runtime's own functions"),
         ("opcodes", "the instruction set"),
     ):
-        command = commands.add_parser(name, help=f"list {help_text}, from their declarations")
+        command = commands.add_parser(name, help=f"list {help_text}, or describe some of them")
+        command.add_argument("names", nargs="*", metavar="NAME", help="describe only these")
         _add_json(command)
         command.set_defaults(run=_imported_at_call("list_tables.print_table"), table=name)
     _add_cache(commands)
@@ -100,9 +111,19 @@ def make_parser() -> argparse.ArgumentParser:
     _add_dap(commands)
     _add_config(commands)
     _add_completion(commands)
-    for command in set(commands.choices.values()):
+    _add_help(commands, parser)
+    for name, command in commands.choices.items():
         _add_verbosity(command)
+        command.example = EXAMPLES[name]
+    parser.set_defaults(run=print_help, root=parser, topic=None, verbose=False, quiet=False)
     return parser
+
+
+def _add_help(commands, root: Parser) -> None:
+    command = commands.add_parser("help", help="describe a command and its options")
+    parsers = commands.choices
+    command.add_argument("topic", nargs="?", metavar="COMMAND", choices=parsers, help="default: an overview")
+    command.set_defaults(run=print_help, parsers=parsers)
 
 
 def _add_verbosity(command: argparse.ArgumentParser) -> None:
@@ -117,7 +138,9 @@ def _add_json(command: argparse.ArgumentParser) -> None:
 
 def _add_info(commands) -> None:
     command = commands.add_parser("info", help="print a model's inputs, outputs, operators and parameters")
-    _add_model(command, "an .onnx model, a .relvm file, or an executable (.rvm, .so)")
+    what = "an .onnx model, a .relvm file, or an executable (.rvm, .so)"
+    command.add_argument("models", type=file_name, nargs="+", metavar="MODEL", help=what)
+    _add_model_options(command)
     command.add_argument("--function", default="main", help="function of --operations (default: main)")
     command.add_argument(
         "--operations", action="store_true", help="also run the model and count its arithmetic operations"
@@ -235,6 +258,10 @@ def _add_cache(commands) -> None:
 
 def _add_model(command: argparse.ArgumentParser, what: str) -> None:
     command.add_argument("model", type=file_name, metavar="MODEL", help=what)
+    _add_model_options(command)
+
+
+def _add_model_options(command: argparse.ArgumentParser) -> None:
     _add_dim(command)
     _add_target(command)
     _add_weights(command)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ def model_path_and_dims(options: argparse.Namespace) -> tuple[Path, dict[str, in
     path = Path(options.model)
     sizes = parse_dims(options.dim)
     if not os.path.lexists(path):
-        raise FileNotFoundError(f"{path} does not exist")
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     if sizes and path.suffix == ".relvm":
         if not getattr(options, "random", False):
             others = " and to --random" if hasattr(options, "random") else ""

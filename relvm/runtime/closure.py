@@ -35,7 +35,7 @@ class Closure(Callable):
         raise RelvmArgumentError(f"{self.name}: expected arguments by position, got {', '.join(named)}")
 
     def plain_argument(self, k: int, value: np.generic) -> Any:
-        """Return a NumPy scalar as the number that argument k should be, or unchanged if it should be a tensor."""
+        """Return `value` as the number that argument k should be, or unchanged if it should be a tensor."""
         return value  # the parameters of a closure have no known types
 
     def argument_name(self, k: int) -> str:

@@ -112,7 +112,7 @@ class Function(Closure):
         return PreparedCall(self.objects, self.name, self.index, plain, self.argument_name)
 
     def plain_argument(self, k: int, value: np.generic) -> Any:
-        """Return a NumPy scalar as the number that argument k should be, or unchanged if it should be a tensor.
+        """Return `value` as the number that argument k should be, or unchanged if it should be a tensor.
 
         A value of another kind than the parameter is returned unchanged, and the function rejects it.
         """

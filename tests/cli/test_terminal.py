@@ -94,7 +94,8 @@ def test_what_is_colored(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     profile, notes = colors_of(capsys, "run", "model.relvm", "--random", "--profile-kernels")
     assert sum(line.startswith(f"{YELLOW}*") for line in profile) >= 1
     assert not any("\x1b" in line for line in [*profile[:3], *notes])
-    assert colors_of(capsys, "run", "missing.relvm")[1] == [f"relvm: {RED}error:{END} missing.relvm does not exist"]
+    error = f"relvm: {RED}error:{END} missing.relvm: No such file or directory"
+    assert colors_of(capsys, "run", "missing.relvm")[1] == [error]
     (folder / "bad.relvm").write_text("def main(\x1b[31m")
     _, [error, *_] = colors_of(capsys, "run", "bad.relvm")
     assert error.endswith("'\\x1b'") and error.count("\x1b") == 2  # the control character in the file is escaped
