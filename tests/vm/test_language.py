@@ -334,7 +334,7 @@ def main() => object {{
 }}
 """
     machine = vm.VirtualMachine(vm.build(parse_module(text), *way))
-    with pytest.raises(RelvmArgumentError, match="expected 2 arguments|wrong number of arguments"):
+    with pytest.raises(RelvmArgumentError, match=r"expected 2 arguments|wrong number of arguments"):
         machine["main"]()
 
 
