@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -117,6 +118,7 @@ def build_limited(
         raise RelvmTypeError("weights: with limits, expected the path of a .safetensors file")
     request = {
         "max_bytes": limits.max_bytes,
+        "max_seconds": limits.max_seconds,
         "dims": None if dims is None else {name: list(v) if isinstance(v, tuple) else v for name, v in dims.items()},
         "weights": None if weights is None else os.fspath(weights),
         "function": function,
@@ -156,20 +158,22 @@ def _run_worker(request: str, content: bytes, files: tuple[int, int], max_second
     """Run the worker process, and return its exit status.   files: the descriptors for the result and the answer."""
     setup = f"import sys; sys.path[:] = {sys.path!r}; from {_WORKER} import main; main({request!r}, {files!r})"
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of a library needs memory
-    process = subprocess.Popen(
-        [sys.executable, "-c", setup],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        pass_fds=files,
-        env=os.environ | quiet,
-        start_new_session=True,  # so that the C compiler ends with the process
-    )
-    try:
-        process.communicate(content, timeout=max_seconds)
-    except subprocess.TimeoutExpired:
-        raise RelvmTimeoutError(f"the build exceeded its limit of {max_seconds:g} seconds (max_seconds)") from None
-    finally:
-        _end(process)
+    # A process that is killed does not remove its temporary files.
+    with tempfile.TemporaryDirectory(prefix="relvm-", ignore_cleanup_errors=True) as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-c", setup],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=files,
+            env=os.environ | quiet | {"TMPDIR": folder},
+            start_new_session=True,  # so that the C compiler ends with the process
+        )
+        try:
+            process.communicate(content, timeout=max_seconds)
+        except subprocess.TimeoutExpired:
+            raise RelvmTimeoutError(f"the build exceeded its limit of {max_seconds:g} seconds (max_seconds)") from None
+        finally:
+            _end(process)
     return process.returncode
 
 

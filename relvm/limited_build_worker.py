@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -31,7 +32,7 @@ def main(request: str, files: tuple[int, int]) -> None:
         outcome = None
     except Exception as error:
         _limit_memory(None)  # for the report
-        outcome = {"error": type(error).__name__, "message": str(error)}
+        outcome = {"error": _public_name(type(error)), "message": str(error)}
         if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
             outcome["error"] = "MemoryError"
         if isinstance(error, OSError):
@@ -48,6 +49,7 @@ def _build(request: dict[str, Any]) -> Executable:
     import relvm.frontend.onnx  # before the limit counts
 
     _limit_memory(request["max_bytes"])
+    _limit_processor_time(request["max_seconds"])
     dims = {name: tuple(v) if isinstance(v, list) else v for name, v in (request["dims"] or {}).items()}
     mode, target, fused = request["exec_mode"], request["target"], request["fused"]
     if request["replaces"] is not None:
@@ -62,6 +64,11 @@ def _build(request: dict[str, Any]) -> Executable:
         return build_onnx(sys.stdin.buffer.read(), dims, mode, target, weights=request["weights"], fused=fused)
     options = {"weights": request["weights"], "function": request["function"], "fused": fused}
     return build_file(Path(request["path"]), dims, mode, target, **options)
+
+
+def _public_name(error: type[BaseException]) -> str:
+    """Return the name of the class in relvm.errors that an internal class of errors derives from, or its own name."""
+    return next((each.__name__ for each in error.__mro__ if each.__module__ == RelvmError.__module__), error.__name__)
 
 
 def _module(request: dict[str, Any], dims: dict[str, Any]) -> Any:
@@ -81,3 +88,15 @@ def _limit_memory(max_bytes: int | None) -> None:
         used = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
         limit = used + max_bytes if most == resource.RLIM_INFINITY else min(used + max_bytes, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+
+
+def _limit_processor_time(max_seconds: float | None) -> None:
+    """Limit the processor time of this process and of each process of the C compiler.
+
+    The process that started this one limits the elapsed time.  If it is killed, the build ends nevertheless.
+    """
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    if max_seconds is not None:
+        limit = math.ceil(max_seconds * (os.cpu_count() or 1)) + 1
+        limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))

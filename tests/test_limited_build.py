@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from relvm.errors import (
     RelvmSyntaxError,
     RelvmTimeoutError,
     RelvmTypeError,
+    RelvmUnsupportedError,
 )
 from relvm.limited_build import BuildLimits, build_limited
 
@@ -118,6 +120,15 @@ def test_errors_are_those_of_a_build_without_limits(tmp_path: Path) -> None:
         build_limited(tmp_path / "bad.onnx", LIMITS)
 
 
+def test_an_internal_class_of_errors_has_a_public_name(tmp_path: Path) -> None:
+    parameters = ", ".join(f"x{i}: f32[n{i}]" for i in range(2500))
+    operands = ", ".join(f"x{i}" for i in range(2500))
+    (tmp_path / "wide.relvm").write_text(f"def main({parameters}) = concat({operands}, axis=0)\n")
+    for limits in (None, LIMITS):
+        with pytest.raises(RelvmUnsupportedError, match="a dimension has"):
+            relvm.load_model(tmp_path / "wide.relvm", limits=limits)
+
+
 def test_invalid_limits(program: Path, tmp_path: Path) -> None:
     for arguments in ({"max_seconds": "1"}, {"max_bytes": 2.5}, {"max_seconds": True}):
         with pytest.raises(RelvmTypeError, match="expected a number"):
@@ -156,6 +167,25 @@ def test_no_descriptor_and_no_process_is_left(program: Path) -> None:
     """In a process of its own, which has no other children."""
     done = subprocess.run([sys.executable, "-c", LEFTOVERS, program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("none\n", "")
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The build is ended while the C compiler runs."""
+    compiler, temporary = tmp_path / "compiler", tmp_path / "temporary"
+    real = " ".join(find_compiler().command)
+    lines = ["#!/bin/sh", f'case "$*" in *--version*) exec {real} "$@";; esac', 'touch "$TMPDIR/made"', "sleep 1000\n"]
+    compiler.write_text("\n".join(lines))
+    compiler.chmod(0o755)
+    temporary.mkdir()
+    monkeypatch.setenv("RELVM_CC", str(compiler))
+    monkeypatch.setenv("RELVM_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    (tmp_path / "m.relvm").write_text(PROGRAM)
+    with pytest.raises(RelvmTimeoutError):
+        build_limited(tmp_path / "m.relvm", BuildLimits(max_seconds=3), exec_mode="compiled")
+    assert not list(temporary.iterdir())
 
 
 def test_the_command_line(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,11 @@ void rvm_tensor_share(const rvm_tensor *tensor) {
   if (memory->tag == RVM_TAG_STORAGE) ((rvm_storage *)memory)->is_shared = 1;
 }
 
+int32_t rvm_tensor_is_only_reference(const rvm_tensor *tensor) {
+  const rvm_object *owner = tensor->owner;
+  return tensor->base.references == 1 && (!owner || (owner->references == 1 && owner->tag == RVM_TAG_STORAGE));
+}
+
 /* ---- canonical elements ---- */
 
 static int is_bool(int32_t dtype) { return dtype == RVM_DTYPE_bool; }
@@ -78,4 +83,10 @@ rvm_status rvm_value_admit(rvm_pool *pool, rvm_value value, rvm_value *result) {
   *result = value;
   rvm_retain(value);
   return RVM_OK;
+}
+
+void rvm_tensor_write_canonical(const rvm_tensor *to, const rvm_tensor *from) {
+  const int64_t size_bytes = rvm_tensor_size_bytes(to);
+  if (to != from && size_bytes > 0 && rvm_dtype_has_noncanonical(to->dtype))
+    copy_canonical(to->dtype, to->dl.data, from->dl.data, size_bytes);
 }

@@ -10,7 +10,7 @@ typedef struct rvm_pool rvm_pool;
 struct rvm_storage {
   rvm_object base;
   int32_t class; /* of the block's size */
-  int32_t is_shared; /* the host has, or had, a view of the bytes: rvm_tensor_share */
+  int32_t is_shared; /* the host has, or had, a tensor in it: rvm_tensor_share */
   int64_t size_bytes;
   unsigned char *bytes;
   rvm_pool *pool;

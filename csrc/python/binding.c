@@ -152,6 +152,13 @@ static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, i
   return tuple;
 }
 
+/* Stores what a function has written to its arguments that are copies (needs_copy in values.c). */
+static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t count) {
+  for (int32_t i = 0; i < count; i++)
+    if (arguments[i].tag == RVM_TAG_TENSOR)
+      rvm_tensor_write_canonical(arguments[i].as.tensor, ((Reference *)PyTuple_GetItem(tuple, i))->value.as.tensor);
+}
+
 /* The function that has the name now. */
 static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count, rvm_value *result) {
   if (!objects) {
@@ -166,6 +173,7 @@ static int call_python(Objects *objects, PyObject *named, const rvm_value *argum
   PyObject *tuple = function ? taken_arguments(objects, arguments, count) : NULL;
   PyObject *value = tuple ? PyObject_Call(function, tuple, NULL) : NULL;
   int status = -1;
+  if (value) write_back(tuple, arguments, count);
   if (value && (status = relvm_store_owned(objects, value, result))) say_which(relvm_hooks.unfit_result, named, NULL);
   Py_XDECREF(function);
   Py_XDECREF(tuple);
@@ -259,13 +267,6 @@ static PyObject *module_is_writable(PyObject *module, PyObject *reference) {
   return PyBool_FromLong(relvm_is_writable(((Reference *)reference)->value.as.tensor));
 }
 
-/* Is called before Python gets a view of the bytes. */
-static PyObject *module_share(PyObject *module, PyObject *reference) {
-  (void)module;
-  rvm_tensor_share(((Reference *)reference)->value.as.tensor);
-  Py_RETURN_NONE;
-}
-
 static PyObject *module_is_own(PyObject *module, PyObject *reference) {
   (void)module;
   return PyBool_FromLong(rvm_tensor_is_own(((Reference *)reference)->value.as.tensor));
@@ -284,7 +285,6 @@ static PyMethodDef module_methods[] = {
     {"take", module_take, METH_VARARGS, "take(objects, address) -> the Python value of the one that stays there."},
     {"take_result", module_take_result, METH_VARARGS, "The same of a result, which owns its memory."},
     {"is_writable", module_is_writable, METH_O, "Whether the bytes that a tensor lies in may be written."},
-    {"share", module_share, METH_O, "Marks the memory of a tensor as shared with Python."},
     {"is_own", module_is_own, METH_O, "Whether the elements of a tensor are in memory of a machine."},
     {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
     {NULL, NULL, 0, NULL}};

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "private_tensor.h"
+
 enum { ANOTHER_WAY = OWNED + 1 }; /* of a value that the hook `store` is for */
 
 /* ---- values from Python ---- */
@@ -135,6 +137,13 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
+/* Whether the Python value must have elements of its own.  Host memory can be freed after a run.  A bool that the machine still
+   uses must stay 0 or 1, whatever Python writes. */
+static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
+  if (objects->owning && is_of_host(tensor)) return 1;
+  return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 && !rvm_tensor_is_only_reference(tensor);
+}
+
 PyObject *relvm_take(Objects *objects, rvm_value value) {
   switch (value.tag) {
     case RVM_TAG_NIL: Py_RETURN_NONE;
@@ -143,7 +152,7 @@ PyObject *relvm_take(Objects *objects, rvm_value value) {
     case RVM_TAG_BOOL: return PyBool_FromLong(value.as.i != 0);
   }
   PyObject *result;
-  if (value.tag == RVM_TAG_TENSOR && objects->owning && is_of_host(value.as.tensor) && copy_tensor(objects, &value)) {
+  if (value.tag == RVM_TAG_TENSOR && needs_copy(objects, value.as.tensor) && copy_tensor(objects, &value)) {
     rvm_value_release(&value);
     return NULL;
   }

@@ -13,7 +13,7 @@ from relvm._native import ffi, lib
 from relvm.display import Displayed, html_lines, short_text
 from relvm.errors import RelvmTypeError
 from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, dtype_number, numpy_dtype, unpack_strings
-from relvm.runtime.binding import Reference, is_writable, share
+from relvm.runtime.binding import Reference, is_writable
 from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
@@ -75,7 +75,6 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
 
     def _interface(self, dtype: np.dtype) -> dict[str, Any]:
         dl = self._c.dl
-        share(self)
         address = int(ffi.cast("intptr_t", dl.data)) + dl.byte_offset
         data = (address, not is_writable(self))
         return {"version": 3, "shape": self.shape, "typestr": dtype.str, "data": data}

@@ -132,17 +132,33 @@ static void some_tensors_are_private(void) {
   CHECK_INT(rvm_tensor_make_private(machine->pool, host.as.tensor, &copy), RVM_OK);
   CHECK(rvm_tensor_is_private(copy.as.tensor) && !memcmp(copy.as.tensor->dl.data, elements, sizeof elements));
   CHECK_INT(rvm_tensor_make_private(machine->pool, copy.as.tensor, &same), RVM_OK);
-  CHECK(same.as.tensor == copy.as.tensor);
+  CHECK(same.as.tensor == copy.as.tensor && !rvm_tensor_is_only_reference(copy.as.tensor));
   CHECK_INT(rvm_tensor_view(RVM_DTYPE_i64, 1, dims, copy.as.tensor->dl.data, copy.as.tensor->owner, &view), RVM_OK);
   rvm_tensor_share(view.as.tensor);
   CHECK(!rvm_tensor_is_private(copy.as.tensor)); /* a view shares its storage */
   rvm_value_release(&view);
   rvm_value_release(&same);
+  CHECK(rvm_tensor_is_only_reference(copy.as.tensor));
   rvm_value_release(&copy);
   CHECK_INT(rvm_tensor_make_private(machine->pool, host.as.tensor, &copy), RVM_OK);
   CHECK(rvm_tensor_is_private(copy.as.tensor)); /* though the pool may place it where the shared storage was */
   rvm_value_release(&copy);
   rvm_value_release(&host);
+}
+
+static void bytes_written_by_the_host_become_elements(void) {
+  const int64_t dims[] = {ELEMENTS};
+  for (int32_t dtype = 0; dtype < RVM_DTYPE_COUNT; dtype++) {
+    if (!rvm_dtype_has_noncanonical(dtype)) continue;
+    rvm_value to;
+    fill();
+    given = wrapped(dtype, bytes, ELEMENTS);
+    CHECK_INT(rvm_tensor_new(dtype, 1, dims, &to), RVM_OK);
+    rvm_tensor_write_canonical(to.as.tensor, given.as.tensor);
+    check_canonical(to, dtype);
+    rvm_value_release(&to);
+    rvm_value_release(&given);
+  }
 }
 
 static void bad_constants_are_refused(void) {
@@ -172,6 +188,7 @@ int main(void) {
   a_call_without_memory_for_the_copies_keeps_nothing();
   a_kernel_keeps_the_inputs_that_it_has_checked();
   some_tensors_are_private();
+  bytes_written_by_the_host_become_elements();
   bad_constants_are_refused();
   CHECK_INT(rvm_machine_release(machine), RVM_OK);
   loaded_release(&what);

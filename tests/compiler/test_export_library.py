@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,20 @@ MODEL = (ROOT / "examples" / "c" / "model.relvm").read_text()
 COMPILER = shutil.which("gcc") or shutil.which("clang")
 ARGUMENT_ERROR = numbers(STATUS)["ARGUMENT_ERROR"]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+
+# Functions that call each other, in kernels with indices.
+MIXED = """
+def dense(x: f32[n, 4], i: i64) -> f32[n, 2] with (inline=false) {
+  weight = const(f32[4, 2], [[1, -1], [0.5, 0.25], [-2, 1], [0.125, 3]])
+  return if i > 0 then @sorted(x, i - 1) else relu(matmul(x, weight))
+}
+def sorted(x: f32[n, 4], i: i64) -> f32[n, 2] with (inline=false) {
+  places = argtopk(sum(x, axes=(1,)), shape(n), axis=0)
+  return softmax(@dense(gather(x, places, axis=0), i), axis=0)
+}
+def main(x: f32[n, 4]) -> f32[n, 2] = @dense(x, 3)
+"""
+MIXED_MODES = [*MODES, {"main": "compiled", "sorted": "compiled"}]
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 
@@ -85,18 +100,34 @@ def test_a_program_in_c_gets_the_machine_s_error(library: Path) -> None:
     assert done.stderr == "error: main: argument x: expected dimension 1 to be 4, got 5\n"
 
 
-def test_sanitizers_find_nothing(executable: vm.Executable, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setenv("RELVM_CC", f"{COMPILER} {SANITIZED}")
-    try:
-        vm.export_library(executable, tmp_path / "libmodel.so")
-    except RelvmToolchainError as error:
-        if "cannot find" in str(error):
-            pytest.skip("this compiler has no sanitizers")
-        raise
+EXPORT = """
+import json, sys
+from relvm import vm
+from relvm.frontend.text import parse_module
+vm.export_library(vm.build(parse_module(sys.argv[1]), json.loads(sys.argv[2])), sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("mode", MIXED_MODES, ids=["bytecode", "compiled", "mixed"])
+def test_sanitizers_find_nothing(mode: str | dict[str, str], tmp_path: Path) -> None:
+    """The runtime, the kernels and the native functions are compiled with the sanitizers."""
+    names = [f"lib{name}.so" for name in ("asan", "ubsan")]
+    found = [subprocess.run([COMPILER, f"-print-file-name={name}"], capture_output=True, text=True) for name in names]
+    preloaded = [each.stdout.strip() for each in found]
+    if not all(map(os.path.isabs, preloaded)):
+        pytest.skip("this compiler has no sanitizers")
+    environment = {"RELVM_CC": f"{COMPILER} {SANITIZED}"}
+    environment |= {"LD_PRELOAD": " ".join(preloaded), "ASAN_OPTIONS": "detect_leaks=0"}  # to load the native code
+    command = [sys.executable, "-P", "-c", EXPORT, MIXED, json.dumps(mode), str(tmp_path / "libmodel.so")]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     program = compile_example(tmp_path, *SANITIZED.split())
+    rows = expected(vm.build(parse_module(MIXED), "bytecode", "bytecode"), 3)
     for columns, status in ((4, 0), (5, 1)):
         done = run_example(program, 3, columns)
         assert done.returncode == status and "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+        if status == 0:
+            np.testing.assert_allclose(np.array(done.stdout.split(), np.float32), rows.reshape(-1), rtol=1e-6)
 
 
 def test_the_runtime_is_compiled_once(tmp_path: Path, monkeypatch, cache: Path) -> None:

@@ -5,6 +5,7 @@ Usage: python -m changing_inputs EXEC_MODE TARGET
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ def elements(x: f32[n], i: i64[k]) = gather_elements(x, i, axis=0)
 def rows(x: f32[n], i: i64[k, 1]) = gather_nd(x, i, depth=1)
 def scatter(x: f32[n], i: i64[k], u: f32[k]) = scatter_elements(x, i, u, axis=0)
 def reverse(x: f32[t, b], i: i64[b]) = reverse_sequence(x, i)
+def doubled(i: i64[k]) = add(i, i)
 def expand(x: f32[1], i: i64[2]) = broadcast_to(x, tensor_to_shape(i))
 """
 
@@ -67,6 +69,14 @@ def main(mode: str, target: str) -> None:
                 except RelvmError:
                     continue
                 assert np.array_equal(result, expected), name
+    indices = np.full(10 * many, 1, np.int64)
+    for _ in range(CALLS):  # a result of the machine, of which Python gets a view during the next call
+        result = machine["doubled"](indices)
+        thread = threading.Thread(target=lambda result=result: result.__setitem__(-1, far))
+        thread.start()
+        with contextlib.suppress(RelvmError):
+            assert (machine["gather"](x, result).numpy() == 2).all()
+        thread.join()
     sizes = np.array([2, 3], np.int64)
     with rewriting(sizes, (-1, 3)):
         for _ in range(CALLS):

@@ -10,6 +10,7 @@ import weakref
 import numpy as np
 import pytest
 from handmade import machine_of
+from modes import WAYS
 
 from relvm import vm
 from relvm.bytecode.program import Shape
@@ -298,3 +299,33 @@ def test_every_error_of_a_conversion_is_one_of_relvms(identity) -> None:
 def test_a_string_without_a_form_in_utf8_is_refused(dtype: type | None) -> None:
     with pytest.raises(RelvmTypeError, match=r"cannot encode the string .* as UTF-8"):
         machine_of()["identity"](np.array(["a", "\ud800"], dtype))
+
+
+@pytest.mark.parametrize("mode, target", WAYS)
+def test_bools_that_a_host_function_writes_become_elements(mode: str, target: str) -> None:
+    """The machine uses the argument of a host function again, in which the function writes bytes other than 0 and 1."""
+    text = """
+def main(x: f32[n], dirt: i64) => (i32[n], bool[n], bool[n], i64) {
+  flags = less(x, const(f32[], 0))
+  pair = (flags,)
+  number = packed("test.values.write", flags, pair, dirt) : i64
+  return (cast(flags, to="i32"), logical_not(flags), flags, number)
+}
+"""
+    kept = []
+
+    def write(flags: vm.Tensor, pair: tuple[vm.Tensor], dirt: int) -> int:
+        flags.numpy().view(np.uint8)[1:] = dirt
+        pair[0].numpy().view(np.uint8)[0] = dirt  # a copy: only the arguments themselves can be outputs
+        kept.extend((flags, pair[0]))
+        return dirt
+
+    vm.register_func("test.values.write", write, override=True)
+    machine = vm.VirtualMachine(vm.build(parse_module(text), mode, target))
+    for dirt in (0, 1, 2, 250):
+        number, inverse, flags, _ = machine["main"](np.float32([1, 1, -1]), dirt)
+        expected = [0, int(dirt != 0), int(dirt != 0)]
+        assert number.tolist() == expected and inverse.tolist() == [not each for each in expected]
+        for each in kept:
+            each.numpy().view(np.uint8)[...] = 250  # after the call
+        assert flags.numpy().view(np.uint8).tolist() == expected

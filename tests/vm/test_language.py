@@ -322,6 +322,22 @@ def test_a_scalar_that_comes_as_anything_is_computed_with() -> None:
     assert run(text, 7, 1) == (50, 7)
 
 
+@pytest.mark.parametrize("way", [("bytecode", "bytecode"), ("compiled", "bytecode")])
+@pytest.mark.parametrize("arguments", ["", ", @g", ", @g, 1", ", @g, 1, 2, 3"])
+@pytest.mark.parametrize("result", ["y", "(y, 1)"], ids=["tail call", "call"])
+def test_a_builtin_call_with_a_wrong_number_of_arguments_fails_when_it_runs(way, arguments: str, result: str) -> None:
+    text = f"""
+def g(a: i64, b: i64) -> i64 with (inline=false) = a + b
+def main() => object {{
+  y = packed("vm.builtin.invoke_closure"{arguments}) : object
+  return {result}
+}}
+"""
+    machine = vm.VirtualMachine(vm.build(parse_module(text), *way))
+    with pytest.raises(RelvmArgumentError, match=r"expected 2 arguments|wrong number of arguments"):
+        machine["main"]()
+
+
 def test_a_packed_function_without_a_result_gives_the_empty_tuple() -> None:
     text = """
     def main(x: i64) => ((), i64) {

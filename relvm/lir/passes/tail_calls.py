@@ -51,8 +51,8 @@ def _convert_end(body: tuple[Statement, ...], result: int, functions: set[Functi
         before.pop()  # the tail call releases these registers, too
     match before:
         case [*start, CallStatement(function, args, destination, _) as call] if (
-            destination == value.index and function in functions
-        ):
+            destination == value.index and function in functions and (function not in INVOKES or len(args) > 1)
+        ):  # a call of a closure without the closure fails
             return (*start, TailCallStatement(function, args, origins=merge_origins(call.origins, last.origins)))
         case [*start, IfStatement(_, then, orelse) as branches] if _ends_with_copy_to(
             then, value
