@@ -11,7 +11,7 @@ from relvm.cli.arguments import Parser
 from relvm.cli.output import put
 
 _FIRST_STEPS = (
-    ("relvm info model.onnx", "what a model takes, returns and contains"),
+    ("relvm info model.onnx", "inputs, outputs, operators, parameters"),
     ("relvm run model.onnx --random", "run it on random inputs"),
     ("relvm bench model.onnx", "time it"),
     ("relvm compile model.onnx -o model.rvm", "save it as an executable"),
