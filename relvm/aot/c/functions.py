@@ -76,7 +76,8 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
-        parts.append(f"const {function.storages[number].dtype.ctype} *s{number}")
+        const = "" if number in function.updated_inputs else "const "
+        parts.append(f"{const}{function.storages[number].dtype.ctype} *s{number}")
     for number in function.outputs:
         parts.append(f"{function.storages[number].dtype.ctype} *s{number}")
     names_of_sizes = _size_names(function)

@@ -71,13 +71,13 @@ def _sizes(metadata: Metadata, constants_bytes: int) -> str:
 
 def _struct(what: str, ports: tuple[Port, ...], module: LoweredModule, config: AotConfig) -> str:
     entry = module.functions[-1]
-    const = "const " if what == "inputs" else ""
     lines, names = [f"struct {config.name}_{what} {{"], size_names(module)
     for port in ports:
         match port.value:
             case int() as number:
                 storage = entry.storages[number]
                 type_ = f"{storage.dtype}[{', '.join(dim_text(dim, names) for dim in storage.shape)}]"
+                const = "const " if what == "inputs" and number not in entry.updated_inputs else ""
                 lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
             case ScalarVar(letter=letter):
                 star = "" if what == "inputs" else "*"
@@ -117,7 +117,9 @@ def _status_codes() -> str:
 def _arguments(metadata: Metadata, config: AotConfig) -> str:
     """Return the C comment that lists the arguments of a packed entry point."""
     lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
-    listed: list[tuple[str, TensorInfo]] = [("input", info) for info in metadata.inputs]
+    listed: list[tuple[str, TensorInfo]] = [
+        ("input that is updated" if info.is_updated else "input", info) for info in metadata.inputs
+    ]
     listed += [("output", info) for info in metadata.outputs]
     if config.caller_provides_pools:
         listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]

@@ -153,11 +153,13 @@ class AotExecutor:
             Index or name of the input.
         array
             A dense, row-major and aligned array of the dtype and shape of the input.  It must not change during a run.
+            If runs update the input (`TensorInfo.is_updated`), they change the array.  It must then be writable, and
+            must not overlap other inputs.
 
         Raises
         ------
         RelvmTypeError
-            `array` is not an array, or has another layout.
+            `array` is not an array, has another layout, or is read-only although runs update the input.
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         RelvmTypeError, RelvmShapeError
@@ -168,6 +170,10 @@ class AotExecutor:
         array = _expect_usable(what, info, array)
         if canonical_array(array) is not array:
             raise RelvmTypeError(f"{what}: some bytes are not elements of dtype {info.dtype}; use set_input instead")
+        if info.is_updated and not array.flags.writeable:
+            raise RelvmTypeError(
+                f"{what} is updated: expected a writable array, got a read-only one; use set_input instead"
+            )
         self._input_values[index] = array
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
@@ -202,6 +208,8 @@ class AotExecutor:
 
     def get_input(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray | None:
         """Return a copy of the value of an input, or None if the input is not set.
+
+        The value of an input that runs update is the value after the last run.
 
         Parameters
         ----------
@@ -299,6 +307,11 @@ class AotExecutor:
                     f"output {self._outputs[index].name}: the bound array shares memory with an input or another"
                     " output; use a separate array"
                 )
+        for index, info in enumerate(self._inputs):
+            others = [*inputs[:index], *inputs[index + 1 :]]
+            if info.is_updated and any(np.may_share_memory(inputs[index], other) for other in others):
+                reason = "its array shares memory with another input; use a separate array"
+                raise RelvmArgumentError(f"input {info.name} is updated, but {reason}")
         tensors = [*inputs, *outputs, *self._pools]
         views, shapes = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")

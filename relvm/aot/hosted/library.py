@@ -132,7 +132,7 @@ def _metadata(found: Any) -> Metadata:
 
 def _tensor(info: Any) -> TensorInfo:
     shape = (info.shape[i] if info.shape[i] >= 0 else _text(info.dims[i]) for i in range(info.rank))
-    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype))
+    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype), bool(info.is_updated))
 
 
 def _size(info: Any) -> SizeInfo:

@@ -220,7 +220,7 @@ class LoweredFunction:
     ----------
     inputs, outputs
         The storages that the caller provides, as indices in `storages`.  The function reads `inputs` and writes
-        `outputs`.
+        `outputs`.  It also writes the `updated_inputs`.
     sizes
         The dimension variables that the caller provides, each with its minimum, and its maximum or None if unbounded.
     scalars, results
@@ -243,6 +243,12 @@ class LoweredFunction:
     storages: tuple[TensorStorage, ...]
     size_bytes: tuple[int, ...]
     sections: tuple[tuple[Statement, ...], ...]
+
+    @property
+    def updated_inputs(self) -> frozenset[int]:
+        """The inputs that the function updates."""
+        targets = {statement.target for statement in self.statements() if isinstance(statement, Copy)}
+        return frozenset(targets.intersection(self.inputs))
 
     def statements(self) -> Iterator[Statement]:
         """Yield every statement in preorder.  The index of a statement in this order is its point."""

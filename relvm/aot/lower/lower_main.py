@@ -478,6 +478,13 @@ class _Lowering:
             case "make_closure":
                 function = expect_kind(ClosureValue, self.value(args[0]))
                 return ClosureValue(function.function, (*map(self.value, args[1:]), *function.captured))
+            case "check_update":  # the caller provides memory that it can write and that overlaps no other memory
+                return TupleValue(())
+            case "update_tensor":
+                updated, new = self.tensor(args[0]), self.tensor(args[1])
+                size_bytes = product((*updated.dims, self.storages[updated.storage].dtype.size_bytes))
+                self.body.append(Copy(new.storage, updated.storage, size_bytes))
+                return TupleValue(())
             case "check_equal" | "check_at_most":
                 left, right = (self.as_dim(self.scalar_value(arg)) for arg in args[:2])
                 self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)
