@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from relvm.aot.c.expressions import CTYPES
+from relvm.aot.c.mangling import Names
+from relvm.aot.c.packed_kernels import extern_prototype
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text, range_text, size_names
@@ -19,7 +21,8 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     name = config.name
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
-    parts.append('#include "relvm_views.h"' if is_packed else "#include <stdint.h>")
+    has_externs = bool(module.externs) and config.runtime == "bare"
+    parts.append('#include "relvm_views.h"' if is_packed or has_externs else "#include <stdint.h>")
     parts += (
         ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.caller_provides_pools else []
     )
@@ -28,10 +31,12 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     if is_packed:
         parts += [_arguments(metadata, config), f"{packed_signature(config)};", _packed_descriptor(name)]
     else:
-        parts += [_status_codes(), _struct("inputs", module.inputs, module, config)]
+        parts += [*([] if has_externs else [_status_codes()]), _struct("inputs", module.inputs, module, config)]
         parts += [_struct("outputs", module.outputs, module, config)]
         parts += [_workspaces(config)] if config.caller_provides_pools else []
         parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
+    if has_externs:
+        parts.append(_externs(module, Names(name)))
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
     return "\n\n".join(parts) + "\n"
 
@@ -107,6 +112,18 @@ def _descriptor(name: str) -> str:
         "  int32_t inputs;\n  int32_t outputs;\n};\n#endif\n"
         f"extern const struct relvm_aot_model {name}_model;"
     )
+
+
+def _externs(module: LoweredModule, names: Names) -> str:
+    """Return the declarations of the C functions that the user provides."""
+    lines = [
+        "/* Functions that you provide, with the signature of packed functions.  `self` is 0.  The arguments are valid",
+        "   during the call.  On success, a function stores a value or NIL in *result.  The export copies a tensor",
+        "   right after the call.  On failure, the function returns another status than RVM_OK. */",
+    ]
+    for extern in module.externs:
+        lines.append(f"{extern_prototype(names.extern(extern))} /* {c_comment(extern)} */")
+    return "\n".join(lines)
 
 
 def _status_codes() -> str:

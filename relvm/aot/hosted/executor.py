@@ -11,6 +11,7 @@ from relvm._native import ffi
 from relvm.aot.hosted.library import AotLibrary
 from relvm.aot.metadata_model import TensorInfo, range_text
 from relvm.aot.project.self_test import expect_number
+from relvm.bytecode.program import Program
 from relvm.errors import (
     RelvmArgumentError,
     RelvmShapeError,
@@ -22,10 +23,13 @@ from relvm.ir.dtypes import dtype_of
 from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
 from relvm.ir.types import TensorType
 from relvm.numpy_dtypes import canonical_array
+from relvm.runtime.executable import Executable
 from relvm.runtime.executor import Executor
-from relvm.runtime.status import failure
+from relvm.runtime.status import STATUS_NUMBERS, failure
+from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import DTYPES, TAGS, numbers
 
+_CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
 _CPU = 1  # kDLCPU
 _ROWS = numbers(DTYPES)
 _TENSOR = numbers(TAGS)["TENSOR"]
@@ -60,6 +64,7 @@ class AotExecutor(Executor):
         super().__init__([info.name for info in metadata.inputs])
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
+        self._host = VirtualMachine(Executable.from_program(Program(())))._runner
         self._bound: dict[int, np.ndarray] = {}  # index of an output -> array of the caller to which runs write
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
@@ -164,9 +169,15 @@ class AotExecutor(Executor):
             shapes.append(_view(views[number], tensor))
             arguments[number].tag = _TENSOR
             getattr(arguments[number], "as").tensor = views + number
-        status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
-        if status:
-            raise failure(status, result, self._factory.metadata.mod_name)
+        outer = self._host.begin("run")  # Python functions of the host convert their arguments with this machine
+        try:
+            status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
+            if status == _CALLBACK_ERROR:
+                raise self._host.run_error(status, result)
+            if status:
+                raise failure(status, result, self._factory.metadata.mod_name)
+        finally:
+            self._host.end(outer)
         return outputs
 
     def _output(self, index: int, shape: tuple[int, ...]) -> np.ndarray:

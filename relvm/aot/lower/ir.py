@@ -59,6 +59,30 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class TensorArgument:
+    """A tensor that is passed to a function of the host.
+
+    storage: the index of its storage.   dims: its dimensions.
+    """
+
+    storage: int
+    dims: tuple[AnyDim, ...]
+
+
+@dataclass(frozen=True)
+class CallExtern:
+    """A statement that calls a packed function of the host by its name.
+
+    args: its arguments.
+    result: where to store the value that the function returns, or None to ignore the value.
+    """
+
+    name: str
+    args: tuple[TensorArgument | Scalar, ...]
+    result: TensorArgument | ScalarVar | None
+
+
+@dataclass(frozen=True)
 class ReadItem:
     """A statement that sets variable `target` to the element at flat position `position` of a storage."""
 
@@ -198,6 +222,7 @@ class Continue:
 Statement = (
     RunKernel
     | Copy
+    | CallExtern
     | ReadItem
     | WriteItem
     | Compute
@@ -269,6 +294,12 @@ class LoweredModule:
     calls: CallKind
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    @property
+    def externs(self) -> tuple[str, ...]:
+        """The names of the packed functions of the host that the module calls."""
+        statements = (statement for function in self.functions for statement in function.statements())
+        return tuple(dict.fromkeys(each.name for each in statements if isinstance(each, CallExtern)))
 
 
 @dataclass(frozen=True)
