@@ -97,8 +97,10 @@ def results_ahead(module: Module, name: str, args: Sequence[Any]) -> list[Any]:
 
 
 def export(module: Module, name: str) -> aot.AotProgram | None:
-    """Export a function of the current test.  Return None if it is rejected, after checking that REFUSED lists it, or if
-    it calls host functions."""
+    """Export a function of the current test.
+
+    Return None if it is rejected, after checking that REFUSED lists it, or if it calls host functions.
+    """
     constructs = expected_constructs(os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")[0])
     functions = (bounded(function) if function.name == name else function for function in module.functions)
     try:

@@ -166,9 +166,12 @@ def registered():
         vm.unregister_func(name)
 
 
-def test_a_hosted_export_calls_registered_functions(registered: list) -> None:
+def test_a_hosted_export_calls_registered_functions(registered: list, tmp_path: Path) -> None:
     program = aot.build(parse_module(TEXT), aot.AotConfig(name="externs", runtime="hosted"))
-    executor = aot.AotExecutor(aot.compile_library(program))
+    aot.compile_library(program).export_library(tmp_path / "externs.so")
+    factory = aot.load_module(tmp_path / "externs.so", trust_native=True)
+    assert factory.calls_host_functions
+    executor = aot.AotExecutor(factory)
     executor.run(x=X, k=5)
     assert [executor.get_output(i).tolist() for i in range(6)] == EXPECTED
     machine = vm.VirtualMachine(vm.build(parse_module(TEXT)))

@@ -64,7 +64,9 @@ class AotExecutor(Executor):
         super().__init__([info.name for info in metadata.inputs])
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
-        self._host = VirtualMachine(Executable.from_program(Program(())))._runner
+        # A machine without functions, with which Python functions of the host convert their arguments and results.
+        host = VirtualMachine(Executable.from_program(Program(()))) if factory.calls_host_functions else None
+        self._host = host._runner if host else None
         self._bound: dict[int, np.ndarray] = {}  # index of an output -> array of the caller to which runs write
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
@@ -169,15 +171,17 @@ class AotExecutor(Executor):
             shapes.append(_view(views[number], tensor))
             arguments[number].tag = _TENSOR
             getattr(arguments[number], "as").tensor = views + number
-        outer = self._host.begin("run")  # Python functions of the host convert their arguments with this machine
+        host = self._host
+        outer = host.begin("run") if host else None
         try:
             status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
-            if status == _CALLBACK_ERROR:
-                raise self._host.run_error(status, result)
-            if status:
-                raise failure(status, result, self._factory.metadata.mod_name)
+            if host and status == _CALLBACK_ERROR:
+                raise host.run_error(status, result)
         finally:
-            self._host.end(outer)
+            if host:
+                host.end(outer)
+        if status:
+            raise failure(status, result, self._factory.metadata.mod_name)
         return outputs
 
     def _output(self, index: int, shape: tuple[int, ...]) -> np.ndarray:

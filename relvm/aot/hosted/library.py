@@ -72,6 +72,11 @@ class AotLibrary:
         self.lowered_text = _text(described.lowered)
 
     @property
+    def calls_host_functions(self) -> bool:
+        """Whether the program can call functions of the host.  May be True if a name in it only looks like a call."""
+        return "call_extern(" in self.lowered_text
+
+    @property
     def params(self) -> dict[str, np.ndarray]:
         """Copies of the constants, by their names in C."""
         constants = (self._description.constants[i] for i in range(self._description.constant_count))
