@@ -203,6 +203,7 @@ def test_a_hosted_export_calls_registered_functions(registered: list, tmp_path: 
         ('packed("f", x)', "y: .* a result of type object of the host function f; state a tensor"),
         ('packed("f", x) : f32[m]', "y: .* a result of the host function f with a size that only the function knows"),
         ('packed("f", (x, x)) : f32[n]', r"an argument of type \(f32\[n\], f32\[n\]\) of the host function f"),
+        ('packed("f", x) : i64(n)', r"a result of type i64\(n\) of the host function f; state a tensor"),
         ('packed("f", x) : (f32[n], f32[n])', r"a result of type \(f32\[n\], f32\[n\]\) of the host function f"),
     ],
 )

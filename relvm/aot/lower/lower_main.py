@@ -452,7 +452,7 @@ class _Lowering:
                 case TensorType(dtype, shape) if dtype is not None and shape is not None and dtype.bits >= 8:
                     result = expect_kind(TensorValue, self.output_value(var))
                     target = TensorArgument(result.storage, result.dims)
-                case PrimType():
+                case PrimType(value=None):
                     result = self.output_value(var)
                     assert isinstance(result, ScalarVar)
                     target = result
