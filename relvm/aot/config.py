@@ -130,11 +130,12 @@ class AotConfig:
     favour: str | None = None
 
     def __post_init__(self) -> None:
+        is_hosted = isinstance(self.runtime, str) and self.runtime == "hosted"
         if self.interface is None:
-            needs_packed = self.runtime == "hosted" or self.unpacked is False
+            needs_packed = is_hosted or self.unpacked is False
             object.__setattr__(self, "interface", "packed" if needs_packed else "c")
         if self.unpacked is None:
-            object.__setattr__(self, "unpacked", self.runtime != "hosted")
+            object.__setattr__(self, "unpacked", not is_hosted)
         for option, choices in _CHOICES.items():
             value = getattr(self, option)
             if option not in ("workspace", "favour") or value is not None:
