@@ -305,8 +305,12 @@ class ExecBuilder:
     ) -> None:
         """Set the shared library that contains the native functions and the compiled kernels.
 
-        The parameters are those of `NativeCode`.  A library for another processor is accepted.  The executable can then
-        be saved, but not run here.
+        A library for another processor is accepted.  The executable can then be saved, but not run here.
+
+        Parameters
+        ----------
+        library, triple, cpu, abi_version, replaces
+            See `NativeCode`: the contents of the shared library and its requirements.
         """
         self._native = NativeCode(library, triple, cpu, abi_version, replaces)
 

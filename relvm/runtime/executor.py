@@ -305,8 +305,12 @@ class RecordedCall:
 class DebugExecutor(MachineExecutor):
     """An executor that also records the calls of kernels, packed functions and functions of the module.
 
-    A run replaces the instrument of the machine, and removes it at the end.  The parameters and errors are those of
-    MachineExecutor.
+    A run replaces the instrument of the machine, and removes it at the end.
+
+    Parameters
+    ----------
+    machine, function
+        See MachineExecutor, which also describes the errors.
 
     Attributes
     ----------
