@@ -13,6 +13,7 @@ from relvm.bytecode.program import Shape
 from relvm.runtime.closure import Closure
 from relvm.runtime.debug_hook import CodeLocation, MachineDebugger
 from relvm.runtime.executable import Executable, Stats, load
+from relvm.runtime.executor import DebugExecutor, Executor, MachineExecutor, RecordedCall
 from relvm.runtime.instrument import SKIP, Opaque
 from relvm.runtime.packed_func import get_func, register_c_func, register_func, register_library, unregister_func
 from relvm.runtime.profiler import Profile, ProfileRow
@@ -44,12 +45,16 @@ __all__ = [
     "SKIP",
     "Closure",
     "CodeLocation",
+    "DebugExecutor",
     "ExecBuilder",
     "Executable",
+    "Executor",
     "MachineDebugger",
+    "MachineExecutor",
     "Opaque",
     "Profile",
     "ProfileRow",
+    "RecordedCall",
     "Shape",
     "Stats",
     "Tensor",

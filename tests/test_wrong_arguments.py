@@ -22,8 +22,8 @@ WRONG = [
     None, 3, -1, 2.5, "x", "nul\0tail", "\ud800", b"x", [], {}, object(), np.zeros(2), 2**70, (1, 2), lambda x: x, True,
 ]  # fmt: skip
 PACKAGES = {"relvm": relvm, "vm": vm, "aot": aot, "explore": explore, "distributed": distributed}
-# Not tested: Shape is a tuple, so Python raises its errors.  Users do not construct the other two classes.
-BY_THEMSELVES = {"vm.Shape", "vm.Executable", "vm.MachineDebugger"}
+# Not tested: Shape is a tuple, so Python raises its errors.  Users do not construct the other classes.
+BY_THEMSELVES = {"vm.Shape", "vm.Executable", "vm.Executor", "vm.MachineDebugger"}
 
 
 def callables() -> Iterator[tuple[str, Callable[..., Any]]]:

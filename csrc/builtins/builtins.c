@@ -195,6 +195,49 @@ RVM_BUILTIN(expand) {
   return error.as.error->status;
 }
 
+/* Whether two tensors have elements at the same addresses. */
+static int shares_memory(const rvm_tensor *a, const rvm_tensor *b) {
+  const uintptr_t first = (uintptr_t)a->dl.data, second = (uintptr_t)b->dl.data;
+  const int64_t first_bytes = rvm_tensor_size_bytes(a), second_bytes = rvm_tensor_size_bytes(b);
+  if (first_bytes <= 0 || second_bytes <= 0) return 0;
+  return first < second + (uintptr_t)second_bytes && second < first + (uintptr_t)first_bytes;
+}
+
+RVM_BUILTIN(check_update) {
+  RVM_CHECK(check_update, "tga*");
+  const rvm_tensor *tensor = arguments[0].as.tensor;
+  const char *where = arguments[1].as.string->bytes;
+  if (rvm_tensor_is_read_only(tensor) && rvm_tensor_size_bytes(tensor) > 0)
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "%s is updated: expected a writable tensor, found a read-only one (a constant, a read-only array, or an "
+                    "array that had to be copied because it is not contiguous); pass a writable contiguous array",
+                    where);
+  for (int32_t i = 2; i < count; i++)
+    if (arguments[i].tag == RVM_TAG_TENSOR && shares_memory(tensor, arguments[i].as.tensor))
+      return rvm_fail(result, RVM_ARGUMENT_ERROR,
+                      "%s is updated, but shares memory with another argument; pass a copy of one of them", where);
+  return give_nil(result);
+}
+
+RVM_BUILTIN(update_tensor) {
+  RVM_CHECK(update_tensor, "ctt");
+  const rvm_tensor *target = arguments[1].as.tensor, *from = arguments[2].as.tensor;
+  const int32_t rank = target->dl.ndim;
+  if (target->dtype != from->dtype || target->dtype == RVM_DTYPE_str)
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.update_tensor: expected two tensors of one dtype of numbers, got %s and %s",
+                    rvm_dtype_name(target->dtype), rvm_dtype_name(from->dtype));
+  if (rank != from->dl.ndim || (rank > 0 && memcmp(target->dl.shape, from->dl.shape, (size_t)rank * sizeof *from->dl.shape) != 0))
+    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.update_tensor: expected two tensors of one shape");
+  const int64_t size_bytes = rvm_tensor_size_bytes(target);
+  if (size_bytes == 0) return give_nil(result);
+  if (rvm_tensor_is_read_only(target))
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.update_tensor: expected a writable tensor, found a read-only one");
+  rvm_status status = rvm_spend(arguments[0].as.machine, size_bytes / 64, result);
+  if (status) return status;
+  memmove(target->dl.data, from->dl.data, (size_t)size_bytes);
+  return give_nil(result);
+}
+
 RVM_BUILTIN(to_device) {
   RVM_CHECK(to_device, "ti");
   rvm_status status = check_device(RVM_BUILTIN_to_device, arguments[1].as.i, result);

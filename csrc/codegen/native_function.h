@@ -301,12 +301,14 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
 
 /* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
-                      rvm_value *failure) {
-  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, NULL, failure);
+                      rvm_value *destination, rvm_value *failure) {
+  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
   rvm_value result = RVM_NIL;
   if ((rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST) <= 0) RVM_TRY(rvm_poll(ctx, failure));
   rvm_status status = kernel(ctx, arguments, count, &result);
-  return status == RVM_OK ? RVM_OK : rvm_failed(result, status, failure);
+  if (status != RVM_OK) return rvm_failed(result, status, failure);
+  if (destination) rvm_take(destination, &result);
+  return RVM_OK;
 }
 
 /* Arithmetic on unboxed scalars: one function for each row, computed here where the operands are what the row takes. */

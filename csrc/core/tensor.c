@@ -38,6 +38,23 @@ int32_t rvm_tensor_is_own(const rvm_tensor *tensor) {
   return 0;
 }
 
+int32_t rvm_tensor_is_read_only(const rvm_tensor *tensor) {
+  while (tensor->base.references >= 0 && !tensor->is_read_only) {
+    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 0;
+    tensor = (const rvm_tensor *)tensor->owner;
+  }
+  return 1;
+}
+
+rvm_status rvm_tensor_set_read_only(rvm_value tensor, rvm_value *error) {
+  char text[RVM_DESCRIPTION_BYTES];
+  if (tensor.tag != RVM_TAG_TENSOR || !rvm_value_is_sound(tensor))
+    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_set_read_only: expected a tensor, got %s",
+                    rvm_value_describe(tensor, text));
+  if (tensor.as.tensor->base.references >= 0) tensor.as.tensor->is_read_only = 1; /* a constant is read-only anyway */
+  return RVM_OK;
+}
+
 int64_t rvm_tensor_size_bytes(const rvm_tensor *tensor) {
   if (!tensor || tensor->base.tag != RVM_TAG_TENSOR) return -1;
   int64_t size_bytes = 0;

@@ -21,6 +21,9 @@ int64_t rvm_tensor_count(const rvm_tensor *tensor); /* of its elements */
    the host, such as an argument. */
 int32_t rvm_tensor_is_own(const rvm_tensor *tensor);
 
+/* Whether nobody may write to the elements: they are a constant, or memory that the host marked as read-only. */
+int32_t rvm_tensor_is_read_only(const rvm_tensor *tensor);
+
 /* The elements of a tensor of strings. */
 static inline rvm_string **rvm_tensor_strings(const rvm_tensor *tensor) { return tensor->dl.data; }
 

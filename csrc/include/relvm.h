@@ -122,6 +122,9 @@ rvm_status rvm_tensor_new(int32_t dtype, int32_t rank, const int64_t *dims, rvm_
    release(release_argument) is called.  `release` may be NULL.  TYPE_ERROR: the dtype is str. */
 rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, void *data, void (*release)(void *),
                            void *release_argument, rvm_value *result);
+/* Declares that programs must not update the elements of a tensor, for example because it wraps read-only memory.  A call that
+   would update them then fails.  TYPE_ERROR: the value is not a tensor. */
+rvm_status rvm_tensor_set_read_only(rvm_value tensor, rvm_value *error);
 /* Creates a tensor of dtype str from packed strings: an int64 end offset for each string, followed by the bytes of all
    strings.  SHAPE_ERROR: the offsets are not sorted, or the last one is not the number of bytes. */
 rvm_status rvm_tensor_of_strings(int32_t rank, const int64_t *dims, const void *packed, int64_t packed_bytes,

@@ -13,6 +13,7 @@ typedef struct rvm_tensor_info {
   const char *name;
   const char *dtype; /* the name in dtypes.def */
   int32_t rank;
+  int32_t is_updated;        /* 1: an input that each run updates */
   const int64_t *shape;      /* -1: a symbolic dimension */
   const char *const *dims;   /* the text of each dimension: "3", "n", "n * 2" */
 } rvm_tensor_info;

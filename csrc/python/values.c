@@ -53,7 +53,10 @@ static int store_array(PyObject *array, rvm_value *place) {
   }
   _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
   int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
-  if (!status) return OWNED;
+  if (!status) {
+    if (view->readonly) rvm_tensor_set_read_only(*place, NULL);
+    return OWNED;
+  }
   release_view(view);
   return relvm_failed(status, place);
 }
@@ -182,11 +185,4 @@ PyObject *relvm_take_borrowed(Objects *objects, rvm_value value) {
   return relvm_take(objects, value);
 }
 
-int relvm_is_writable(const rvm_tensor *tensor) {
-  for (;;) {
-    if (tensor->base.references < 0) return 0; /* a constant */
-    if (tensor->release == release_view) return !((Py_buffer *)tensor->release_argument)->readonly;
-    if (!tensor->owner || tensor->owner->tag != RVM_TAG_TENSOR) return 1;
-    tensor = (const rvm_tensor *)tensor->owner;
-  }
-}
+int relvm_is_writable(const rvm_tensor *tensor) { return !rvm_tensor_is_read_only(tensor); }

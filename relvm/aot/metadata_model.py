@@ -32,11 +32,14 @@ class TensorInfo:
         shape of a scalar is empty.
     dtype
         The name of the dtype in csrc/tables/dtypes.def.
+    is_updated
+        Whether it is an input that each run updates.
     """
 
     name: str
     shape: tuple[int | str, ...]
     dtype: str
+    is_updated: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def dim_text(dim: AnyDim, names: Mapping[DimVar, str]) -> str:
 
 def _port(port: Port, entry: LoweredFunction, names: Mapping[DimVar, str]) -> TensorInfo:
     shape = (dim if isinstance(dim, int) else dim_text(dim, names) for dim in port_shape(port, entry))
-    return TensorInfo(port.name, tuple(shape), port_dtype(port, entry))
+    return TensorInfo(port.name, tuple(shape), port_dtype(port, entry), port.value in entry.updated_inputs)
 
 
 def metadata_json(

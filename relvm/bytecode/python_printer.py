@@ -19,17 +19,18 @@ import json
 import struct
 from collections.abc import Iterator
 from math import isnan
+from textwrap import indent
 from typing import Any
 
 import numpy as np
 
 from relvm.bytecode.asm_printer import LITERAL_ELEMENTS
 from relvm.bytecode.constant_key import constant_key
-from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, Program, Shape
+from relvm.bytecode.program import Argument, Constant, FunctionEntry, Instruction, NativeCode, Program, Shape
 from relvm.errors import RelvmUnsupportedError
 from relvm.numpy_dtypes import STRINGS, plain_array
 from relvm.quoting import terminal
-from relvm.tables import OPCODES, PRIM_OPERATORS
+from relvm.tables import ABI_VERSION, OPCODES, PRIM_OPERATORS
 
 _HEAD = """import base64
 import json
@@ -38,48 +39,55 @@ import struct
 import numpy as np
 
 from relvm import vm
-
-b = vm.ExecBuilder()"""
+"""
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
 # Instructions for which ExecBuilder has a method with the same operands in the same order.
 _METHODS = ("ret", "goto", "if", "reset")
+# The method of ExecBuilder that adds a function of a kind, if it does not have the name of the kind.
+_DECLARATIONS = {"bytecode": "declare"}
 
 
 def as_python(program: Program) -> str:
     """Return a Python program that builds a copy of `program`, with the same text and the same encoding.
 
+    Native code, kernels in kernel bytecode and large tensors are printed in base64.
+
     Raises
     ------
     RelvmUnsupportedError
-        The program contains native code, kernels or a portable program, or a function that the Python program could not
-        create: one with a symbol of its own, or a packed function with registers.
+        The program contains a packed function with a symbol or registers, which code generation does not create.
     """
-    compiled = [f"{entry.kind} {entry.name}" for entry in program.functions if entry.kind in ("native", "kernel")]
-    if compiled or program.native:
-        what = ", ".join(compiled[:3]) or "a native section"
-        raise RelvmUnsupportedError(f"native code and kernels cannot be printed as Python: {what}; use save instead")
-    if program.portable:
-        raise RelvmUnsupportedError("a portable program cannot be printed as Python; use as_text or save instead")
     for entry in program.functions:
-        if entry.symbol is not None or (entry.kind == "packed" and entry.registers):
+        if entry.kind == "packed" and (entry.symbol is not None or entry.registers):
             raise RelvmUnsupportedError(
-                f"{entry.name}: a {entry.kind} function with its own symbol or registers cannot be printed as Python"
+                f"{entry.name}: a packed function with its own symbol or registers cannot be printed as Python"
             )
-    return "".join(f"{line}\n" for line in _lines(program))
+    lines = [_HEAD, ""]
+    if program.portable:
+        lines.append("def portable_program():")
+        lines += (indent(line, "    ") for line in _lines(program.portable))
+        lines += ["    return b", "", ""]
+    lines += _lines(program)
+    if program.portable:
+        lines.append("b.portable = portable_program()")
+    return "\n".join([*lines, "", "executable = b.get()", ""])
 
 
 def _lines(program: Program) -> Iterator[str]:
-    yield _HEAD
+    """Yield the lines of the Python code that creates the builder `b` of the program."""
+    yield "b = vm.ExecBuilder()"
     for name, section in (("signature", program.signature), ("debug", program.debug)):
         if section:
             yield f"b.{name} = json.loads({json.dumps(section, sort_keys=True)!r})"
     if program.source:
         yield f"b.source = {program.source!r}"
+    if program.native:
+        yield _native_library(program.native)
     yield ""
     names = _FunctionNames(program)
     for index, entry in enumerate(program.functions):
-        yield _declaration(entry, names.variable(index))
+        yield _declaration(entry, names.variable(index), program)
     yield ""
     seen: set[tuple] = set()
     for index, value in enumerate(program.constants):
@@ -89,8 +97,16 @@ def _lines(program: Program) -> Iterator[str]:
     for entry in program.functions:
         if entry.kind == "bytecode":
             yield from _function(program, entry, names)
-    yield ""
-    yield "executable = b.get()"
+
+
+def _native_library(native: NativeCode) -> str:
+    options = [f"cpu={native.cpu!r}"] if native.cpu else []
+    if native.abi_version != ABI_VERSION:
+        options.append(f"abi_version={native.abi_version}")
+    if any(native.replaces):
+        options.append(f'replaces=bytes.fromhex("{native.replaces.hex()}")')
+    parts = [_base64(native.library), repr(native.triple), *options]
+    return f"b.native_library({', '.join(parts)})"
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -120,10 +136,20 @@ class _FunctionNames:
         return self.variable(index) or f"b.f({self.functions[index].name!r})"
 
 
-def _declaration(entry: FunctionEntry, variable: str) -> str:
-    parameters = "" if entry.parameters is None else f", {_names(entry.parameters)}"
+def _declaration(entry: FunctionEntry, variable: str, program: Program) -> str:
+    arguments = [repr(entry.name)]
+    if entry.parameters is not None:
+        arguments.append(_names(entry.parameters))
+    if entry.name in program.kernels and entry.kind == "kernel":
+        arguments.append(_base64(program.kernels[entry.name].encode()))
+    if entry.kind == "native":
+        arguments.append(f"registers={entry.registers}")
+    if entry.symbol is not None:
+        arguments.append(f"symbol={entry.symbol!r}")
+    if entry.kind == "native":
+        arguments += [f"{flag}=True" for flag in ("private", "impure") if getattr(entry, flag)]
     start = f"{variable} = " if variable else ""
-    return f"{start}b.{'declare' if entry.kind == 'bytecode' else 'packed'}({entry.name!r}{parameters})"
+    return f"{start}b.{_DECLARATIONS.get(entry.kind, entry.kind)}({', '.join(arguments)})"
 
 
 def _function(program: Program, entry: FunctionEntry, names: _FunctionNames) -> Iterator[str]:
@@ -215,6 +241,11 @@ def _tensor(array: np.ndarray) -> str:
         return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
     if array.size <= LITERAL_ELEMENTS and array.dtype.kind in "biuf" and np.isfinite(array).all():
         return f"np.array({array.reshape(-1).tolist()}, {dtype}){reshape}"
-    text = base64.b64encode(array.tobytes()).decode()
+    return f"np.frombuffer({_base64(array.tobytes())}, {dtype}){reshape}"
+
+
+def _base64(content: bytes) -> str:
+    """Return a Python expression for bytes.  Its text can be indented, because decoding ignores white space."""
+    text = base64.b64encode(content).decode()
     lines = "".join(f"\n{text[start : start + 96]}" for start in range(0, len(text), 96))
-    return f'np.frombuffer(base64.b64decode("""{lines}\n"""), {dtype}){reshape}'
+    return f'base64.b64decode("""{lines}\n""")'

@@ -199,7 +199,8 @@ class _Generator:
                     self.registers[var] = register = self.new_register()
                     destination = register.index
                 self.tables.function(callee)
-                comment = ", ".join(value.names) if isinstance(value, KernelRun) else "" if void else var.name
+                comment = ", ".join(value.names) if isinstance(value, KernelRun) else ""
+                comment = comment or ("" if void else var.name)
                 is_kernel = callee.kind == "kernel"
                 statements.append(CallStatement(callee, operands, destination, is_kernel, comment, origins=var.origins))
 
@@ -214,9 +215,9 @@ class _Generator:
                     return (
                         packed(REFERENCE_PREFIX + implementation.op),
                         (String(implementation.attributes), *args),
-                        True,
+                        value.type == VOID,
                     )
-                return FunctionKey("kernel", kernel), args, True
+                return FunctionKey("kernel", kernel), args, value.type == VOID
             case BuiltinCall(name, args):
                 return builtin(name), args, name in _VOID_BUILTINS
             case Call(callee, args):

@@ -384,8 +384,9 @@ class KernelCall(Expr):
 
 @node
 class KernelRun(Expr):
-    """A call of a kernel that writes to given tensors (stage PLANNED).  The call has no result.
+    """A call of a kernel that writes to given tensors (stage PLANNED).
 
+    type: VOID, or the type of what the kernel returns, if the program uses it.  A generated kernel returns nil.
     args: the tensors to read, then the tensors to write.
     names: the names of the values that the kernel writes.  They can differ from the names of the tensors, because a
     kernel can overwrite an argument.

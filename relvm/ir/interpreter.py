@@ -60,6 +60,8 @@ from relvm.ir.operator import SizeClaim, find_operator, shape_claims
 from relvm.ir.relate_sizes import find_replacement, has_dims, infer_with_replacements, with_dims
 from relvm.ir.scalar_ops import evaluate_row, find_row, scalar_dtype
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, evaluate_with
+from relvm.ir.thread_updates import thread_updates
+from relvm.ir.type_inference import infer_types
 from relvm.ir.types import (
     VOID,
     FuncType,
@@ -130,6 +132,8 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
         In the same cases as in the virtual machine.
     """
+    if thread_updates(module) is not module:
+        module = infer_types(module)
     evaluator = _Evaluator(module, packed or {})
     return evaluator.call(evaluator.global_function(name), args)
 
@@ -264,6 +268,12 @@ class _Evaluator:
                 return None
             case BuiltinCall("fail", (status, String(message))):
                 raise getattr(errors, STATUS[value(status)].python_class)(message)
+            case BuiltinCall("check_update", (tensor, String(where), *others)):
+                _check_update(where, value(tensor), tuple(map(value, others)))
+                return ()
+            case BuiltinCall("update_tensor", (target, new)):
+                np.copyto(value(target), value(new))
+                return ()
             case BuiltinCall("print", args):
                 return tuple(map(value, args)) and None
             case BuiltinCall(name):
@@ -355,6 +365,18 @@ class _Evaluator:
         if name not in self.packed:
             raise RelvmNameError(f"no packed function {name}{near_matches(name, self.packed)}")
         return self.packed[name]
+
+
+def _check_update(where: str, target: np.ndarray, others: tuple) -> None:
+    """Check that a program may update `target`: that it is writable, and shares no memory with `others`."""
+    if not target.flags.writeable:
+        raise RelvmTypeError(f"{where} is updated: expected a writable tensor, found a read-only one")
+    for other in others:
+        if isinstance(other, np.ndarray):
+            if np.may_share_memory(target, other):
+                raise RelvmArgumentError(f"{where} is updated, but shares memory with another argument")
+        elif isinstance(other, tuple | list):
+            _check_update(where, target, tuple(other))
 
 
 def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:

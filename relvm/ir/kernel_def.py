@@ -7,8 +7,9 @@ Every scalar has a dtype, and there are no implicit conversions.  docs/language.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.ir.dtypes import BOOL, F32, F64, I64, DType
@@ -48,12 +49,17 @@ FUNCTIONS = ("abs", "fma", "max", "min", *sorted(MATH))  # called by name, as ar
 
 @dataclass(frozen=True, eq=False)
 class KernelBuffer:
-    """A parameter of a kernel, which is a tensor.  A scalar parameter is represented as a tensor of rank 0."""
+    """A parameter of a kernel, which is a tensor.  A scalar parameter is represented as a tensor of rank 0.
+
+    is_output: whether the kernel writes a new tensor.
+    is_inout: whether the kernel updates the argument, which it can read and write.
+    """
 
     name: str
     dtype: DType
     shape: tuple[AnyDim, ...]
     is_output: bool
+    is_inout: bool = False
 
     @property
     def type(self) -> TensorType:
@@ -159,7 +165,7 @@ class Assign:
 
 @dataclass(frozen=True, eq=False)
 class Put:
-    """The assignment `buffer[indices] = value` to an element of an output."""
+    """The assignment `buffer[indices] = value` to an element of an output or inout parameter."""
 
     buffer: KernelBuffer
     indices: tuple[Scalar, ...]
@@ -182,7 +188,8 @@ Statement = For | Let | Assign | Put | Branch
 class KernelDef(Printed):
     """A kernel: statements that read `inputs` and write `outputs`.
 
-    Elements of outputs are 0 until they are written.  An index outside its axis is an error.
+    Elements of outputs are 0 until they are written.  An index outside its axis is an error.  The statements can also
+    write the inputs that are inout parameters.
     """
 
     name: str
@@ -196,8 +203,13 @@ class KernelDef(Printed):
         return (*self.inputs, *self.outputs)
 
     @property
+    def inout_positions(self) -> tuple[int, ...]:
+        """The positions of the inout parameters among the inputs."""
+        return tuple(position for position, buffer in enumerate(self.inputs) if buffer.is_inout)
+
+    @property
     def result_type(self) -> Type:
-        """The type of a call's result: the type of the output, or a tuple type if the kernel has several outputs."""
+        """The type of a call's result: the type of the output, or a tuple type if there is not exactly one output."""
         types = tuple(buffer.type for buffer in self.outputs)
         return types[0] if len(types) == 1 else TupleType(types)
 
@@ -242,6 +254,52 @@ def subexpressions(scalar: Scalar) -> Iterator[Scalar]:
         match part:
             case Element(_, parts) | Operation(_, parts):
                 waiting += parts
+
+
+def without_inouts(kernel: KernelDef) -> KernelDef:
+    """Return the kernel that takes the old values of inout parameters as inputs, and returns their new values.
+
+    The new values are its first outputs, in the order of the inout parameters.  The body begins with loops that copy
+    the old values.
+    """
+    if not kernel.inout_positions:
+        return kernel
+    inputs = tuple(replace(buffer, is_inout=False) if buffer.is_inout else buffer for buffer in kernel.inputs)
+    pairs = [(buffer, new) for buffer, new in zip(kernel.inputs, inputs, strict=True) if buffer.is_inout]
+    updated = {buffer: replace(new, is_output=True) for buffer, new in pairs}
+    copies = tuple(_copy_elements(old, updated[buffer]) for buffer, old in pairs)
+    body = (*copies, *(_with_buffers(statement, updated) for statement in kernel.body))
+    return replace(kernel, inputs=inputs, outputs=(*updated.values(), *kernel.outputs), body=body)
+
+
+def copy_kernel(name: str, type_: TensorType) -> KernelDef:
+    """Return a kernel that returns a copy of a tensor.   type_: the type of the tensor, of known dtype and shape."""
+    source = KernelBuffer("x", type_.known_dtype, type_.known_shape, is_output=False)
+    copied = replace(source, name="copy", is_output=True)
+    return KernelDef(name, (source,), (copied,), (_copy_elements(source, copied),))
+
+
+def _copy_elements(source: KernelBuffer, target: KernelBuffer) -> Statement:
+    """Return the loops `target[i, j] = source[i, j]` over all elements."""
+    counters = tuple(Variable(f"i{axis}", I64, is_counter=True) for axis in range(len(source.shape)))
+    statement: Statement = Put(target, counters, Element(source, counters))
+    for axis in reversed(range(len(counters))):
+        kind = "simd" if axis == len(counters) - 1 else "range"
+        stop = source.shape[axis]
+        last: Scalar = Literal(stop, I64) if isinstance(stop, int) else Size(stop)
+        statement = For(counters[axis], Literal(0, I64), last, kind, (statement,))
+    return statement
+
+
+def _with_buffers(item: Any, buffers: Mapping[KernelBuffer, KernelBuffer]) -> Any:
+    """Return `item`, a statement, a scalar or a tuple of these, with the keys of `buffers` replaced by their values."""
+    if isinstance(item, KernelBuffer):
+        return buffers.get(item, item)
+    if isinstance(item, tuple):
+        return tuple(_with_buffers(part, buffers) for part in item)
+    if not isinstance(item, Element | Operation | For | Let | Assign | Put | Branch):
+        return item
+    return replace(item, **{each.name: _with_buffers(getattr(item, each.name), buffers) for each in fields(item)})
 
 
 # ---- typed construction ----

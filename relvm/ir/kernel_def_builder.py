@@ -32,8 +32,9 @@ class KernelDefBuilder:
         self.blocks: list[list[kd.Statement]] = [[]]
         self.ended: set[str] = set()
 
-    def param(self, name: str, type_: Type, *, is_output: bool) -> None:
-        """Add a parameter to the kernel: an output if `is_output`, otherwise an input.
+    def param(self, name: str, type_: Type, *, is_output: bool, is_inout: bool = False) -> None:
+        """Add a parameter to the kernel: an output if `is_output`, otherwise an input, which the kernel updates if
+        `is_inout`.
 
         Raises
         ------
@@ -50,7 +51,7 @@ class KernelDefBuilder:
             )
         if name in self.buffers:
             raise RelvmNameError(f"two parameters are named {name}")
-        self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output)
+        self.buffers[name] = kd.KernelBuffer(name, type_.dtype, type_.shape, is_output, is_inout)
 
     def check_dims(self) -> None:
         """Check that each dimension variable is the size of an axis of a parameter.
@@ -152,8 +153,8 @@ class KernelDefBuilder:
 
     def put(self, name: str, indices: tuple[kd.Operand, ...], value: kd.Operand, origin: str = "") -> None:
         buffer = self.buffer(name)
-        if not buffer.is_output:
-            raise RelvmTypeError(f"{name} is an input, which cannot be written")
+        if not (buffer.is_output or buffer.is_inout):
+            raise RelvmTypeError(f"{name} is an input, which cannot be written; to update it, declare it inout")
         at, scalar = self._indices(buffer, indices), kd.as_scalar(value, buffer.dtype)
         if scalar.dtype != buffer.dtype:
             raise RelvmTypeError(
@@ -193,17 +194,19 @@ class KernelDefBuilder:
         Raises
         ------
         RelvmTypeError
-            The kernel has no output, or never writes one of its outputs.
+            The kernel has no parameter that it writes, or never writes an output or inout parameter.
         """
         outputs = tuple(buffer for buffer in self.buffers.values() if buffer.is_output)
         inputs = tuple(buffer for buffer in self.buffers.values() if not buffer.is_output)
-        if not outputs:
+        updated = tuple(buffer for buffer in inputs if buffer.is_inout)
+        if not outputs and not updated:
             raise RelvmTypeError(f"kernel {self.name} has no output, that is, no parameter that it writes")
         body = tuple(self.blocks[0])
         written = {item.buffer for item in kd.statements_in(body) if isinstance(item, kd.Put)}
-        for buffer in outputs:
+        for buffer in (*updated, *outputs):
             if buffer not in written:
-                raise RelvmTypeError(f"kernel {self.name} never writes its output {buffer.name}")
+                role = "inout parameter" if buffer.is_inout else "output"
+                raise RelvmTypeError(f"kernel {self.name} never writes its {role} {buffer.name}")
         return kd.KernelDef(self.name, inputs, outputs, body, self.origin)
 
 

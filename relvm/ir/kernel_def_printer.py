@@ -44,7 +44,7 @@ class _Printer:
 
     def param(self, buffer: kd.KernelBuffer) -> str:
         named = map_dims(lambda dim: evaluate_with(dim, lambda var: var_dim(DimVar(self.name_of(var)))), buffer.type)
-        return f"{self.name_of(buffer)}: {format_type(named)}"
+        return f"{'inout ' if buffer.is_inout else ''}{self.name_of(buffer)}: {format_type(named)}"
 
     def block(self, body: tuple[kd.Statement, ...], indent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         for statement in body:

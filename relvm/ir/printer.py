@@ -339,14 +339,15 @@ class _Printer:
             case TupleItem(tuple_, index):
                 self.operand(tuple_)
                 put(f".{index}")
-            case PackedCall() | KernelCall() | BuiltinCall():
+            case PackedCall() | KernelCall() | BuiltinCall() | KernelRun():
                 self.call(expr)
-                shown_type = shown_type or (None if isinstance(expr, KernelCall) else OBJECT)
+                usual_type = {KernelCall: None, KernelRun: VOID}.get(type(expr), OBJECT)
+                shown_type = shown_type or usual_type
                 if expr.type is not None and expr.type != shown_type:
                     put(f" : {self.type(expr.type)}")
             case PrimCall():
                 self.prim_call(expr)
-            case Call() | OpCall() | KernelRun():
+            case Call() | OpCall():
                 self.call(expr)
             case Kill(var):
                 put("kill ")

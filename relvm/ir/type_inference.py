@@ -57,6 +57,7 @@ from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.operator import Effect, shape_claims
 from relvm.ir.scalar_ops import DTYPE_OF_LETTER, find_row, has_defined_result
 from relvm.ir.symbolic import AnyDim, DimVar, dim_vars
+from relvm.ir.thread_updates import thread_updates
 from relvm.ir.types import (
     OBJECT,
     FuncType,
@@ -83,7 +84,7 @@ _CHECKS = frozenset(row.name for row in BUILTINS if row.effect == "CHECK")
 
 
 def infer_types(module: Module, *, stated: bool = True) -> Module:
-    """Return the module with every expression typed.
+    """Return the module with every expression typed, and without calls that update arguments (`thread_updates`).
 
     Parameters
     ----------
@@ -103,6 +104,7 @@ def infer_types(module: Module, *, stated: bool = True) -> Module:
         is not allowed (`expect_valid_names`).
     """
     expect_valid_names(module)
+    module = thread_updates(module)
     references = {f.name: _referenced(f) for f in module.functions}
     callers = _find_callers(module.functions)
     impure = _add_callers({f.name for f in module.functions if not f.pure or impure_call(f.body)}, callers)

@@ -34,6 +34,8 @@ _UNKNOWN_TRIPS = 64  # assumed iterations of a loop of unknown length, to estima
 def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: str) -> ir.Kernel:
     """Lower a kernel definition to loop IR.
 
+    An inout parameter becomes an input and an output, by `kernel_def.without_inouts`.
+
     Parameters
     ----------
     sizes
@@ -47,7 +49,7 @@ def lower_kernel_def(kernel: kd.KernelDef, sizes: Mapping[DimVar, int], name: st
         The iterations of a `simd` or `parallel` loop depend on each other, or an index in such a loop cannot be proven
         to be inside its axis.  The error contains the source location.
     """
-    return _Lowering(kernel, sizes).kernel(name)
+    return _Lowering(kd.without_inouts(kernel), sizes).kernel(name)
 
 
 class _Lowering:
@@ -457,21 +459,24 @@ def is_fully_written(kernel: kd.KernelDef, buffer: kd.KernelBuffer) -> bool:
 
     The function looks for an assignment to the output inside loops over all of its axes, with the counters of these
     loops as indices.  The assignment must not be inside an `if` or any other loop.  Every read of the output must come
-    after that assignment and have the same indices.
+    after these loops, or come after the assignment and have the same indices.
     """
     put = _covering_put(kernel.body, buffer, ())
     if put is None:
         return False
     is_written = False
-    for statement in kd.statements_in(kernel.body):
-        for part in (part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)):
-            if (
-                isinstance(part, kd.Element)
-                and part.buffer is buffer
-                and not (is_written and part.indices == put.indices)
-            ):
-                return False
-        is_written = is_written or statement is put
+    for outermost in kernel.body:
+        for statement in kd.statements_in((outermost,)):
+            for part in (part for scalar in kd.scalars_in(statement) for part in kd.subexpressions(scalar)):
+                if (
+                    isinstance(part, kd.Element)
+                    and part.buffer is buffer
+                    and not (is_written and part.indices == put.indices)
+                ):
+                    return False
+            is_written = is_written or statement is put
+        if is_written:
+            return True
     return True
 
 

@@ -168,11 +168,13 @@ def _store_array(objects: Objects, value: np.ndarray, words: Any) -> bool:
     """Store a tensor as value 0 of `words`, an array of machine values.
 
     The tensor shares the memory of `value` and keeps the array alive.  Arrays that are not contiguous, and arrays of
-    strings, are copied.  Return whether the stored value owns a reference.
+    strings, are copied, and a program cannot update the copy.  Return whether the stored value owns a reference.
 
     objects: the Python side of the machine.
     """
     array = np.asarray(plain_array(value))
+    if not np.may_share_memory(array, value):  # a program that updated the copy would not change `value`
+        array.flags.writeable = False
     if array.dtype == STRINGS:
         packed, dims = pack_strings(array), ffi.new("int64_t[]", list(array.shape))
         result = lib.rvm_tensor_of_strings(array.ndim, dims, ffi.from_buffer(packed), packed.size, value_at(words, 0))

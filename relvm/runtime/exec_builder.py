@@ -14,6 +14,7 @@ import numpy as np
 from relvm._native import lib
 from relvm.bytecode.constant_key import constant_key
 from relvm.bytecode.encode import PAYLOAD_BITS
+from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.bytecode.program import (
     CONTEXT,
     NIL,
@@ -21,6 +22,7 @@ from relvm.bytecode.program import (
     Constant,
     FunctionEntry,
     Instruction,
+    NativeCode,
     Program,
     boolean,
     constant,
@@ -40,7 +42,7 @@ from relvm.errors import (
 from relvm.numpy_dtypes import plain_array
 from relvm.runtime.executable import Executable
 from relvm.runtime.packed_func import provide_all
-from relvm.tables import BUILTIN_PREFIX, BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
+from relvm.tables import ABI_VERSION, BUILTIN_PREFIX, BUILTINS, OPCODES, PRIM_OPERATORS, numbers, parse_signature
 
 _OPCODES = {row.name: row for row in OPCODES}
 _PRIM_ROWS = numbers(PRIM_OPERATORS)
@@ -86,6 +88,7 @@ class _Row:
     kind, parameters: the kind and the parameters that `declare` or `packed` set, or None.
     is_called: whether an instruction calls the function by name.
     body: the definition of a bytecode function, or None.
+    entry: the row of a kernel or a native function, or None.
     """
 
     index: int
@@ -94,6 +97,7 @@ class _Row:
     parameters: tuple[str, ...] | None = None
     is_called: bool = False
     body: _Body | None = None
+    entry: FunctionEntry | None = None
 
 
 class ExecBuilder:
@@ -117,6 +121,8 @@ class ExecBuilder:
         The operand for the value nil (None in Python).
     source, signature, debug
         The sections of the executable with these names, as in Program.
+    portable
+        The builder of the portable program of the executable, or None.
     """
 
     ctx: Argument = CONTEXT
@@ -126,6 +132,9 @@ class ExecBuilder:
         self.source = ""
         self.signature: dict[str, Any] = {}
         self.debug: dict[str, Any] = {}
+        self.portable: ExecBuilder | None = None
+        self._native: NativeCode | None = None
+        self._kernels: dict[str, KernelProgram] = {}
         self._rows: list[_Row] = []
         self._named: dict[str, _Row] = {}  # rows of functions that are defined, declared or called by name
         self._packed: dict[str, _Row] = {}  # rows of functions that are declared as packed
@@ -231,6 +240,87 @@ class ExecBuilder:
         self._packed[name] = row
         return self._declare(row, "packed", None if parameters is None else tuple(parameters))
 
+    def kernel(
+        self, name: str, parameters: Sequence[str], program: bytes | None = None, *, symbol: str | None = None
+    ) -> Argument:
+        """Add a kernel to the function table.
+
+        Parameters
+        ----------
+        name
+            The name of the kernel.
+        parameters
+            The names of its parameters: the tensors that it reads, then those that it writes.
+        program
+            The kernel in kernel bytecode, as `KernelProgram.encode` returns it, or None for a compiled kernel.
+        symbol
+            The name of a compiled kernel in the library that `native_library` sets.
+
+        Raises
+        ------
+        RelvmFormatError
+            A function of this name is already declared or defined, or the name belongs to builtins.  The error is also
+            raised if `program` is not a kernel.
+        """
+        argument = self._add_entry(FunctionEntry(name, "kernel", tuple(parameters), symbol=symbol))
+        if program is not None:
+            self._kernels[name] = decode_kernel(program)
+        return argument
+
+    def native(
+        self,
+        name: str,
+        parameters: Sequence[str],
+        *,
+        registers: int,
+        symbol: str,
+        private: builtins.bool = False,
+        impure: builtins.bool = False,
+    ) -> Argument:
+        """Add a native function to the function table.
+
+        Parameters
+        ----------
+        name, parameters, registers, private, impure
+            See `function`.
+        symbol
+            The name of the function in the library that `native_library` sets.
+
+        Raises
+        ------
+        RelvmFormatError
+            A function of this name is already declared or defined, or the name belongs to builtins.
+        """
+        entry = FunctionEntry(name, "native", tuple(parameters), registers, (), symbol, private, impure)
+        return self._add_entry(entry)
+
+    def native_library(
+        self,
+        library: bytes,
+        triple: str,
+        *,
+        cpu: str = "",
+        abi_version: int = ABI_VERSION,
+        replaces: bytes = bytes(32),
+    ) -> None:
+        """Set the shared library that contains the native functions and the compiled kernels.
+
+        A library for another processor is accepted.  The executable can then be saved, but not run here.
+
+        Parameters
+        ----------
+        library, triple, cpu, abi_version, replaces
+            See `NativeCode`: the contents of the shared library and its requirements.
+        """
+        self._native = NativeCode(library, triple, cpu, abi_version, replaces)
+
+    def _add_entry(self, entry: FunctionEntry) -> Argument:
+        row = self._definition(entry.name)
+        if row.kind or row.body:
+            raise RelvmFormatError(f"function {entry.name} is already declared")
+        row.entry = entry
+        return self._declare(row, entry.kind, entry.parameters)
+
     @contextlib.contextmanager
     def function(
         self,
@@ -269,7 +359,7 @@ class ExecBuilder:
                 f"function {name} is defined inside function {self._body.name}; end {self._body.name} first"
             )
         row = self._definition(name)
-        if row.body:
+        if row.body or row.entry:
             raise RelvmFormatError(f"function {name} is already defined")
         if row.kind and row.parameters != tuple(parameters):
             was, now = (", ".join(names or ()) or "none" for names in (row.parameters, parameters))
@@ -388,12 +478,24 @@ class ExecBuilder:
                 f"get: function {self._body.name} is still being written; leave its `with` block first"
             )
         orders: dict[str, list[int]] = {}
-        entries = tuple(self._entry(row, orders) for row in self._rows)
-        program = Program(entries, tuple(self._constants), None, self.source, dict(self.signature), dict(self.debug))
+        program = self._program(orders)
         try:
-            return Executable.from_program(program)
+            return Executable.from_program(program, elsewhere=self._native is not None)
         except RelvmFormatError as error:
             raise RelvmFormatError(f"{error}{_original_number_note(str(error), orders)}") from None
+
+    def _program(self, orders: dict[str, list[int]]) -> Program:
+        """Return the program.   orders: see `_entry`."""
+        return Program(
+            tuple(self._entry(row, orders) for row in self._rows),
+            tuple(self._constants),
+            self._native,
+            self.source,
+            dict(self.signature),
+            dict(self.debug),
+            self.portable._program({}) if self.portable is not None else None,
+            dict(self._kernels),
+        )
 
     def _entry(self, row: _Row, orders: dict[str, list[int]]) -> FunctionEntry:
         """Return the entry of the function table for `row`.
@@ -402,6 +504,8 @@ class ExecBuilder:
         new register.
         """
         name, body = row.name, row.body
+        if row.entry is not None:
+            return row.entry
         if body is None:
             self._expect_packed(row)
             return FunctionEntry(name, "packed", row.parameters)

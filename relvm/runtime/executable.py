@@ -478,11 +478,12 @@ class Executable(Displayed):
     def as_python(self) -> str:
         """Return a Python program that builds the same executable with ExecBuilder, as the variable `executable`.
 
+        The Python program contains native code and kernels in base64.
+
         Raises
         ------
         RelvmUnsupportedError
-            The executable has native code, possibly only for kernels.  An executable built with target="numpy" in
-            bytecode mode has no native code.
+            The executable contains a packed function with a symbol or registers, which `vm.build` does not create.
         """
         from relvm.bytecode.python_printer import as_python
 

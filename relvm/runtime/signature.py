@@ -97,6 +97,25 @@ def signature_types(signature: Mapping[str, Any], function: str, count: int) -> 
     return [each["type"] for each in entry["params"]], entry["result"]
 
 
+def tuple_fields(type_text: str) -> list[str] | None:
+    """Return the types of the fields of a tuple type as text, such as ["f32[n, m]", "i64"] for "(f32[n, m], i64)".
+
+    Return None if it is not a tuple type.
+    """
+    if not (type_text.startswith("(") and type_text.endswith(")")):
+        return None
+    fields, depth = [""], 0
+    for sign in type_text[1:-1]:
+        depth += (sign in "([") - (sign in ")]")
+        if depth < 0:
+            return None  # the first parenthesis ends before the end, as in the type of a function
+        if depth == 0 and sign == ",":
+            fields.append("")
+        else:
+            fields[-1] += sign
+    return [field.strip() for field in fields if field.strip()]
+
+
 def _params_and_result(entry: Any) -> tuple[list[tuple[str, str]], str]:
     match entry:
         case {"params": list(params), "result": str(result)}:

@@ -9,8 +9,8 @@ from handmade import EVERYTHING, program_of
 from relvm import vm
 from relvm.bytecode.program import Argument, FunctionEntry, Instruction, NativeCode, Program, ret
 from relvm.bytecode.python_printer import as_python
-from relvm.errors import RelvmUnsupportedError
-from relvm.tables import ARGUMENTS, OPCODES
+from relvm.errors import RelvmFormatError, RelvmUnsupportedError
+from relvm.tables import ABI_VERSION, ARGUMENTS, OPCODES
 
 vm.register_func("no name; (of Python)", lambda: None, override=True)
 vm.register_func("test.two", lambda a, b: a, override=True)
@@ -76,19 +76,30 @@ def test_every_instruction_has_a_statement(row) -> None:
         assert (part in line) or letter not in row.operands
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        Program((FunctionEntry("main", "native", (), 1, symbol="s"),), native=NativeCode(b"", "t")),
-        Program((FunctionEntry("k", "kernel", (), symbol="s"),), native=NativeCode(b"", "t")),
-        Program((), native=NativeCode(b"", "t")),
-        Program((FunctionEntry("p", "packed", symbol="s"),)),
-        Program((), portable=Program(())),
-    ],
-)
-def test_what_python_cannot_build_is_refused(program: Program) -> None:
-    with pytest.raises(
-        RelvmUnsupportedError,
-        match=r"(native code and kernels|portable program) cannot be printed as Python|p: a packed function",
-    ):
-        as_python(program)
+def test_native_code_of_another_computer_is_built() -> None:
+    entries = (
+        FunctionEntry("main", "native", ("x",), 3, symbol="s", private=True, impure=True),
+        FunctionEntry("k", "kernel", ("x", "y"), symbol="k"),
+    )
+    native = NativeCode(b"library", "riscv64-linux-gnu", "x86-64-v3", ABI_VERSION + 1, bytes(range(32)))
+    again = rebuilt(vm.Executable.from_program(Program(entries, (), native), elsewhere=True))
+    assert again.program.native == native
+    assert again.unsupported_reason
+
+
+def test_a_packed_function_with_a_symbol_is_refused() -> None:
+    with pytest.raises(RelvmUnsupportedError, match="p: a packed function with its own symbol"):
+        as_python(Program((FunctionEntry("p", "packed", symbol="s"),)))
+
+
+def test_a_kernel_or_native_function_is_added_once() -> None:
+    b = vm.ExecBuilder()
+    b.kernel("k", ["x"], symbol="k")
+    with pytest.raises(RelvmFormatError, match="function k is already declared"):
+        b.native("k", ["x"], registers=2, symbol="k")
+    with pytest.raises(RelvmFormatError, match="function k is already defined"), b.function("k", ["x"]):
+        pass
+    with pytest.raises(RelvmFormatError, match="a kernel program of 3 bytes"):
+        b.kernel("other", ["x"], b"abc")
+    with pytest.raises(RelvmFormatError, match="belong to builtins"):
+        b.kernel("vm.builtin.copy", ["x"], symbol="k")

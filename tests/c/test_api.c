@@ -119,6 +119,10 @@ static void relabelled_tensors(void) {
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype u16 to f32", &tensor, RVM_DTYPE_f32, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype str", &strings_of_two, RVM_DTYPE_i64, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "to str; both must have the same element size", &tensor_of_two, RVM_DTYPE_str, &slot);
+  WRONG(rvm_tensor_set_read_only, tensor, RVM_TYPE_ERROR, "got nil", none, &slot);
+  WRONG(rvm_tensor_set_read_only, tensor, RVM_TYPE_ERROR, "malformed tensor", missing, &slot);
+  RETURNS(rvm_tensor_set_read_only, error, RVM_OK, tensor, NULL);
+  CHECK(tensor.as.tensor->is_read_only == 1);
   rvm_value_retain(tensor);
   WRONG(rvm_tensor_relabel, tensor, RVM_ARGUMENT_ERROR, "others hold", &tensor, RVM_DTYPE_f16, &slot);
   rvm_value_release(&(rvm_value){.tag = tensor.tag, .as = tensor.as});

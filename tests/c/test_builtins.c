@@ -447,6 +447,43 @@ static void test_reshape(void) {
   for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
 }
 
+static void test_check_update(void) {
+  float data[6] = {0};
+  rvm_value tensor, other, near, empty, text = string_value("f: argument x");
+  MAKE(tensor, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){4}, data, NULL, NULL, &tensor));
+  MAKE(other, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, data + 4, NULL, NULL, &other));
+  MAKE(near, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, data + 3, NULL, NULL, &near));
+  MAKE(empty, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){0}, data, NULL, NULL, &empty));
+  GOOD(check_update, got.tag == RVM_TAG_NIL, tensor, text);
+  GOOD(check_update, got.tag == RVM_TAG_NIL, tensor, text, other, empty, INT(3));
+  BAD(check_update, RVM_ARGUMENT_ERROR, "f: argument x is updated, but shares memory", tensor, text, other, near);
+  BAD(check_update, RVM_TYPE_ERROR, "expected argument 1 to be a tensor, got int", INT(3), text);
+  CHECK_OK(rvm_tensor_set_read_only(tensor, &near), near);
+  CHECK_OK(rvm_tensor_set_read_only(empty, &near), near);
+  GOOD(check_update, got.tag == RVM_TAG_NIL, empty, text);
+  BAD(check_update, RVM_TYPE_ERROR, "f: argument x is updated: expected a writable tensor", tensor, text);
+  rvm_value values[] = {tensor, other, near, empty, text};
+  for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
+}
+
+static void test_update_tensor(void) {
+  float data[2] = {1, 2}, fixed[2] = {7, 8};
+  rvm_value target, from, read_only, empty, wide = tensor_value(RVM_DTYPE_f64, 0, NULL);
+  MAKE(target, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, data, NULL, NULL, &target));
+  MAKE(from, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, fixed, NULL, NULL, &from));
+  MAKE(read_only, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){2}, fixed, NULL, NULL, &read_only));
+  MAKE(empty, rvm_tensor_wrap(RVM_DTYPE_f32, 1, (int64_t[]){0}, NULL, NULL, NULL, &empty));
+  CHECK_OK(rvm_tensor_set_read_only(read_only, NULL), read_only);
+  GOOD(update_tensor, got.tag == RVM_TAG_NIL && data[0] == 7 && data[1] == 8, context, target, from);
+  GOOD(update_tensor, data[0] == 7, context, target, target);
+  GOOD(update_tensor, got.tag == RVM_TAG_NIL, context, empty, empty);
+  BAD(update_tensor, RVM_TYPE_ERROR, "of one dtype of numbers, got f32 and f64", context, target, wide);
+  BAD(update_tensor, RVM_SHAPE_ERROR, "of one shape", context, target, empty);
+  BAD(update_tensor, RVM_TYPE_ERROR, "found a read-only one", context, read_only, from);
+  rvm_value values[] = {target, from, read_only, empty, wide};
+  for (int i = 0; i < COUNT_OF(values); i++) rvm_value_release(&values[i]);
+}
+
 static void test_to_device(void) {
   rvm_value tensor = tensor_value(RVM_DTYPE_f32, 0, NULL);
   GOOD(to_device, got.as.tensor == tensor.as.tensor, tensor, INT(0));

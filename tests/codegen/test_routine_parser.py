@@ -207,3 +207,17 @@ def test_what_cannot_be_built() -> None:
     kernel = Kernel("k", (), (), (), "")
     with pytest.raises(RelvmVerifyError, match="line 2, column 3: k: expected 0 arguments, got 1"):
         parse_routines(calls_kernel, constants=[F32], kernels=[kernel])
+
+
+@pytest.mark.parametrize("mode", modes()[:2])
+def test_a_kernel_call_with_a_result_overwrites_the_register(mode: str) -> None:
+    lir = parse_routines(
+        """__vmtir__main(ctx_ptr, r, c, f):  # r[0..0] = x
+  anylist_setitem_call_packed(r, 2, "vm.builtin.copy", anylist_getitem(r, 0))
+  anylist_setitem_call_cpacked(r, 2, "nothing", null)
+  anylist_setitem_call_packed(r, 1, "vm.builtin.copy", anylist_getitem(r, 2))
+""",
+        kernels=[Kernel("nothing", (), (), (), "")],
+    )
+    for target in ("bytecode", "c") if find_compiler() else ("bytecode",):
+        assert vm.VirtualMachine(build_routines(lir, mode, target))["main"](7) is None

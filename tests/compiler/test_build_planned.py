@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from modes import assert_same_bits, plain
 
 from relvm import vm
+from relvm.codegen.lower_to_lir import lower_to_routines
 from relvm.compiler.build import build_planned
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import RelvmArgumentError, RelvmTypeError, RelvmVerifyError
 from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
 from relvm.ir.printer import print_module
+from relvm.ir.type_inference import infer_types
+from relvm.lir.printer import format_module
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 
@@ -70,3 +75,32 @@ def test_what_is_not_planned_is_refused() -> None:
         build_planned(print_module(module))
     with pytest.raises(RelvmArgumentError, match='got "auto"'):
         build_planned(parse_module("def main(x: i64) -> i64 { return x }"), "auto")
+
+
+RETURNED = """def main(x: f32[4]) => (f32[4], object) {
+  storage: object = builtin.alloc_storage(shape(4), 0, dtype(f32))
+  y: f32[4] = builtin.alloc_tensor(storage, 0, shape(4), dtype(f32))
+  r: object = run relu_f32(x, y)
+  both: (f32[4], object) = (y, r)
+  return both
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["bytecode", "c"] if find_compiler() else ["bytecode"])
+@pytest.mark.parametrize("mode", ["bytecode", "compiled"] if find_compiler() else ["bytecode"])
+def test_the_value_that_a_kernel_returns_is_stored(mode: str, target: str) -> None:
+    text = "def main(x: f32[4]) -> f32[4] = relu(x)"
+    kernels = run_passes(parse_module(text), build_pipeline(target, fused=False)).kernels
+    module = parse_module(RETURNED)
+    assert print_module(module) == RETURNED
+    executable = build_planned(module, mode, target, kernels=kernels)
+    routine = format_module(lower_to_routines(infer_types(replace(module, kernels=kernels))))
+    assert (
+        'anylist_setitem_call_cpacked(r, 4, "relu_f32", anylist_getitem(r, 0), anylist_getitem(r, 3), null)' in routine
+    )
+    machine = vm.VirtualMachine(executable)
+    for instrument in (None, lambda *args: None):  # native code calls kernels of an instrumented machine differently
+        machine.set_instrument(instrument)
+        result, returned = machine["main"](np.array([-1, 2, -3, 4], np.float32))
+        assert (result.numpy().tolist(), returned) == ([0, 2, 0, 4], None)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
-from modes import assert_same_bits
+from modes import ALL_MODES, TARGETS, assert_same_bits
 from random_programs.generator import Programs, programs
 from random_programs.host import register
 from random_programs.outcomes import outcome
 
 from relvm import vm
-from relvm.errors import RelvmUnsupportedError
 from relvm.frontend.text import parse_module
 
 
@@ -32,10 +32,25 @@ def test_a_built_module_is_built_again(made: Programs) -> None:
         assert_same_bits((first.value, first.log), (second.value, second.log))
 
 
-@pytest.mark.parametrize(("mode", "target"), [("compiled", "numpy"), ("bytecode", "c"), ("bytecode", "bytecode")])
-def test_native_code_is_refused(mode: str, target: str) -> None:
-    executable = vm.build(parse_module("def main(x: f32[n]) -> f32[n] { return relu(x) }"), mode, target)
-    with pytest.raises(
-        RelvmUnsupportedError, match=r"native code and kernels cannot be printed as Python: (native main|kernel relu)"
-    ):
-        executable.as_python()
+TEXT = """def f(x: f32[n], k: i64) -> f32[n] { y = if k == 0 then x else @f(relu(add(x, x)), k - 1); return y }
+def main(x: f32[n]) -> f32[n] { g = fn (a: f32[n]) -> f32[n] { return multiply(a, x) }; return @f(g(x), 3) }"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("mode", ALL_MODES)
+def test_every_mode_and_target_is_built_again(mode: str, target: str) -> None:
+    executable = vm.build(parse_module(TEXT), mode, target)
+    names: dict = {}
+    exec(executable.as_python(), names)
+    again = names["executable"]
+    assert again.to_bytes() == executable.to_bytes()
+    x = np.float32([-1, 2, -3])
+    assert vm.VirtualMachine(again)["main"](x).numpy().tolist() == [8, 32, 72]
+
+
+def test_a_portable_program_is_built_again() -> None:
+    executable = vm.build(parse_module(TEXT), "compiled", "c", portable=True)
+    names: dict = {}
+    exec(executable.as_python(), names)
+    assert names["executable"].to_bytes() == executable.to_bytes()
+    assert names["executable"].portable.as_text() == executable.portable.as_text()

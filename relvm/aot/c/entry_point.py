@@ -203,7 +203,11 @@ class _PackedEntry(_Entry):
             *self.check_bounds(self.size_of),
             *self.check_dims(),
         ]
-        tensors = [self.pointer(number, self.input_numbers[number], "const ") for number in self.entry.inputs]
+        updated = self.entry.updated_inputs
+        tensors = [
+            self.pointer(number, self.input_numbers[number], "" if number in updated else "const ")
+            for number in self.entry.inputs
+        ]
         tensors += [self.pointer(number, self.output_numbers[number], "") for number in self.entry.outputs]
         scalars = [str(self.read(var, self.input_numbers[var])) for var in self.entry.scalars]
         results = [self.result(var) for var in self.entry.results]

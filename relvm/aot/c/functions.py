@@ -14,6 +14,7 @@ from relvm.aot.config import CallKind
 from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
+    CallExtern,
     CallFunction,
     Check,
     CheckRange,
@@ -27,18 +28,24 @@ from relvm.aot.lower.ir import (
     ReadItem,
     RunKernel,
     Scalar,
+    ScalarVar,
     SetScalar,
     SetSize,
     Statement,
+    TensorArgument,
     WriteItem,
     always_continues,
 )
 from relvm.aot.lower.place_storage import FunctionPlacement
 from relvm.codegen.c.expression import CExpression, cast, conversion, dimension, infix, integer, prefix, primary
-from relvm.ir.symbolic import AnyDim, DimVar
+from relvm.ir.symbolic import AnyDim, DimVar, product
 from relvm.ir.value_ranges import Range, range_of
+from relvm.quoting import c_string
 from relvm.tables import PRIM_OPERATORS
 
+# The tag of a scalar value, and the member that holds its number, by the letter of its dtype.
+_TAGS = {"b": "BOOL", "i": "INT", "f": "FLOAT"}
+_MEMBERS = {"b": "i", "i": "i", "f": "f"}
 _CHECKS = {  # operator that is undefined for some operands -> condition under which it is defined
     "floordiv_i64": "rvm_scalar_op_divides({1})",
     "mod_i64": "rvm_scalar_op_divides({1})",
@@ -76,7 +83,8 @@ def signature(function: LoweredFunction, placement: FunctionPlacement, names: Na
     parts = [] if calls is CallKind.UNPACKED else ["rvm_value *result"]
     parts += [f"uint8_t *pool{pool}" for pool, size in enumerate(placement.size_bytes) if size]
     for number in function.inputs:
-        parts.append(f"const {function.storages[number].dtype.ctype} *s{number}")
+        const = "" if number in function.updated_inputs else "const "
+        parts.append(f"{const}{function.storages[number].dtype.ctype} *s{number}")
     for number in function.outputs:
         parts.append(f"{function.storages[number].dtype.ctype} *s{number}")
     names_of_sizes = _size_names(function)
@@ -173,6 +181,8 @@ class _Printer:
                     yield from (var for var, _ in scalars if var not in params)
                 case CallFunction(results=results):
                     yield from results
+                case CallExtern(result=ScalarVar() as result):
+                    yield result
         yield from self.function.results
 
     # ---- statements ----
@@ -192,6 +202,8 @@ class _Printer:
                 return self.run(statement)
             case Copy(source, target, size):
                 return [self.copy(source, target, size)]
+            case CallExtern():
+                return self.call_extern(statement)
             case ReadItem(target, storage, position):
                 dtype = self.function.storages[storage].dtype
                 return [f"{target.name} = {from_element(target.letter, self.storage_name(storage), dtype, position)};"]
@@ -244,6 +256,63 @@ class _Printer:
             parts.append(self.pool(slot.pool, slot.offset))
         call = f"{self.names.kernel(run.kernel)}({', '.join(parts)})"
         return [f"RVM_TRY({call});" if can_fail(kernel) else f"{call};"]
+
+    def call_extern(self, call: CallExtern) -> list[str]:
+        """Return the lines that call a packed function of the host, check its result, and store the result."""
+        is_packed, has_result = self.module.calls is CallKind.PACKED, self.module.calls is not CallKind.UNPACKED
+        if has_result:
+            self.used.add("result")
+        lines, count = [], max(1, len(call.args))
+        tensors = [arg for arg in call.args if isinstance(arg, TensorArgument)]
+        for number, tensor in enumerate(tensors):
+            if tensor.dims:
+                lines.append(f"int64_t shape{number}[] = {{{', '.join(str(self.dim(dim)) for dim in tensor.dims)}}};")
+        if tensors:
+            lines.append(f"rvm_tensor tensors[{len(tensors)}];")
+        lines += [f"rvm_value arguments[{count}], value;", "rvm_status status_;", "int32_t fits_ = 1;"]
+        lines += ["arguments[0].tag = RVM_TAG_NIL;", "value.tag = RVM_TAG_NIL;", "value.as.i = 0;"]
+        for position, arg in enumerate(call.args):
+            if isinstance(arg, TensorArgument):
+                number = tensors.index(arg)
+                dtype, shape = self.function.storages[arg.storage].dtype, f"shape{number}" if arg.dims else "0"
+                view = f"&tensors[{number}], RVM_DTYPE_{dtype}, {len(arg.dims)}, {shape}"
+                lines.append(f"arguments[{position}] = rvm_view({view}, {self.storage_name(arg.storage)});")
+            else:
+                letter = letter_of(arg)
+                lines.append(f"arguments[{position}].tag = RVM_TAG_{_TAGS[letter]};")
+                lines.append(f"arguments[{position}].as.{_MEMBERS[letter]} = {self.scalar(arg)};")
+        passed = f"arguments, {len(call.args)}, &value"
+        if is_packed:
+            lines.append(f"status_ = call_extern({c_string(call.name)}, {passed});")
+        else:
+            lines.append(f"status_ = {self.names.extern(call.name)}(0, {passed});")
+        keep_error = "*result = value; " if has_result else ""
+        lines.append(f"if (status_ != RVM_OK) {{ {keep_error}return status_; }}")
+        match call.result:
+            case TensorArgument(storage, dims):
+                dtype, target = self.function.storages[storage].dtype, self.storage_name(storage)
+                shape = "0"
+                if dims:
+                    shape = "expected_"
+                    lines.append(f"const int64_t expected_[] = {{{', '.join(str(self.dim(dim)) for dim in dims)}}};")
+                lines.append(f"fits_ = is_extern_result(&value, RVM_DTYPE_{dtype}, {len(dims)}, {shape});")
+                size = cast("size_t", self.dim(product((*dims, dtype.size_bytes))))
+                copy = f"memcpy({target}, value.as.tensor->dl.data, {size});"
+                if dtype.is_bool:
+                    source = "((const uint8_t *)value.as.tensor->dl.data)"
+                    copy = f"for (size_t i_ = 0; i_ < {size}; i_++) {target}[i_] = {source}[i_] != 0;"
+                lines.append(f"if (fits_ && !rvm_view_is_empty(value.as.tensor)) {copy}")
+            case ScalarVar(name, letter):
+                lines.append(f"fits_ = value.tag == RVM_TAG_{_TAGS[letter]};")
+                lines.append(f"if (fits_) {name} = value.as.{_MEMBERS[letter]};")
+        if is_packed:
+            lines.append("rvm_api->release(&value);")
+        if call.result is not None:
+            reason = f"the result of {printf(call.name)} does not have the type that the program states"
+            lines.append(f"if (!fits_) {self.fail('TYPE_ERROR', reason)}")
+        else:
+            lines.append("(void)fits_;")
+        return ["{", *(f"  {line}" for line in lines), "}"]
 
     def compute(self, target: str, row: str, args: tuple[Scalar, ...]) -> list[str]:
         scalars = [self.scalar(arg) for arg in args]

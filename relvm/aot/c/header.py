@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from relvm.aot.c.expressions import CTYPES
+from relvm.aot.c.mangling import Names
+from relvm.aot.c.packed_kernels import extern_prototype
 from relvm.aot.config import AotConfig
 from relvm.aot.lower.ir import LoweredModule, Port, ScalarVar
 from relvm.aot.metadata_model import Metadata, TensorInfo, dim_text, range_text, size_names
@@ -19,7 +21,8 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     name = config.name
     is_packed = config.interface == "packed"
     parts = [f"/* {name}.h: a model, made by relvm.  Inputs and outputs must not overlap. */", *_guard(name)]
-    parts.append('#include "relvm_views.h"' if is_packed else "#include <stdint.h>")
+    has_externs = bool(module.externs) and config.runtime == "bare"
+    parts.append('#include "relvm_views.h"' if is_packed or has_externs else "#include <stdint.h>")
     parts += (
         ['/* Memory for workspaces, if you like. */\n#include "relvm_stack.h"'] if config.caller_provides_pools else []
     )
@@ -28,10 +31,12 @@ def print_header(module: LoweredModule, metadata: Metadata, config: AotConfig, c
     if is_packed:
         parts += [_arguments(metadata, config), f"{packed_signature(config)};", _packed_descriptor(name)]
     else:
-        parts += [_status_codes(), _struct("inputs", module.inputs, module, config)]
+        parts += [*([] if has_externs else [_status_codes()]), _struct("inputs", module.inputs, module, config)]
         parts += [_struct("outputs", module.outputs, module, config)]
         parts += [_workspaces(config)] if config.caller_provides_pools else []
         parts += [f"/* RVM_OK, or why the run ended. */\n{run_signature(config)};", _descriptor(name)]
+    if has_externs:
+        parts.append(_externs(module, Names(name)))
     parts += ["#ifdef __cplusplus\n}\n#endif", f"#endif /* {name.upper()}_H */"]
     return "\n\n".join(parts) + "\n"
 
@@ -71,13 +76,13 @@ def _sizes(metadata: Metadata, constants_bytes: int) -> str:
 
 def _struct(what: str, ports: tuple[Port, ...], module: LoweredModule, config: AotConfig) -> str:
     entry = module.functions[-1]
-    const = "const " if what == "inputs" else ""
     lines, names = [f"struct {config.name}_{what} {{"], size_names(module)
     for port in ports:
         match port.value:
             case int() as number:
                 storage = entry.storages[number]
                 type_ = f"{storage.dtype}[{', '.join(dim_text(dim, names) for dim in storage.shape)}]"
+                const = "const " if what == "inputs" and number not in entry.updated_inputs else ""
                 lines.append(f"  {const}{storage.dtype.ctype} *{port.name}; /* {c_comment(type_)} */")
             case ScalarVar(letter=letter):
                 star = "" if what == "inputs" else "*"
@@ -109,6 +114,18 @@ def _descriptor(name: str) -> str:
     )
 
 
+def _externs(module: LoweredModule, names: Names) -> str:
+    """Return the declarations of the C functions that the user provides."""
+    lines = [
+        "/* Functions that you provide, with the signature of packed functions.  `self` is 0.  The arguments are valid",
+        "   during the call.  On success, a function stores a value or NIL in *result.  The export copies a tensor",
+        "   right after the call.  On failure, the function returns another status than RVM_OK. */",
+    ]
+    for extern in module.externs:
+        lines.append(f"{extern_prototype(names.extern(extern))} /* {c_comment(extern)} */")
+    return "\n".join(lines)
+
+
 def _status_codes() -> str:
     rows = ",\n".join(f"  RVM_{row.name} = {row.index}" for row in STATUS)
     return f"#ifndef RELVM_STATUS\n#define RELVM_STATUS\nenum relvm_status {{\n{rows}\n}};\n#endif"
@@ -117,7 +134,9 @@ def _status_codes() -> str:
 def _arguments(metadata: Metadata, config: AotConfig) -> str:
     """Return the C comment that lists the arguments of a packed entry point."""
     lines = ["/* RVM_OK, or why the run ended.  The arguments are tensors, compact and row-major:"]
-    listed: list[tuple[str, TensorInfo]] = [("input", info) for info in metadata.inputs]
+    listed: list[tuple[str, TensorInfo]] = [
+        ("input that is updated" if info.is_updated else "input", info) for info in metadata.inputs
+    ]
     listed += [("output", info) for info in metadata.outputs]
     if config.caller_provides_pools:
         listed += [(f"memory of {metadata.alignment} bytes alignment", info) for info in metadata.pools]

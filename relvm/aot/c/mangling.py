@@ -25,6 +25,10 @@ class Names:
     def kernel(self, name: str) -> str:
         return f"{self.prefix}_kernel_{c_identifier_part(name)}"
 
+    def extern(self, name: str) -> str:
+        """Return the name of the C function that the user provides for the packed function `name`."""
+        return f"{self.prefix}_extern_{c_identifier_part(name)}"
+
     def constant(self, storage: TensorStorage) -> str:
         """Return the C expression of the constant `storage`: a member of the struct of constants.
 

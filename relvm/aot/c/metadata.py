@@ -49,7 +49,7 @@ def dimension_arrays(info: TensorInfo, name: str) -> str:
 def tensor_info(info: TensorInfo, name: str) -> str:
     """Return the C initializer of an rvm_tensor_info.   name: the prefix given to `dimension_arrays`."""
     pointers = f"{name}_shape, {name}_dims" if info.shape else "0, 0"
-    return f"{{{c_string(info.name)}, {c_string(info.dtype)}, {len(info.shape)}, {pointers}}}"
+    return f"{{{c_string(info.name)}, {c_string(info.dtype)}, {len(info.shape)}, {int(info.is_updated)}, {pointers}}}"
 
 
 def _array(declaration: str, rows: Sequence[str]) -> str:

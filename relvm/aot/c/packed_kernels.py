@@ -96,6 +96,16 @@ def print_table(kernels: Mapping[str, Kernel], names: Names, config: AotConfig) 
     )
 
 
+def extern_prototype(symbol: str) -> str:
+    """Return the declaration of the C function `symbol`, which has the signature of packed functions."""
+    return f"rvm_status {symbol}(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);"
+
+
+def print_extern_helpers(calls: CallKind) -> str:
+    """Return the C functions that calls of packed functions of the host use."""
+    return "\n\n".join([_IS_EXTERN_RESULT, *([_CALL_EXTERN] if calls is CallKind.PACKED else [])])
+
+
 def print_library(config: AotConfig) -> str:
     """Return the C text of the descriptor that a shared library exports.
 
@@ -110,6 +120,26 @@ def print_library(config: AotConfig) -> str:
         f"{{RVM_ABI_VERSION, RELVM_AOT_CPU, relvm_open, {name}_run, &{name}_metadata}};"
     )
 
+
+_IS_EXTERN_RESULT = """\
+/* Whether a function returned a compact tensor of this dtype and shape. */
+static inline int32_t is_extern_result(const rvm_value *value, int32_t dtype, int32_t rank, const int64_t *shape) {
+  if (!rvm_are_plain(value, 1) || value->as.tensor->dtype != dtype || value->as.tensor->dl.ndim != rank) return 0;
+  for (int32_t axis = 0; axis < rank; axis++)
+    if (value->as.tensor->dl.shape[axis] != shape[axis]) return 0;
+  return 1;
+}"""
+
+_CALL_EXTERN = """\
+/* Calls the function that the host has registered under `name`. */
+static rvm_status call_extern(const char *name, const rvm_value *arguments, int32_t count, rvm_value *result) {
+  rvm_packed_function function;
+  void *self;
+  if (!rvm_api->find(name, &function, &self))
+    return rvm_api->fail(result, RVM_UNKNOWN_FUNCTION,
+                         "no packed function %s is registered; register it before the run", name);
+  return function(self, arguments, count, result);
+}"""
 
 _FIND = """
   for (size_t number = 0; number < sizeof packed / sizeof packed[0]; number++) {

@@ -14,7 +14,7 @@ from relvm.aot.c.header import print_header, print_metadata_header
 from relvm.aot.c.kernels import plain_signature, print_plain_kernel, without_dead_assignments
 from relvm.aot.c.mangling import Names
 from relvm.aot.c.metadata import print_metadata
-from relvm.aot.c.packed_kernels import print_library, print_table
+from relvm.aot.c.packed_kernels import print_extern_helpers, print_library, print_table
 from relvm.aot.config import AotConfig, CallKind
 from relvm.aot.lower.assign_storage import TensorStorage
 from relvm.aot.lower.ir import LoweredModule
@@ -199,6 +199,7 @@ def _model(
     calls, pool_bytes = module.calls, placements[module.functions[-1].name].size_bytes
     headers = [f"{config.name}_internal.h", "scalar_ops_values.h"]
     headers += ["packed.h"] if config.interface == "packed" else []
+    headers += ["relvm_views.h"] if module.externs else []
     is_hosted = config.runtime == "hosted"
     headers += [f"{config.name}_metadata.h"] if is_hosted else []
     parts = [
@@ -207,6 +208,7 @@ def _model(
         "#define RVM_TRY(call) \\\n  do { \\\n    const int32_t status_ = (call); \\\n"
         "    if (status_ != RVM_OK) return status_; \\\n  } while (0)",
         *([print_table(module.kernels, names, config)] if calls is CallKind.PACKED else []),
+        *([print_extern_helpers(calls)] if module.externs else []),
         "\n".join(signature(f, placements[f.name], names, calls) + ";" for f in module.functions),
         *functions,
         print_entry(module, pool_bytes, names, config),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,30 +11,31 @@ from relvm._native import ffi
 from relvm.aot.hosted.library import AotLibrary
 from relvm.aot.metadata_model import TensorInfo, range_text
 from relvm.aot.project.self_test import expect_number
+from relvm.bytecode.program import Program
 from relvm.errors import (
     RelvmArgumentError,
-    RelvmBusyError,
-    RelvmIndexError,
-    RelvmNameError,
     RelvmShapeError,
     RelvmTypeError,
     RelvmUnsupportedError,
-    near_matches,
 )
 from relvm.frontend.text.parser import parse_type
 from relvm.ir.dtypes import dtype_of
 from relvm.ir.symbolic import AnyDim, as_var, evaluate_with
 from relvm.ir.types import TensorType
 from relvm.numpy_dtypes import canonical_array
-from relvm.runtime.status import failure
+from relvm.runtime.executable import Executable
+from relvm.runtime.executor import Executor
+from relvm.runtime.status import STATUS_NUMBERS, failure
+from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import DTYPES, TAGS, numbers
 
+_CALLBACK_ERROR = STATUS_NUMBERS["CALLBACK_ERROR"]
 _CPU = 1  # kDLCPU
 _ROWS = numbers(DTYPES)
 _TENSOR = numbers(TAGS)["TENSOR"]
 
 
-class AotExecutor:
+class AotExecutor(Executor):
     """An executor of a model that was compiled ahead of time.  Each executor has its own memory for runs.
 
     Executors of the same factory can run in different threads at the same time, because they share only code and
@@ -60,44 +61,19 @@ class AotExecutor:
             raise RelvmTypeError(f"expected an ExecutorFactory, as load_module returns, got {factory!r}")
         _expect_cpu(device)
         metadata = factory.metadata
+        super().__init__([info.name for info in metadata.inputs])
         self._factory = factory  # keeps the library alive
         self._inputs, self._outputs = metadata.inputs, metadata.outputs
-        self._input_values: list[np.ndarray | None] = [None] * len(metadata.inputs)
+        # A machine without functions, with which Python functions of the host convert their arguments and results.
+        host = VirtualMachine(Executable.from_program(Program(()))) if factory.calls_host_functions else None
+        self._host = host._runner if host else None
         self._bound: dict[int, np.ndarray] = {}  # index of an output -> array of the caller to which runs write
-        self._last_outputs: list[np.ndarray] | None = None
         self._bounds = {size.name: size for size in metadata.sizes}
         self._pools = [_aligned(int(pool.shape[0]), metadata.alignment) for pool in metadata.pools]
-        self._running = threading.Lock()
 
-    def get_num_inputs(self) -> int:
-        """Return the number of inputs."""
-        return len(self._inputs)
-
-    def get_num_outputs(self) -> int:
-        """Return the number of outputs."""
-        return len(self._outputs)
-
-    def get_input_index(self, name: str) -> int:
-        """Return the index of the input `name`.
-
-        Raise RelvmNameError if there is no such input, and RelvmTypeError if `name` is not a str.
-        """
-        if not isinstance(name, str):
-            raise RelvmTypeError(f"expected an input name as a str, got {name!r}")
-        return _find_index(self._inputs, name, "input")
-
-    def get_input_name(self, index: int) -> str:
-        """Return the name of the input at `index`.  Raise RelvmIndexError if there is no such input."""
-        return self._inputs[_index(self._inputs, index, "input")].name
-
-    def get_output_index(self, name: str) -> int:
-        """Return the index of the output `name`.
-
-        Raise RelvmNameError if there is no such output, and RelvmTypeError if `name` is not a str.
-        """
-        if not isinstance(name, str):
-            raise RelvmTypeError(f"expected an output name as a str, got {name!r}")
-        return _find_index(self._outputs, name, "output")
+    @property
+    def _output_names(self) -> Sequence[str]:
+        return [info.name for info in self._outputs]
 
     def get_input_info(self) -> dict[str, TensorInfo]:
         """Return the shape and dtype of each input, by name.  A dimension that depends on run-time sizes is a str."""
@@ -106,43 +82,6 @@ class AotExecutor:
     def get_output_info(self) -> dict[str, TensorInfo]:
         """Return the shape and dtype of each output, by name.  A dimension that depends on run-time sizes is a str."""
         return {info.name: info for info in self._outputs}
-
-    def set_input(self, key: int | str | None = None, value: Any = None, /, **inputs: Any) -> None:
-        """Set inputs to copies of values.  If a value is invalid, no input changes.
-
-        Parameters
-        ----------
-        key
-            Index or name of an input.
-        value
-            An array of the dtype and shape of the input, or a number if the input is a scalar.
-        **inputs
-            Further inputs, by name.
-
-        Raises
-        ------
-        RelvmArgumentError
-            There is a key without a value, or an input occurs twice.
-        RelvmNameError, RelvmIndexError, RelvmTypeError
-            The input does not exist, or the key is neither an int nor a str.
-        RelvmTypeError
-            The array has another dtype.
-        RelvmShapeError
-            The array has another rank, or differs in a dimension of known size.
-        """
-        given: list[tuple[int | str, Any]] = list(inputs.items())
-        if key is not None or value is not None:
-            if key is not None and value is None:
-                raise RelvmArgumentError(f"set_input: expected a value for input {key!r}")
-            given.insert(0, (key, value))  # type: ignore[arg-type]  # _find_index checks the key
-        found: dict[int, np.ndarray] = {}
-        for each, number_or_array in given:
-            index = _find_index(self._inputs, each, "input")
-            if index in found:
-                raise RelvmArgumentError(f"set_input: input {self._inputs[index].name} is given twice")
-            found[index] = _checked_copy(self._inputs[index], number_or_array)
-        for index, array in found.items():
-            self._input_values[index] = array
 
     def set_input_zero_copy(self, key: int | str, array: np.ndarray) -> None:
         """Bind an input to an array of the caller.  Runs read the array directly, without copying it.
@@ -153,21 +92,27 @@ class AotExecutor:
             Index or name of the input.
         array
             A dense, row-major and aligned array of the dtype and shape of the input.  It must not change during a run.
+            If runs update the input (`TensorInfo.is_updated`), they change the array.  It must then be writable, and
+            must not overlap other inputs.
 
         Raises
         ------
         RelvmTypeError
-            `array` is not an array, or has another layout.
+            `array` is not an array, has another layout, or is read-only although runs update the input.
         RelvmNameError, RelvmIndexError, RelvmTypeError
             The input does not exist, or the key is neither an int nor a str.
         RelvmTypeError, RelvmShapeError
             The array has another dtype or shape, or its bytes are not elements of the dtype, such as a bool of 2.
         """
-        index = _find_index(self._inputs, key, "input")
+        index = self._find_input(key)
         info, what = self._inputs[index], f"input {self._inputs[index].name}"
         array = _expect_usable(what, info, array)
         if canonical_array(array) is not array:
             raise RelvmTypeError(f"{what}: some bytes are not elements of dtype {info.dtype}; use set_input instead")
+        if info.is_updated and not array.flags.writeable:
+            raise RelvmTypeError(
+                f"{what} is updated: expected a writable array, got a read-only one; use set_input instead"
+            )
         self._input_values[index] = array
 
     def set_output_zero_copy(self, key: int | str, array: np.ndarray | None) -> None:
@@ -190,7 +135,7 @@ class AotExecutor:
         RelvmTypeError, RelvmShapeError
             The array has another dtype or shape.
         """
-        index = _find_index(self._outputs, key, "output")
+        index = self._find_output(key)
         self._bound.pop(index, None)
         if array is None:
             return
@@ -200,96 +145,11 @@ class AotExecutor:
             raise RelvmTypeError(f"{what}: expected a writable array, got a read-only one")
         self._bound[index] = array
 
-    def get_input(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray | None:
-        """Return a copy of the value of an input, or None if the input is not set.
-
-        Parameters
-        ----------
-        key
-            Index or name of the input.
-        out
-            The array to copy the value to and to return, or None for a new array.
-
-        Raises
-        ------
-        RelvmArgumentError
-            `out` is given, and the input is not set.
-        RelvmTypeError, RelvmShapeError
-            `out` has another dtype or shape, or is read-only.
-        RelvmNameError, RelvmIndexError, RelvmTypeError
-            The input does not exist, or the key is neither an int nor a str.
-        """
-        index = _find_index(self._inputs, key, "input")
-        array = self._input_values[index]
-        if out is None:
-            return None if array is None else array.copy()
-        if array is None:
-            raise RelvmArgumentError(f"get_input: input {self._inputs[index].name} is not set; call set_input first")
-        return _copy_to("get_input", array, out)
-
-    def run(self, /, **inputs: Any) -> None:
-        """Run the model on its inputs.
-
-        Parameters
-        ----------
-        **inputs
-            Inputs to set before the run, by name.
-
-        Raises
-        ------
-        RelvmArgumentError
-            An input is not set.
-        RelvmShapeError
-            Sizes of inputs contradict each other or are out of bounds.
-        RelvmBusyError
-            Another thread is running this executor.
-        RelvmError
-            The run failed.  The class of the error is the same as in the VM.
-        """
-        if not self._running.acquire(blocking=False):
-            raise RelvmBusyError("the executor is running in another thread; create one executor per thread")
-        try:
-            self.set_input(**inputs)
-            self._last_outputs = self._run()
-        finally:
-            self._running.release()
-
-    def get_output(self, key: int | str, out: np.ndarray | None = None) -> np.ndarray:
-        """Return an output of the last run.
-
-        Later runs do not change the returned array, unless `set_output_zero_copy` has bound this output to an array of
-        the caller.  A bound array is overwritten by each run.
-
-        Parameters
-        ----------
-        key
-            Index or name of the output.
-        out
-            The array to copy the output to and to return.  If `out` is None, the output is returned without a copy.
-
-        Raises
-        ------
-        RelvmTypeError, RelvmShapeError
-            `out` has another dtype or shape, or is read-only.
-        RelvmArgumentError
-            There was no run yet, or the last run failed.
-        RelvmNameError, RelvmIndexError, RelvmTypeError
-            The output does not exist, or the key is neither an int nor a str.
-        """
-        index = _find_index(self._outputs, key, "output")
-        if self._last_outputs is None:
-            raise RelvmArgumentError("get_output: no outputs yet, or the last run failed; call run first")
-        output = self._last_outputs[index]
-        if out is None:
-            return output
-        return _copy_to("get_output", output, out)
+    def _convert_input(self, index: int, value: Any) -> np.ndarray:
+        return _checked_copy(self._inputs[index], value)
 
     def _run(self) -> list[np.ndarray]:
-        self._last_outputs = None
-        missing = [info.name for info, array in zip(self._inputs, self._input_values, strict=True) if array is None]
-        if missing:
-            raise RelvmArgumentError(f"run: missing inputs: {', '.join(missing)}; set them with set_input")
-        inputs = [array for array in self._input_values if array is not None]
+        inputs: list[np.ndarray] = self._input_values
         sizes = self._sizes(inputs)
         outputs = [self._output(index, _shape(info, sizes)) for index, info in enumerate(self._outputs)]
         for index, array in self._bound.items():
@@ -299,6 +159,11 @@ class AotExecutor:
                     f"output {self._outputs[index].name}: the bound array shares memory with an input or another"
                     " output; use a separate array"
                 )
+        for index, info in enumerate(self._inputs):
+            others = [*inputs[:index], *inputs[index + 1 :]]
+            if info.is_updated and any(np.may_share_memory(inputs[index], other) for other in others):
+                reason = "its array shares memory with another input; use a separate array"
+                raise RelvmArgumentError(f"input {info.name} is updated, but {reason}")
         tensors = [*inputs, *outputs, *self._pools]
         views, shapes = ffi.new("rvm_tensor[]", max(1, len(tensors))), []
         arguments, result = ffi.new("rvm_value[]", max(1, len(tensors))), ffi.new("rvm_value *")
@@ -306,7 +171,15 @@ class AotExecutor:
             shapes.append(_view(views[number], tensor))
             arguments[number].tag = _TENSOR
             getattr(arguments[number], "as").tensor = views + number
-        status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
+        host = self._host
+        outer = host.begin("run") if host else None
+        try:
+            status = self._factory.run(ffi.NULL, arguments, len(tensors), result)
+            if host and status == _CALLBACK_ERROR:
+                raise host.run_error(status, result)
+        finally:
+            if host:
+                host.end(outer)
         if status:
             raise failure(status, result, self._factory.metadata.mod_name)
         return outputs
@@ -342,16 +215,6 @@ class AotExecutor:
         return sizes
 
 
-def _copy_to(where: str, array: np.ndarray, out: Any) -> np.ndarray:
-    """Copy an array to the array `out` of a caller, and return `out`.   where: the called method, for messages."""
-    if not isinstance(out, np.ndarray) or out.dtype != array.dtype or not out.flags.writeable:
-        raise RelvmTypeError(f"{where}: out: expected a writable array of dtype {array.dtype}, got {out!r:.80}")
-    if out.shape != array.shape:
-        raise RelvmShapeError(f"{where}: out: expected shape {array.shape}, got {out.shape}")
-    np.copyto(out, array)
-    return out
-
-
 def _expect_cpu(device: Any) -> None:
     """Check that `device` is the first CPU.  Raise RelvmTypeError or RelvmUnsupportedError otherwise."""
     devices = list(device) if isinstance(device, list) else [device]
@@ -363,23 +226,6 @@ def _expect_cpu(device: Any) -> None:
         raise RelvmUnsupportedError(f"device: expected exactly one device, got {len(devices)}")
     if devices[0] not in ("cpu", "cpu:0", (_CPU, 0)):
         raise RelvmUnsupportedError(f'device: expected "cpu", the only device, got {devices[0]!r}')
-
-
-def _find_index(infos: tuple[TensorInfo, ...], key: int | str, what: str) -> int:
-    if isinstance(key, str):
-        names = [info.name for info in infos]
-        if key not in names:
-            raise RelvmNameError(f"unknown {what} {key}; expected one of {', '.join(names)}{near_matches(key, names)}")
-        return names.index(key)
-    return _index(infos, key, what)
-
-
-def _index(infos: tuple[TensorInfo, ...], key: int, what: str) -> int:
-    if not isinstance(key, int | np.integer) or isinstance(key, bool):
-        raise RelvmTypeError(f"{what}: expected an index or a name, got {key!r}")
-    if not 0 <= key < len(infos):
-        raise RelvmIndexError(f"{what} index {key} is out of range; expected 0 to {len(infos) - 1}")
-    return int(key)
 
 
 def _checked_copy(info: TensorInfo, value: Any) -> np.ndarray:

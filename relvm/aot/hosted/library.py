@@ -72,6 +72,11 @@ class AotLibrary:
         self.lowered_text = _text(described.lowered)
 
     @property
+    def calls_host_functions(self) -> bool:
+        """Whether the program can call functions of the host.  May be True if a name in it only looks like a call."""
+        return "call_extern(" in self.lowered_text
+
+    @property
     def params(self) -> dict[str, np.ndarray]:
         """Copies of the constants, by their names in C."""
         constants = (self._description.constants[i] for i in range(self._description.constant_count))
@@ -132,7 +137,7 @@ def _metadata(found: Any) -> Metadata:
 
 def _tensor(info: Any) -> TensorInfo:
     shape = (info.shape[i] if info.shape[i] >= 0 else _text(info.dims[i]) for i in range(info.rank))
-    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype))
+    return TensorInfo(_text(info.name), tuple(shape), _text(info.dtype), bool(info.is_updated))
 
 
 def _size(info: Any) -> SizeInfo:

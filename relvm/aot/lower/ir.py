@@ -59,6 +59,30 @@ class Copy:
 
 
 @dataclass(frozen=True)
+class TensorArgument:
+    """A tensor that is passed to a function of the host.
+
+    storage: the index of its storage.   dims: its dimensions.
+    """
+
+    storage: int
+    dims: tuple[AnyDim, ...]
+
+
+@dataclass(frozen=True)
+class CallExtern:
+    """A statement that calls a packed function of the host by its name.
+
+    args: its arguments.
+    result: where to store the value that the function returns, or None to ignore the value.
+    """
+
+    name: str
+    args: tuple[TensorArgument | Scalar, ...]
+    result: TensorArgument | ScalarVar | None
+
+
+@dataclass(frozen=True)
 class ReadItem:
     """A statement that sets variable `target` to the element at flat position `position` of a storage."""
 
@@ -198,6 +222,7 @@ class Continue:
 Statement = (
     RunKernel
     | Copy
+    | CallExtern
     | ReadItem
     | WriteItem
     | Compute
@@ -220,7 +245,7 @@ class LoweredFunction:
     ----------
     inputs, outputs
         The storages that the caller provides, as indices in `storages`.  The function reads `inputs` and writes
-        `outputs`.
+        `outputs`.  It also writes the `updated_inputs`.
     sizes
         The dimension variables that the caller provides, each with its minimum, and its maximum or None if unbounded.
     scalars, results
@@ -244,6 +269,12 @@ class LoweredFunction:
     size_bytes: tuple[int, ...]
     sections: tuple[tuple[Statement, ...], ...]
 
+    @property
+    def updated_inputs(self) -> frozenset[int]:
+        """The inputs that the function updates."""
+        targets = {statement.target for statement in self.statements() if isinstance(statement, Copy)}
+        return frozenset(targets.intersection(self.inputs))
+
     def statements(self) -> Iterator[Statement]:
         """Yield every statement in preorder.  The index of a statement in this order is its point."""
         return statements_in(tuple(statement for section in self.sections for statement in section))
@@ -263,6 +294,12 @@ class LoweredModule:
     calls: CallKind
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+    @property
+    def externs(self) -> tuple[str, ...]:
+        """The names of the packed functions of the host that the module calls."""
+        statements = (statement for function in self.functions for statement in function.statements())
+        return tuple(dict.fromkeys(each.name for each in statements if isinstance(each, CallExtern)))
 
 
 @dataclass(frozen=True)

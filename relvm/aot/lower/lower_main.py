@@ -14,6 +14,7 @@ from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage, assign_sto
 from relvm.aot.lower.call_graph import RecursiveGroup, call_order
 from relvm.aot.lower.ir import (
     Branch,
+    CallExtern,
     CallFunction,
     Check,
     CheckRange,
@@ -33,6 +34,7 @@ from relvm.aot.lower.ir import (
     SetScalar,
     SetSize,
     Statement,
+    TensorArgument,
     WriteItem,
     always_continues,
 )
@@ -81,8 +83,9 @@ from relvm.ir.expr import (
 )
 from relvm.ir.scalar_ops import find_row
 from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
-from relvm.ir.types import FuncType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
+from relvm.ir.types import VOID, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
+from relvm.ir.visitor import use_counts
 from relvm.kernels.loop_ir import Kernel
 from relvm.quoting import c_identifier
 from relvm.tables import STATUS
@@ -397,8 +400,8 @@ class _Lowering:
                 return expect_kind(TupleValue, self.value(tuple_)).items[index]
             case BuiltinCall(name, args):
                 return self.builtin(var, name, args)
-            case PackedCall(name):
-                return self.refuse(var.name, f"calls of host functions ({name})")
+            case PackedCall(name, args):
+                return self.packed_call(var, name, args)
         return self.value(value, var.name)
 
     def value(self, expr: Expr, name: str = "") -> Value:
@@ -426,6 +429,38 @@ class _Lowering:
         return expect_scalar(self.value(expr))
 
     # ---- what bindings compute ----
+
+    def packed_call(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
+        """Append a call of a packed function of the host, and return its result."""
+        operands: list[TensorArgument | Scalar] = []
+        for arg in args:
+            match self.value(arg, var.name):
+                case TensorValue(storage, dims):
+                    operands.append(TensorArgument(storage, dims))
+                case ScalarVar() | ScalarConstant() | DimScalar() as scalar:
+                    operands.append(scalar)
+                case _:
+                    what = f"an argument of type {arg.type} of the host function {name}; pass tensors and scalars"
+                    self.refuse(var.name, what)
+        result: Value = TupleValue(())
+        target: TensorArgument | ScalarVar | None = None
+        is_ignored = isinstance(var.type, ObjectType) and use_counts(self.functions[self.current])[var] == 0
+        if var.type != VOID and not is_ignored:
+            if any(size not in self.dims for size in type_vars(var.type)):
+                self.refuse(var.name, f"a result of the host function {name} with a size that only the function knows")
+            match var.type:
+                case TensorType(dtype, shape) if dtype is not None and shape is not None and dtype.bits >= 8:
+                    result = expect_kind(TensorValue, self.output_value(var))
+                    target = TensorArgument(result.storage, result.dims)
+                case PrimType(value=None):
+                    result = self.output_value(var)
+                    assert isinstance(result, ScalarVar)
+                    target = result
+                case _:
+                    what = f"a result of type {var.type} of the host function {name}; "
+                    self.refuse(var.name, what + "state a tensor of known dtype and shape, or a scalar")
+        self.body.append(CallExtern(name, tuple(operands), target))
+        return result
 
     def kernel(self, var: Var, name: str, args: tuple[Expr, ...]) -> Value:
         kernel = self.kernels[name]
@@ -478,6 +513,13 @@ class _Lowering:
             case "make_closure":
                 function = expect_kind(ClosureValue, self.value(args[0]))
                 return ClosureValue(function.function, (*map(self.value, args[1:]), *function.captured))
+            case "check_update":  # the caller provides memory that it can write and that overlaps no other memory
+                return TupleValue(())
+            case "update_tensor":
+                updated, new = self.tensor(args[0]), self.tensor(args[1])
+                size_bytes = product((*updated.dims, self.storages[updated.storage].dtype.size_bytes))
+                self.body.append(Copy(new.storage, updated.storage, size_bytes))
+                return TupleValue(())
             case "check_equal" | "check_at_most":
                 left, right = (self.as_dim(self.scalar_value(arg)) for arg in args[:2])
                 self.expect_equal(left if name == "check_equal" else dim_op("max", left, right), right)

@@ -15,6 +15,7 @@ from relvm.aot.config import AotConfig, CallKind, Pool
 from relvm.aot.lower.assign_storage import MemoryKind
 from relvm.aot.lower.ir import (
     Branch,
+    CallExtern,
     CallFunction,
     Continue,
     Copy,
@@ -23,6 +24,7 @@ from relvm.aot.lower.ir import (
     ReadItem,
     RunKernel,
     Statement,
+    TensorArgument,
     WriteItem,
 )
 from relvm.errors import RelvmMemoryError
@@ -285,6 +287,8 @@ def _storages(statement: Statement) -> Iterator[int]:
             yield from storages
         case Copy(source, target):
             yield from (source, target)
+        case CallExtern(_, args, result):
+            yield from (each.storage for each in (*args, result) if isinstance(each, TensorArgument))
         case ReadItem(_, storage) | WriteItem(storage):
             yield storage
         case Continue(_, moves):

@@ -7,6 +7,7 @@ from typing import Any
 from relvm.aot.lower.assign_storage import MemoryKind, TensorStorage
 from relvm.aot.lower.ir import (
     Branch,
+    CallExtern,
     CallFunction,
     Check,
     CheckRange,
@@ -24,6 +25,7 @@ from relvm.aot.lower.ir import (
     SetScalar,
     SetSize,
     Statement,
+    TensorArgument,
     WriteItem,
 )
 from relvm.ir.symbolic import format_dim
@@ -69,6 +71,10 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
                 lines.append(f"{indent}{call}({', '.join(parts)})")
             case Copy(source, target, size):
                 lines.append(f"{indent}s{target} = copy(s{source}, {format_dim(size)})")
+            case CallExtern(name, args, result):
+                parts = [text_string(name), *map(_argument, args)]
+                into = "" if result is None else f"{_argument(result)} = "
+                lines.append(f"{indent}{into}call_extern({', '.join(parts)})")
             case ReadItem(target, storage, position):
                 lines.append(f"{indent}{terminal(target.name)} = s{storage}[{position}]")
             case WriteItem(storage, position, value):
@@ -105,6 +111,10 @@ def _append(lines: list[str], body: tuple[Statement, ...], indent: str, call: st
 
 def _type(storage: TensorStorage) -> str:
     return f"{storage.dtype}[{', '.join(map(format_dim, storage.shape))}]"
+
+
+def _argument(argument: TensorArgument | Scalar) -> str:
+    return f"s{argument.storage}" if isinstance(argument, TensorArgument) else _scalar(argument)
 
 
 def _scalar(scalar: Scalar) -> str:

@@ -374,7 +374,8 @@ def _call(call: CallStatement, functions: Mapping[FunctionKey, int], routines: M
         called = f"rvm_call_many(ctx, {callee}, &tables, words, {count}, {destination}, failure)"
         return f"{{ {_tables(call.args)} RVM_TRY({called}); }}{comment}"
     if call.kernel:
-        return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel_symbol(name)}, {array}, {count}, failure));{comment}"
+        kernel = kernel_symbol(name)
+        return f"RVM_TRY(rvm_kernel(ctx, {callee}, {kernel}, {array}, {count}, {destination}, failure));{comment}"
     args = ", ".join(map(operand_text, call.args))
     if call.function in routines:
         passed = f"{args}, " if args else ""

@@ -81,7 +81,8 @@ def kernel(target: Any) -> ScriptKernel:
     """Decorate a function whose source is a kernel: loops over the elements of tensors (docs/language.md, "Kernels").
 
     A parameter is an output of the kernel if the function assigns to elements of the parameter, otherwise an input.  In
-    the parameter list, outputs must follow the inputs.  A script calls the kernel with the inputs only, and the call
+    the parameter list, outputs must follow the inputs.  The kernel updates an input with an annotation such as "inout
+    f32[n]" (docs/language.md, "Inout parameters").  A script calls the kernel with the inputs only, and the call
     returns the outputs.
 
     Parameters

@@ -39,8 +39,8 @@ _LOOPS = ("grid", *kd.LOOPS)
 class ScriptKernel(SourceFunction):
     """A function decorated by @kernel.  Made by `kernel`.
 
-    The parameters to whose elements the function assigns are the outputs.  Only scripts can call the kernel.  `python`
-    is the Python function, which computes the same on NumPy arrays, but slowly.
+    The parameters to whose elements the function assigns are the outputs, unless they are annotated as inout.  Only
+    scripts can call the kernel.  `python` is the Python function, which computes the same on NumPy arrays, but slowly.
     """
 
     @cached_property
@@ -86,27 +86,28 @@ class _KernelTranslator(SourceReader):
             raise self.error(RelvmSyntaxError, "a kernel returns nothing; it writes its last parameters", tree.returns)
         params = [*args.posonlyargs, *args.args]
         assigned = _assigned_parameters(tree.body)
-        for position, param in enumerate(params):
+        for param in params:
             if param.annotation is None:
                 raise self.error(RelvmTypeError, f"parameter {param.arg} needs a type", param)
-            is_output = param.arg in assigned
-            if not is_output and any(earlier.arg in assigned for earlier in params[:position]):
+            is_inout, written = _split_inout(annotation_text(param.annotation))
+            is_output = param.arg in assigned and not is_inout
+            if not is_output and any(buffer.is_output for buffer in self.build.buffers.values()):
                 raise self.error(RelvmTypeError, f"input {param.arg} follows an output; outputs come last", param)
-            type_ = self.type(param.annotation)
-            self.at_node(param, partial(self.build.param, param.arg, type_, is_output=is_output))
+            type_ = self.type(written, param.annotation)
+            self.at_node(param, partial(self.build.param, param.arg, type_, is_output=is_output, is_inout=is_inout))
         self.at_node(tree, self.build.check_dims)
         self.translate_statements(tree.body)
         return self.at_node(tree, lambda: finish_kernel(self.build, self.function.source))
 
-    def type(self, node: ast.expr) -> Type:
-        """Parse the type in the annotation `node`.  A dtype alone, such as `f32`, means a tensor of rank 0."""
-        assigned = annotation_text(node)
-        if assigned in ALL_DTYPES:
-            return TensorType(ALL_DTYPES[assigned], ())
+    def type(self, written: str, node: ast.expr) -> Type:
+        """Parse the type `written` in the annotation `node`.  A dtype alone, such as `f32`, means a tensor of rank
+        0."""
+        if written in ALL_DTYPES:
+            return TensorType(ALL_DTYPES[written], ())
         try:
-            return parse_type(assigned, self.dims)
+            return parse_type(written, self.dims)
         except RelvmError as error:
-            raise self.error(type(error), f"invalid type {assigned}: {error.reason}", node) from None
+            raise self.error(type(error), f"invalid type {written}: {error.reason}", node) from None
 
     # ---- statements ----
 
@@ -170,7 +171,7 @@ class _KernelTranslator(SourceReader):
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
         """Translate `name: annotation = value`, which defines a variable with the annotated dtype."""
-        type_ = self.type(annotation)
+        type_ = self.type(annotation_text(annotation), annotation)
         if not isinstance(type_, TensorType) or type_.shape != ():
             raise self.error(
                 RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
@@ -293,6 +294,12 @@ class _KernelTranslator(SourceReader):
                 if isinstance(found, ModuleType) and hasattr(found, name):
                     return name
         raise RelvmNameError(f"no function {ast.unparse(node)}")
+
+
+def _split_inout(annotation: str) -> tuple[bool, str]:
+    """Return whether an annotation begins with `inout`, as in `"inout f32[n]"`, and the type that it contains."""
+    first, _, rest = annotation.strip().partition(" ")
+    return (True, rest.strip()) if first == "inout" and rest else (False, annotation)
 
 
 def _assigned_parameters(body: list[ast.stmt]) -> set[str]:

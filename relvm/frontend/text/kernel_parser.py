@@ -29,12 +29,17 @@ class KernelReader(LiteralReader):
     build: KernelDefBuilder
 
     def kernel_definition(self, name: str) -> kd.KernelDef:
-        """Parse the definition of the kernel `name`, after the name: `(x: f32[n]) -> (out: f32[n]) { ... }`."""
+        """Parse the definition of the kernel `name`, after the name: `(x: f32[n]) -> (out: f32[n]) { ... }`.
+
+        A kernel without outputs can omit `-> ()`.
+        """
         self.build = KernelDefBuilder(name, self.dims, self.source.origin(self.token.offset))
         start = self.token
         self.kernel_params(is_output=False)
-        self.expect("->", "-> and the outputs of the kernel")
-        self.kernel_params(is_output=True)
+        updates = any(buffer.is_inout for buffer in self.build.buffers.values())
+        if not (updates and self.at("{")):
+            self.expect("->", "-> and the outputs of the kernel")
+            self.kernel_params(is_output=True)
         self.at_token(start, self.build.check_dims)
         self.kernel_block()
         return self.at_token(start, lambda: finish_kernel(self.build, self.source))
@@ -54,10 +59,13 @@ class KernelReader(LiteralReader):
         self.expect("(")
 
         def param() -> None:
+            is_inout = not is_output and self.at("inout") and self.following.text != ":"
+            if is_inout:
+                self.take()
             token = self.kernel_name("a parameter")
             self.expect(":", ": and the parameter's type")
             type_ = self.kernel_type()
-            self.at_token(token, lambda: self.build.param(token.text, type_, is_output=is_output))
+            self.at_token(token, lambda: self.build.param(token.text, type_, is_output=is_output, is_inout=is_inout))
 
         self.comma_separated(")", param)
 

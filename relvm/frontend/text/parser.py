@@ -138,7 +138,7 @@ class _Parser(KernelReader):
         self.enclosing_functions: dict[str, Var] = {}
         self.groups: list[_FunctionGroup] = []
         self.references: list[tuple[str, Token]] = []
-        self.untyped_call: PackedCall | BuiltinCall | KernelCall | None = None
+        self.untyped_call: PackedCall | BuiltinCall | KernelCall | KernelRun | None = None
 
     def module(self) -> Module:
         attributes: Attributes = ()
@@ -533,7 +533,8 @@ class _Parser(KernelReader):
                     KernelCall(self.symbol("the name of a kernel"), self.arguments(), origins=origins)
                 )
             case "run":
-                return KernelRun(self.symbol("the name of a kernel"), self.arguments())
+                run = KernelRun(self.symbol("the name of a kernel"), self.arguments())
+                return self.with_result_type(run)
             case "kill":
                 return Kill(self.primary())
             case "match_cast":
@@ -558,7 +559,7 @@ class _Parser(KernelReader):
             self.expect(",", ", or )")
         return self.with_result_type(PackedCall(name, self.remaining_arguments(), pure))
 
-    def with_result_type(self, call: PackedCall | BuiltinCall | KernelCall) -> Expr:
+    def with_result_type(self, call: PackedCall | BuiltinCall | KernelCall | KernelRun) -> Expr:
         """Parse the result type after a call, such as `: f32[n]`, if there is one.  Return the call with this type."""
         if self.accept(":"):
             return replace(call, type=self.type())
