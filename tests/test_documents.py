@@ -81,6 +81,7 @@ def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixt
 
 # Operators without an example: only passes and importers create them, with packed tables or weights, or many inputs.
 WITHOUT_EXAMPLE = {
+    "conv_by_size",
     "conv_integer_packed",
     "conv_winograd",
     "gru",

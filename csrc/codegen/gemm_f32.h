@@ -11,6 +11,8 @@ static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes
   memcpy(to, from, (size_t)size_bytes);
 }
 
+enum { RVM_LONG_RUN = 16 }; /* elements of a run that a call of memcpy copies faster than a loop */
+
 /* Copies `rows` rows, `to_row` and `x_row` elements apart: columns [first, end) of `to` are elements of x, `step` apart from
    the first on; columns [low, first) and [end, high) become 0.  low <= first <= end <= high. */
 static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_t to_row, const float *x, int64_t x_row,
@@ -18,7 +20,7 @@ static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_
                                                                int64_t end, int64_t high) {
   for (int64_t row = 0; row < rows; row++, to += to_row, x += x_row) {
     for (int64_t j = low; j < first; j++) to[j] = 0;
-    if (step == 1)
+    if (step == 1 && end - first >= RVM_LONG_RUN)
       memcpy(to + first, x, (size_t)(end - first) * sizeof *x);
     else
       for (int64_t j = first; j < end; j++) to[j] = x[(j - first) * step];
@@ -39,8 +41,11 @@ static __attribute__((noinline, unused)) void rvm_window_panel_f32(float *panel,
                                                                    int64_t row_pad, int64_t column_pad,
                                                                    int64_t row_dilation, int64_t column_dilation) {
   const int64_t taps = row_taps * column_taps, area = high * wide;
-  for (int64_t row = 0; row < span && count < pitch; row++)
-    memset(panel + row * pitch + count, 0, (size_t)(pitch - count) * sizeof *panel);
+  if (count <= pitch / 2) /* one call instead of one for each row */
+    memset(panel, 0, (size_t)(span * pitch) * sizeof *panel);
+  else
+    for (int64_t row = 0; row < span && count < pitch; row++)
+      memset(panel + row * pitch + count, 0, (size_t)(pitch - count) * sizeof *panel);
   for (int64_t tap = 0; tap < taps; tap++) {
     const int64_t channel = (first - tap + taps - 1) / taps, channels = (first + span - tap + taps - 1) / taps - channel;
     const int64_t down = tap / column_taps * row_dilation - row_pad;

@@ -18,6 +18,7 @@ from relvm.ops.comparison import (
     logical_or,
     not_equal,
 )
+from relvm.ops.conv_by_size import conv_by_size
 from relvm.ops.conv_int8 import conv_integer
 from relvm.ops.conv_int8_packed import conv_integer_packed
 from relvm.ops.conv_winograd import conv_winograd

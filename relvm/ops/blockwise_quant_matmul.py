@@ -79,7 +79,7 @@ def _dequantize_on_the_fly(
     groups, width, stride = sizes
     count = 8 // bits
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, _: Scalar, pitch: Scalar) -> None:
         start = k.let("start", column * groups + first / count * width)
         with k.loop(span / count, name="g") as g:
             row = k.let("row", g * count)
@@ -91,7 +91,7 @@ def _dequantize_on_the_fly(
                 for i in range(count):
                     moved = Binary(">>", byte, Literal(bits * i, I32), I32) if i else byte
                     number = Binary("&", moved, Literal(2**bits - 1, I32), I32)
-                    k.store(panel, ((row + i) * width + j,), (number.to(F32) - zero) * scale)
+                    k.store(panel, ((row + i) * pitch + j,), (number.to(F32) - zero) * scale)
 
     return PackOnTheFly(fill)
 

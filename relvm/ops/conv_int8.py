@@ -62,9 +62,9 @@ def _conv_integer(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, 
 
     def right(start: Scalar) -> PackOnTheFly:
         if window.is_pointwise():
-            rows = pack_from_row_major(k, x, start, k.size(x.shape[2:]), width)
+            rows = pack_from_row_major(k, x, start, k.size(x.shape[2:]))
         else:
-            rows = im2col(k, x, start, result.shape, window, width, padding)
+            rows = im2col(k, x, start, result.shape, window, padding)
         return _combine_bytes(k, rows, x.dtype, deep, width)
 
     convolve_words(k, x, w, result, (groups, w.shape[1]), width, zero, lambda filter_: sums[filter_], right)
@@ -122,13 +122,13 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
     """
     four = k.allocate("four", dtype, (WORD * width,))
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(span, name="p") as p:
             row = k.let("row", (first + p) * WORD)
             have = k.let("have", minimum(depth - row, WORD))
-            rows.fill(four, row, have, column, count)
-            to, start = Address(panel, p * width), Address(four, Literal(0, I64))
-            k.invoke("rvm_words_of_bytes", to, start, width, have, width, 1, unsigned_flip_mask(dtype))
+            rows.fill(four, row, have, column, count, pitch)
+            to, start = Address(panel, p * pitch), Address(four, Literal(0, I64))
+            k.invoke("rvm_words_of_bytes", to, start, pitch, have, pitch, 1, unsigned_flip_mask(dtype))
 
     return PackOnTheFly(fill)
 

@@ -55,7 +55,7 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
     padding = padding_word(k, zero)
 
     def right(start: Scalar) -> PackOnTheFly:
-        return _im2col_words(k, x, start, channels, result.shape, window, width, padding)
+        return _im2col_words(k, x, start, channels, result.shape, window, padding)
 
     convolve_words(k, x, w, result, (groups, channels), width, zero, sums.flat, right)
 
@@ -82,7 +82,6 @@ def _im2col_words(
     channels: int,
     shape: tuple[AnyDim, ...],
     window: Window,
-    width: int,
     padding: Scalar,
 ) -> PackOnTheFly:
     """Return the im2col matrix of a group of channels, as the right operand of a matrix product.
@@ -92,13 +91,12 @@ def _im2col_words(
     start: the flat position in x of the first channel.
     channels: the number of channels in the group.
     shape: the shape of the convolution's result.
-    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     blocks, area = -(-channels // WORD), k.size(x.shape[2:])
     flip, step = unsigned_flip_mask(x.dtype), window.strides[-1]
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         end = k.let("end", first + span)
         with k.loop((end - 1) / blocks + 1, start=first / blocks, name="tap") as tap:
             before = k.let("before", tap * blocks)
@@ -107,7 +105,7 @@ def _im2col_words(
 
             def words(run: ColumnRun) -> None:
                 with k.loop(high, start=low, name="block") as block:
-                    to = k.let("to", (before + block - first) * width)
+                    to = k.let("to", (before + block - first) * pitch)
                     pad_run(k, panel, to, run, padding)
                     have = Literal(WORD, I64) if channels % WORD == 0 else minimum(channels - block * WORD, WORD)
                     source = start + run.source + block * WORD * area + run.first * step
@@ -116,7 +114,7 @@ def _im2col_words(
                     k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
 
             generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, words)
-        clear_padding_columns(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, pitch)
 
     return PackOnTheFly(fill)
 

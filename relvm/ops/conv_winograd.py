@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relvm.ir.dtypes import F32, I64
+from relvm.ir.dtypes import BOOL, F32, I64
 from relvm.ir.operator import expect, op
 from relvm.ir.symbolic import AnyDim, known_size, known_sizes
 from relvm.ir.type_rules import expect_equal_dims, expect_same_dtype
@@ -15,17 +15,40 @@ from relvm.ir.types import TensorType
 from relvm.kernels.conv.sliding_window import output_dims, window_of
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
-from relvm.kernels.gemm.gemm import ROWS
+from relvm.kernels.gemm.gemm import ROWS, STEP, for_each_width, round_up
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
 
-_LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h
+_LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h; a block of tiles is padded to a multiple of _LANES
 _MAX_BYTES = 384 << 10  # limit on the transformed elements of a block, so that they fit the C stack and the L2 cache
 _MIN_GROUPS = 12  # minimum filter groups in a part; each part repeats the transform, which takes as long as 3 groups
+_MIN_CHANNELS = 8  # minimum number of input channels and of filters for which Winograd convolution saves time
 
 MAX_CHANNELS = _MAX_BYTES // (16 * _LANES * 4)
+
+
+def is_winograd_faster(channels: int, filters: int, high: Scalar, wide: Scalar, spread: int) -> Scalar:
+    """Return whether the Winograd algorithm takes less time than im2col and a matrix product.
+
+    The result is a literal if the sizes are literals.  The same rule therefore applies at compile time and at run time.
+    The unit of the estimated times is a multiplication and addition of the Winograd algorithm.  The other constants are
+    fitted to measurements on a processor with AVX-512, with and without use of AVX-512.
+
+    channels, filters: the numbers of input channels and of filters.
+    high, wide: the sizes of the result along the spatial axes.
+    spread: the dilation along the first spatial axis.
+    """
+    if min(channels, filters) < _MIN_CHANNELS:
+        return Literal(False, BOOL)
+    lines, tiles_wide = _tile_lines(high, spread), (wide + 1) / 2
+    products = round_up(lines * tiles_wide, _LANES) * (16 * channels * filters)
+    transform = lines * round_up(tiles_wide, _LANES) * (150 * channels)
+    stores = high * (350 * filters)
+    # Of 9 products, each takes 7/9 of the time, because im2col makes the depth of the matrix product larger.
+    direct = round_up(high * wide, STEP) * (7 * channels * filters)
+    return products + transform + stores < direct
 
 
 def transform_windows(w: np.ndarray) -> np.ndarray:
@@ -56,7 +79,7 @@ def _inverse_transform(u: np.ndarray) -> np.ndarray:
     return undo @ g @ undo.T
 
 
-def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
+def convolve_tiles(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[int, ...], spread: int) -> None:
     """Generate the kernel of `conv_winograd`.  Each block of tiles is transformed once, and multiplied by ROWS filters
     at a time."""
     x, u = inputs
@@ -64,11 +87,11 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
     columns = _tiles_per_block(channels)
     high, wide = (as_scalar(dim, I64) for dim in result.shape[2:])
     tiles_wide = k.let("tiles_wide", (wide + 1) / 2)
-    tiles = k.let("tiles", (high + (2 * spread - 1)) / (2 * spread) * spread * tiles_wide)
+    tiles = k.let("tiles", _tile_lines(high, spread) * tiles_wide)
     blocks, groups = (tiles + (columns - 1)) / columns, -(-filters // ROWS)
     parts, work = blocks * k.size(x.shape[:1]) * groups, channels * columns * 8
     with k.parallel(parts, work, least=min(groups, _MIN_GROUPS)) as (first, last):
-        block = _TileBlock(k, x, u, result, pads, spread, columns, tiles_wide)
+        block = _TileBlock(k, x, u, result, pads, spread, _block_widths(constant_value(tiles), columns), tiles_wide)
         with k.loop((last - 1) / groups + 1, start=first / groups, name="number") as number:
             low, stop = clip_to_block(k, first, last, number, Literal(groups, I64))
             image = k.let("image", number / blocks)
@@ -82,9 +105,26 @@ def _conv_winograd(k: KernelBuilder, inputs, result: Epilogue, *, pads: tuple[in
                     block.write(k.let("filter", Literal(full * ROWS, I64)), filters % ROWS)
 
 
+def _tile_lines(high: Scalar, spread: int) -> Scalar:
+    """Return the number of lines of tiles for a result of `high` rows."""
+    return (high + (2 * spread - 1)) / (2 * spread) * spread
+
+
 def _tiles_per_block(channels: int) -> int:
     """Return the number of tiles in a block.  The more channels there are, the fewer tiles fit in the cache."""
     return max(_LANES, min(_MAX_TILES, _MAX_BYTES // (16 * 4 * channels) // _LANES * _LANES))
+
+
+def _block_widths(tiles: int | None, columns: int) -> list[int]:
+    """Return the possible numbers of tiles in a block, rounded up to multiples of _LANES, in ascending order.
+
+    tiles: the number of tiles of an image, or None if it is unknown.
+    columns: the number of tiles in a full block.
+    """
+    if tiles is None:
+        return list(range(_LANES, columns + 1, _LANES))
+    counts = {min(tiles, columns), tiles % columns} - {0} or {1}
+    return sorted({-(-count // _LANES) * _LANES for count in counts})
 
 
 class _TileBlock:
@@ -98,14 +138,14 @@ class _TileBlock:
         result: Epilogue,
         pads: tuple[int, ...],
         spread: int,
-        columns: int,
+        widths: list[int],
         tiles_wide: Scalar,
     ) -> None:
         self.k = k
         self.x = x
         self.u = u
         self.result = result
-        self.columns = columns
+        self.widths, columns = widths, widths[-1]
         self.tiles_wide = tiles_wide
         _, self.filters, self.channels = map(known_size, u.shape)
         self.pads = pads
@@ -118,6 +158,7 @@ class _TileBlock:
     def load(self, image: Scalar, start: Scalar, count: Scalar) -> None:
         self.image, self.start, self.count = image, start, count
         k, x = self.k, self.x
+        self.columns = k.let("columns", round_up(count, _LANES))
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
         plane = Address(x, image * k.size(x.shape[1:]))
         where: list[Address | Scalar | int] = [plane, self.channels, high, wide, *self.pads[:2]]
@@ -133,9 +174,12 @@ class _TileBlock:
         k, filters = self.k, self.filters
         u = Address(self.u, filter_ * self.channels)
         with k.branch(self.too_large[0].eq(0)):
-            k.invoke(
-                "rvm_winograd_product", rows, self.columns, self.channels, filters, u, self.at(self.v), self.at(self.m)
-            )
+
+            def multiply(columns: int) -> None:
+                operands = u, self.at(self.v), self.at(self.m)
+                k.invoke("rvm_winograd_product", rows, columns, self.channels, filters, *operands)
+
+            for_each_width(k, self.columns, self.widths, multiply)
             k.invoke("rvm_winograd_output", rows, self.columns, self.at(self.m), self.at(self.out))
         with k.branch(self.too_large[0] > 0):
             k.invoke("rvm_winograd_plain", *self.where, rows, filters, u, self.at(self.out))
@@ -164,6 +208,27 @@ class _TileBlock:
                     self.result.store(k, (self.image, filter_ + r, place + j), self.out[source + j])
 
 
+def check_tiled_convolution(name: str, x: TensorType, u: TensorType, pads: tuple[int, ...], spread: int) -> TensorType:
+    """Check the arguments of a convolution with transformed weights, and return the type of its result.
+
+    name: the operator, for messages.
+    """
+    expect_same_dtype(name, x=x, u=u)
+    expect(x.dtype == F32, "{}: x has dtype {}, expected f32", name, x.dtype)
+    expect(x.rank in (None, 4), "{}: x has rank {}, expected 4", name, x.rank)
+    expect(u.rank in (None, 3), "{}: u has rank {}, expected 3", name, u.rank)
+    if u.shape is None:
+        return TensorType(F32, None, 4)
+    sizes = known_sizes(u.shape)
+    fits = sizes is not None and sizes[0] == 16 and sizes[1] > 0 and 0 < sizes[2] <= MAX_CHANNELS
+    expect(fits, "{}: u is {}, expected f32[16, filters, channels] with at most {} channels", name, u, MAX_CHANNELS)
+    window = window_of(name, (3, 3), None, pads, (spread, 1))
+    if x.shape is None:
+        return TensorType(F32, None, 4)
+    expect_equal_dims(name, "channels of x and u differ", x.shape[1], u.shape[2])
+    return TensorType(F32, (x.shape[0], u.shape[1], *output_dims(name, x.shape[2:], window)))
+
+
 def _numpy_conv_winograd(x: np.ndarray, u: np.ndarray, *, pads: tuple[int, ...], spread: int) -> np.ndarray:
     return numpy_conv(x, _inverse_transform(u), strides=None, pads=pads, dilations=(spread, 1), groups=1)
 
@@ -176,7 +241,7 @@ def _operations(x: tuple, u: tuple, out: tuple, **attributes) -> AnyDim:
     return window_operations(x, (u[1], u[2], 3, 3), out)
 
 
-@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(_conv_winograd, loop_axes, _operations))
+@op("conv_winograd", numpy=_numpy_conv_winograd, lower=Contraction(convolve_tiles, loop_axes, _operations))
 def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread: int = 1) -> TensorType:
     """Cross-correlation with constant 3 x 3 windows, as `conv` over two spatial axes.  Winograd's algorithm computes
     it: one step computes 2 x 2 elements of the result.
@@ -194,19 +259,4 @@ def conv_winograd(x: TensorType, u: TensorType, *, pads: tuple[int, ...], spread
     are not provably equal, or the window is larger than the padded input.
     Source: the pass pack_weights; Lavin and Gray, 2015.
     """
-    expect_same_dtype("conv_winograd", x=x, u=u)
-    expect(x.dtype == F32, "conv_winograd: x has dtype {}, expected f32", x.dtype)
-    expect(x.rank in (None, 4), "conv_winograd: x has rank {}, expected 4", x.rank)
-    expect(u.rank in (None, 3), "conv_winograd: u has rank {}, expected 3", u.rank)
-    if u.shape is None:
-        return TensorType(F32, None, 4)
-    sizes = known_sizes(u.shape)
-    fits = sizes is not None and sizes[0] == 16 and sizes[1] > 0 and 0 < sizes[2] <= MAX_CHANNELS
-    expect(
-        fits, "conv_winograd: u is {}, expected f32[16, filters, channels] with at most {} channels", u, MAX_CHANNELS
-    )
-    window = window_of("conv_winograd", (3, 3), None, pads, (spread, 1))
-    if x.shape is None:
-        return TensorType(F32, None, 4)
-    expect_equal_dims("conv_winograd", "channels of x and u differ", x.shape[1], u.shape[2])
-    return TensorType(F32, (x.shape[0], u.shape[1], *output_dims("conv_winograd", x.shape[2:], window)))
+    return check_tiled_convolution("conv_winograd", x, u, pads, spread)

@@ -11,7 +11,7 @@ from relvm.data_classes import value_record
 from relvm.errors import RelvmArgumentError, RelvmShapeError
 from relvm.ir.dtypes import I64
 from relvm.ir.operator import expect, op
-from relvm.ir.symbolic import AnyDim, exact_quotient, product
+from relvm.ir.symbolic import AnyDim, exact_quotient, known_size, product
 from relvm.ir.type_rules import expect_equal_dims, expect_numeric, expect_same_dtype
 from relvm.ir.types import TensorType
 from relvm.kernels.conv.depthwise import can_write_few_filters, write_few_filters
@@ -28,17 +28,19 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.flop_count import window_operations
 from relvm.kernels.gemm.gemm import (
     ROWS,
+    STEP,
     Counters,
     Lhs,
     PackOnTheFly,
     clear_padding_columns,
     copy_run,
     gemm,
+    lines_of_panel,
     pack_from_row_major,
     run_time_panel_width,
 )
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, flat_position, parallel_loop_nest
 
 Shape = tuple[AnyDim, ...]
@@ -48,7 +50,7 @@ _STRIP = 128  # output positions computed at a time
 _MOST_STEPS = 1 << 30  # limit on strides, pads and dilations in micro-kernels (csrc/kernels/micro_kernels.c)
 
 
-def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
+def convolve_windows(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilations, groups: int) -> None:
     """Generate the kernel of `conv`: a matrix product of weights and windows for each image and group.
 
     There is one window for each output position.
@@ -60,9 +62,15 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         write = write_few_filters if can_write_few_filters(x, w, window) else _conv_rows
         write(k, x, w, result, window, w.shape[0] // groups)
         return
+    indices = product(result.shape[2:])
+    in_lines = isinstance(indices, int) and 0 < indices < STEP and x.shape[0] != 1 and _is_plane_of_floats(x, window)
     known = exact_quotient(w.shape[0], groups)
     filters = k.size((w.shape[0],)) / groups if known is None else k.size((known,))
-    indices, depth, area = (product(dims) for dims in (result.shape[2:], w.shape[1:], x.shape[2:]))
+    depth, area = product(w.shape[1:]), product(x.shape[2:])
+    sizes = (filters, k.size((x.shape[0] * indices if in_lines else indices,)), k.size((depth,)))
+    if in_lines:
+        _convolve_lines(k, (x, w), result, window, groups, sizes)
+        return
     width = run_time_panel_width(k, indices)
 
     def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
@@ -70,14 +78,68 @@ def _conv(k: KernelBuilder, inputs, result: Epilogue, *, strides, pads, dilation
         at_w = k.let("at_w", group * filters * k.size((depth,)))
         at_x = k.let("at_x", (image * groups + group) * k.size((w.shape[1], area)))
         if window.is_pointwise():
-            right = pack_from_row_major(k, x, at_x, k.size((area,)), width)
+            right = pack_from_row_major(k, x, at_x, k.size((area,)))
         else:
-            right = im2col(k, x, at_x, result.shape, window, width)
+            right = im2col(k, x, at_x, result.shape, window)
         left = Lhs(w, at_w, k.size((depth,)), Literal(1, I64))
         return left, right, lambda i, j: (image, group * filters + i, j)
 
-    sizes = (filters, k.size((indices,)), k.size((depth,)))
     gemm(k, (x.shape[0], groups), sizes, width, result, operands)
+
+
+def _convolve_lines(
+    k: KernelBuilder,
+    inputs: tuple[Buffer, Buffer],
+    result: Epilogue,
+    window: Window,
+    groups: int,
+    sizes: tuple[Scalar, Scalar, Scalar],
+) -> None:
+    """Generate the kernel of `conv` for images with few output positions: a matrix product for each group.
+
+    The columns of the im2col matrix are the positions of all images, because those of an image do not fill a panel.
+
+    sizes: the number of rows and of columns of the product, and its depth.
+    """
+    x, w = inputs
+    filters, columns, depth = sizes
+    line, taps, area = known_size(product(result.shape[2:])), k.size(window.sizes), k.size(x.shape[2:])
+    width, step = run_time_panel_width(k, constant_value(columns)), window.strides[-1]
+
+    def operands(place: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
+        (group,) = place
+        at_w = k.let("at_w", group * filters * depth)
+
+        def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
+            clear_padding_columns(k, panel, span, count, pitch)
+            with k.loop(taps, name="tap") as tap:
+                begin = k.let("begin", (first - tap + (taps - 1)) / taps)
+                end = k.let("end", (first + span - tap + (taps - 1)) / taps)
+                with k.branch(begin < end), lines_of_panel(k, line, column, count) as (image, place, low, size):
+                    to = k.let("to", (begin * taps + tap - first) * pitch + low)
+                    start = k.let("start", (image * groups + group) * k.size((w.shape[1],)) * area + begin * area)
+
+                    def copy(run: ColumnRun) -> None:
+                        source = Select(run.end > run.first, start + run.source + run.first * step, Literal(0, I64))
+                        span_of_run = run.low, run.first, run.end, run.high
+                        rows = taps * pitch, Address(x, k.let("source", source)), area, step, end - begin
+                        k.invoke("rvm_window_rows_f32", Address(panel, to), *rows, *span_of_run)
+
+                    generate_runs(k, x.shape[2:], result.shape[2:], window, tap, place, size, copy)
+
+        left = Lhs(w, at_w, depth, Literal(1, I64))
+        return left, PackOnTheFly(fill), lambda i, image, j: (image, group * filters + i, j)
+
+    gemm(k, (groups,), sizes, width, result, operands, line)
+
+
+def _is_plane_of_floats(x: Buffer, window: Window) -> bool:
+    """Return whether the micro-kernels for windows of one or two axes accept the arguments."""
+    return (
+        x.dtype.name == "f32"
+        and len(window.sizes) <= 2
+        and max((*window.strides, *window.pads, *window.dilations)) < _MOST_STEPS
+    )
 
 
 def drop_unit_axes(
@@ -111,7 +173,6 @@ def im2col(
     start: Scalar,
     shape: tuple[AnyDim, ...],
     window: Window,
-    width: int,
     padding: int | Scalar = 0,
 ) -> PackOnTheFly:
     """Return the im2col matrix of a group of channels, as the right operand of a matrix product.
@@ -120,27 +181,26 @@ def im2col(
 
     start: the flat position in x of the first channel.
     shape: the shape of the convolution's result.
-    width: the number of columns that the product processes at a time (a panel).
     padding: the value of padding elements.
     """
     taps, area = k.size(window.sizes), k.size(x.shape[2:])
 
-    def fill_plane(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill_plane(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         flat = over_two_axes(window)
         dims, lines = ((1, *given)[-2:] for given in (x.shape[2:], shape[2:]))
         to, source = Address(panel, Literal(0, I64)), Address(x, start)
         part = *dims, lines[-1], column, count, first, span
         windows = *flat.sizes, *flat.strides, *flat.pads[:2], *flat.dilations
-        k.invoke("rvm_window_panel_f32", to, width, source, *part, *windows)
+        k.invoke("rvm_window_panel_f32", to, pitch, source, *part, *windows)
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(taps, name="tap") as tap:
             begin = k.let("begin", (first - tap + (taps - 1)) / taps)
             end = k.let("end", (first + span - tap + (taps - 1)) / taps)
 
             def copy(run: ColumnRun) -> None:
                 with k.loop(end, start=begin, name="channel") as channel:
-                    to = k.let("to", (channel * taps + tap - first) * width)
+                    to = k.let("to", (channel * taps + tap - first) * pitch)
                     source = k.let("source", start + channel * area + run.source)
                     pad_run(k, panel, to, run, padding)
                     if window.strides[-1] == 1:
@@ -151,10 +211,9 @@ def im2col(
 
             with k.branch(begin < end):  # a panel with few rows can lack channels at some positions
                 generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, copy)
-        clear_padding_columns(k, panel, span, count, width)
+        clear_padding_columns(k, panel, span, count, pitch)
 
-    is_plane = len(window.sizes) <= 2 and max((*window.strides, *window.pads, *window.dilations)) < _MOST_STEPS
-    return PackOnTheFly(fill_plane if x.dtype.name == "f32" and padding == 0 and is_plane else fill)
+    return PackOnTheFly(fill_plane if padding == 0 and _is_plane_of_floats(x, window) else fill)
 
 
 @value_record
@@ -334,7 +393,7 @@ def check_convolution(
     return (x.shape[0], w.shape[0], *output_dims(name, x.shape[2:], window)), x.rank
 
 
-@op("conv", numpy=numpy_conv, lower=Contraction(_conv, loop_axes, window_operations))
+@op("conv", numpy=numpy_conv, lower=Contraction(convolve_windows, loop_axes, window_operations))
 def conv(
     x: TensorType,
     w: TensorType,

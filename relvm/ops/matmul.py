@@ -59,9 +59,9 @@ def _matmul(k: KernelBuilder, inputs, result: Epilogue, *, transpose_a: bool, tr
     def operands(counters: tuple[Scalar, ...]) -> tuple[Lhs, PackOnTheFly, Counters]:
         matrix, at_b = starts(counters)
         if transpose_b:
-            copied = pack_from_column_major(k, b, at_b, depth_, width)
+            copied = pack_from_column_major(k, b, at_b, depth_)
         else:
-            copied = pack_from_row_major(k, b, at_b, columns_, width)
+            copied = pack_from_row_major(k, b, at_b, columns_)
         return matrix, copied, lambda i, j: indices(counters, i, j)
 
     if not (transpose_b and isinstance(rows, int) and rows < _FEW):

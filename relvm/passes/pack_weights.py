@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from relvm.ir.dtypes import I64
 from relvm.ir.expr import Block, Constant, Expr, Module, OpCall, constant
+from relvm.ir.symbolic import AnyDim
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import map_blocks, with_bindings, with_value
 from relvm.kernels.conv.sliding_window import window_of
 from relvm.kernels.gemm.packing import pack_columns
+from relvm.kernels.loop_ir import Literal, Scalar, as_scalar
 from relvm.ops import (
     conv,
+    conv_by_size,
     conv_integer,
     conv_integer_packed,
     conv_winograd,
@@ -22,12 +27,11 @@ from relvm.ops import (
     matmul_packed,
 )
 from relvm.ops.conv_int8_packed import pack_windows
-from relvm.ops.conv_winograd import MAX_CHANNELS, transform_windows
+from relvm.ops.conv_winograd import MAX_CHANNELS, is_winograd_faster, transform_windows
 from relvm.ops.matmul_int8 import pack_bytes
 from relvm.passes.pass_manager import module_pass
 
-_MIN_CHANNELS = 8  # minimum number of input and output channels for which Winograd convolution saves time
-_MIN_PLACES = 5  # smallest size of a spatial axis of the result; smaller results do not fill tiles and blocks of tiles
+_LARGE = 1 << 12  # a size of a spatial axis at which the cost of padding tiles does not matter
 
 
 @module_pass("pack_weights", at=Stage.ANF, optional=True)
@@ -38,9 +42,11 @@ def pack_weights(module: Module) -> Module:
     y = conv(x, const(f32[64, 32, 3, 3], ...), pads=(1, 1, 1, 1))   ->
     y = conv_winograd(x, const(f32[16, 64, 32], ...), pads=(1, 1, 1, 1))
 
-    3 x 3 filters of convolutions with stride 1 are transformed for Winograd convolution.  8-bit matrices are stored as
-    panels of words, together with the sums of their columns (matmul_integer_packed).  8-bit filters are stored with
-    channels last, padded to whole words, together with the sums of the filters (conv_integer_packed).
+    3 x 3 filters of convolutions with stride 1 are transformed for Winograd convolution, if it is faster.  If this
+    depends on sizes that are known only at run time, the result is conv_by_size, which chooses the algorithm.  8-bit
+    matrices are stored as panels of words, together with the sums of their columns (matmul_integer_packed).  8-bit
+    filters are stored with channels last, padded to whole words, together with the sums of the filters
+    (conv_integer_packed).
     """
     packed: dict[tuple, tuple[Constant, ...]] = {}
 
@@ -52,7 +58,7 @@ def pack_weights(module: Module) -> Module:
             return map_blocks(of_block, value)
         if _is_packable_matmul(value):
             return _pack_matmul(value, packed)
-        if _is_winograd_conv(value):
+        if _has_winograd_window(value):
             return _pack_winograd_conv(value, packed)
         return _pack_int8_conv(value, packed) if _is_packable_int8_conv(value) else value
 
@@ -99,10 +105,10 @@ def _pack_int8_matmul(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -
     return replace(matmul_integer_packed(a, panels, sums, a_zero, zeros, columns=weights.shape[1]), type=call.type)
 
 
-def _is_winograd_conv(call: OpCall) -> bool:
-    """Return whether a call is a convolution that is faster as a Winograd convolution.
+def _has_winograd_window(call: OpCall) -> bool:
+    """Return whether a call is a convolution that the Winograd algorithm can compute.
 
-    The convolution must have constant 3 x 3 filters, stride 1, and enough channels and output elements.
+    The convolution must have constant 3 x 3 filters and stride 1.
     """
     if call.op is not conv or not isinstance(call.args[1], Constant) or call.tensor_type.shape is None:
         return False
@@ -112,19 +118,30 @@ def _is_winograd_conv(call: OpCall) -> bool:
     window = window_of("conv", w.shape[2:], *(attributes[name] for name in ("strides", "pads", "dilations")))
     if {*window.strides, window.dilations[1]} != {1} or not np.abs(w).max(initial=0) < 1e30:
         return False
-    places = [dim for dim in call.tensor_type.shape[2:] if isinstance(dim, int)]
-    if min(places, default=_MIN_PLACES) < _MIN_PLACES:
-        return False
-    return min(w.shape[:2]) >= _MIN_CHANNELS and w.shape[1] <= MAX_CHANNELS
+    return w.shape[1] <= MAX_CHANNELS
 
 
 def _pack_winograd_conv(call: OpCall, packed: dict[tuple, tuple[Constant, ...]]) -> Expr:
-    weights, attributes = _constant_value(call, 1), dict(call.attributes)
+    """Choose the algorithm of a convolution.  If the choice depends on symbolic sizes, the kernel makes it."""
+    weights, attributes, shape = _constant_value(call, 1), dict(call.attributes), call.tensor_type.shape
+    assert shape is not None
+    spread = (attributes["dilations"] or (1, 1))[0]
+
+    def is_faster(dims: Sequence[AnyDim]) -> Scalar:
+        high, wide = (as_scalar(dim, I64) for dim in dims)
+        return is_winograd_faster(weights.shape[1], weights.shape[0], high, wide, spread)
+
+    choice = is_faster(shape[2:])
+    largest = is_faster([dim if isinstance(dim, int) else _LARGE for dim in shape[2:]])
+    if isinstance(largest, Literal) and not largest.value:
+        return call
     key = (id(weights), "tiles")
     if key not in packed:
         packed[key] = (constant(transform_windows(weights), is_new=True),)
-    spread = (attributes["dilations"] or (1, 1))[0]
-    new = conv_winograd(call.args[0], *packed[key], pads=attributes["pads"] or (0, 0, 0, 0), spread=spread)
+    x, w = call.args
+    options = {"pads": attributes["pads"] or (0, 0, 0, 0), "spread": spread}
+    is_known = isinstance(choice, Literal)
+    new = conv_winograd(x, *packed[key], **options) if is_known else conv_by_size(x, w, *packed[key], **options)
     return replace(new, type=call.type)
 
 

@@ -12,7 +12,18 @@ from relvm.ir.operator import find_operator
 from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS
 
 OPERATORS = (
-    *("argmax", "attention", "bit_cast", "cast", "conv", "conv_integer", "conv_winograd", "cumsum", "dynamic_quantize"),
+    *(
+        "argmax",
+        "attention",
+        "bit_cast",
+        "cast",
+        "conv",
+        "conv_by_size",
+        "conv_integer",
+        "conv_winograd",
+        "cumsum",
+        "dynamic_quantize",
+    ),
     *("gather", "gather_elements", "interpolate", "matmul", "matmul_integer_packed", "matmul_packed", "max_pool"),
     *("pad", "power", "remainder", "saturating_cast", "scatter_nd", "slice", "softmax", "sum", "transpose", "where"),
 )

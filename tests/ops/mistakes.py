@@ -173,6 +173,19 @@ def _linear() -> list[Mistake]:
             attributes={"pads": (0, 0, 0, 0)},
         ),
         Mistake(
+            "conv_by_size",
+            (image, tensor("f32", "2, 3, 3, 3"), tensor("f32", "16, 2, 3")),
+            "channels of x and u differ: 4 and 3",
+            RelvmShapeError,
+            {"pads": (0, 0, 0, 0)},
+        ),
+        Mistake(
+            "conv_by_size",
+            (image, tensor("f32", "2, 4, 3, 1"), tensor("f32", "16, 2, 4")),
+            "w is f32[2, 4, 3, 1], expected f32[2, 4, 3, 3]",
+            attributes={"pads": (0, 0, 0, 0)},
+        ),
+        Mistake(
             "conv", (image, grouped), "channels of x and channels of w times 1 groups differ: 4 and 2", RelvmShapeError
         ),
         Mistake("conv", (image, weights), "strides has 1 items, expected 2", RelvmArgumentError, {"strides": (1,)}),

@@ -201,6 +201,22 @@ def linear_samples() -> Iterator[Sample]:
         u = transform_windows(numbers("f32", filters, channels, 3, 3))
         attributes = {"pads": pads, "spread": spread}
         yield Sample("conv_winograd", (numbers("f32", 2, channels, high, wide), u), attributes, frozenset(u.shape))
+    few_positions: list[tuple[tuple[int, ...], tuple[int, ...], dict]] = [
+        ((9, 5, 7), (13, 5, 3), {"pads": (1, 1), "strides": (3,)}),
+        ((30, 4, 3, 6), (14, 2, 2, 3), {"pads": (1, 0, 0, 1), "groups": 2}),
+        ((9, 70, 3, 3), (7, 70, 3, 3), {"pads": (1, 1, 1, 1)}),  # three chunks
+        ((0, 6, 2), (8, 6, 1), {}),
+    ]
+    for images, weights, attributes in few_positions:  # of several images in a panel
+        yield Sample(
+            "conv", (numbers("f32", *images), numbers("f32", *weights)), attributes, frozenset((*images[1:], *weights))
+        )
+    for side in (7, 8, 11):  # for 8, the algorithm of conv_winograd; otherwise that of conv
+        w = numbers("f32", 30, 16, 3, 3)
+        u, attributes = transform_windows(w), {"pads": (1, 1, 1, 1)}
+        yield Sample(
+            "conv_by_size", (numbers("f32", 2, 16, side, 3 * side), w, u), attributes, frozenset((*w.shape, 16))
+        )
     for huge in (np.inf, -np.inf, np.nan, 3e38):
         x, u = numbers("f32", 1, 2, 9, 40), transform_windows(numbers("f32", 7, 2, 3, 3))
         x[0, 1, 4, 17] = huge

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from modes import WAYS, machines
 
 from relvm import vm
 from relvm.errors import RelvmShapeError
@@ -40,3 +41,15 @@ def test_places_are_those_where_the_window_fits(operator: str) -> None:
                 continue
             with pytest.raises(RelvmShapeError, match=f"{operator}: window .* exceeds padded input size"):
                 machine[f"f{number}"](x)
+
+
+def test_the_result_for_an_image_does_not_depend_on_the_number_of_images() -> None:
+    """Images with few positions share a panel of the matrix product.  The panel contains parts of images."""
+    random = np.random.default_rng(3)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((50, 6, 4, 3), (14, 3, 2, 3)))
+    text = "def main(x: f32[n, 6, 4, 3], w: f32[14, 3, 2, 3]) => { return conv(x, w, groups=2, pads=(1, 1, 0, 0)) }"
+    ways = [way for way in WAYS if way[1] != "numpy"]
+    built = list(machines(parse_module(text), ways).values())
+    expected = np.concatenate([built[0]["main"](x[n : n + 1], w).numpy() for n in range(len(x))])
+    for machine, count in itertools.product(built, (0, 1, 2, 5, 50)):
+        np.testing.assert_array_equal(machine["main"](x[:count], w).numpy(), expected[:count])

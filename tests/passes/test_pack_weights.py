@@ -1,4 +1,4 @@
-"""Tests of the choice of convolutions that use Winograd tiles.
+"""Tests of the choice between Winograd convolution and im2col.
 
 The golden cases are in pack_weights.cases; their weights are small.
 """
@@ -9,11 +9,14 @@ import base64
 
 import numpy as np
 import pytest
-from modes import assert_close, machines
+from modes import WAYS, assert_close, machines
 
 from relvm.frontend.text import parse_module
+from relvm.ir.dtypes import I64
 from relvm.ir.interpreter import evaluate
 from relvm.ir.type_inference import infer_types
+from relvm.kernels.loop_ir import Literal
+from relvm.ops.conv_winograd import is_winograd_faster
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 
@@ -36,13 +39,50 @@ def operators(module) -> list[str]:
     return [binding.value.op.name for binding in run_passes(module, passes)["main"].body.bindings]
 
 
-@pytest.mark.parametrize("dims", ["h, w", "9, w", "9, 9"])
-def test_windows_of_3_by_3_are_computed_in_tiles(dims: str) -> None:
-    module = convolution(weights_of(9, 8, 3, 3), ", pads=(2, 0, 2, 1), dilations=(2, 1)", dims)
-    assert operators(module) == ["conv_winograd"]
-    x = weights_of(2, 8, 9, 9)
+@pytest.mark.parametrize(
+    ("dims", "operator"),
+    [("h, w", "conv_by_size"), ("24, w", "conv_by_size"), ("24, 35", "conv_winograd"), ("24, 9", "conv")],
+)
+def test_windows_of_3_by_3_are_computed_by_the_faster_algorithm(dims: str, operator: str) -> None:
+    module = convolution(weights_of(31, 32, 3, 3), ", pads=(2, 0, 2, 1), dilations=(2, 1)", dims)
+    assert operators(module) == [operator]
+    x = weights_of(2, 32, 24, 9 if dims == "24, 9" else 35)
     for machine in machines(module).values():
         assert_close(machine["main"](x), evaluate(module, "main", x), 1e-5)
+
+
+def is_tiled(channels: int, filters: int, high: int, wide: int) -> bool:
+    choice = is_winograd_faster(channels, filters, Literal(high, I64), Literal(wide, I64), 1)
+    assert isinstance(choice, Literal)
+    return bool(choice.value)
+
+
+SIZES = [(1, 1), (5, 2), (7, 21), (8, 24), (24, 7), (24, 24)]
+
+
+def test_run_time_sizes_choose_the_algorithm_of_known_sizes() -> None:
+    """The kernel for symbolic sizes gives the bits of the kernel for the same sizes as constants."""
+    weights = weights_of(33, 16, 3, 3)
+    ways = [way for way in WAYS if way[1] != "numpy"]
+    symbolic = machines(convolution(weights, ", pads=(1, 1, 1, 1)"), ways)
+    chosen = set()
+    for high, wide in SIZES:
+        known = convolution(weights, ", pads=(1, 1, 1, 1)", f"{high}, {wide}")
+        tiled = is_tiled(16, 33, high, wide)
+        assert operators(known) == ["conv_winograd" if tiled else "conv"]
+        x = weights_of(2, 16, high, wide)
+        expected = machines(known, [("bytecode", "bytecode")])["bytecode", "bytecode"]["main"](x).numpy()
+        assert_close(expected, evaluate(known, "main", x), 1e-5)
+        for machine in symbolic.values():
+            np.testing.assert_array_equal(machine["main"](x).numpy(), expected)
+        chosen.add(tiled)
+    assert chosen == {False, True}
+
+
+def test_the_better_algorithm_of_large_sizes_is_chosen_when_built() -> None:
+    """One line of a result never fills tiles, whatever its length."""
+    assert operators(convolution(weights_of(32, 32, 3, 3), ", pads=(0, 1, 0, 1)", "3, w")) == ["conv"]
+    assert not any(is_tiled(32, 32, 1, wide) for wide in range(1, 5000, 7))
 
 
 LARGE = weights_of(8, 8, 3, 3)
@@ -58,7 +98,7 @@ LARGE[0, 0, 0, 0] = 1e31
         (weights_of(8, 7, 3, 3), "", "h, w"),
         (weights_of(7, 8, 3, 3), "", "h, w"),
         (weights_of(8, 385, 3, 3), "", "h, w"),
-        (weights_of(8, 8, 3, 3), "", "6, 9"),
+        (weights_of(32, 32, 3, 3), "", "6, 9"),
         (LARGE, "", "h, w"),
     ],
 )

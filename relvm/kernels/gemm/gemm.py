@@ -8,7 +8,8 @@ Source: Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, I64
@@ -16,7 +17,7 @@ from relvm.ir.symbolic import AnyDim
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.kernel_builder import KernelBuilder
-from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, Unary, constant_value, minimum
+from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, Unary, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import clip_to_block
 
 ROWS, DEPTH = 6, 512
@@ -25,7 +26,7 @@ WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
 STEP = 16  # the number of columns of a tile is rounded up to a multiple of at most STEP
 _MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
-Counters = Callable[[Scalar, Scalar], tuple[Scalar, ...]]
+Counters = Callable[..., tuple[Scalar, ...]]
 
 
 def panel_width(columns: object) -> int:
@@ -116,12 +117,12 @@ class Prepacked:
 class PackOnTheFly:
     """A right matrix that is copied panel by panel at run time.  A panel is a group of adjacent columns.
 
-    fill(panel, first_row, rows, first_column, columns): generates code that copies the element at (first_row + r,
-    first_column + c) to panel[r * width + c], for r < rows and c < columns.  `width` is the panel width.  The elements
-    for columns <= c < width are not used.
+    fill(panel, first_row, rows, first_column, columns, pitch): generates code that copies the element at (first_row +
+    r, first_column + c) to panel[r * pitch + c], for r < rows and c < columns.  The elements for columns <= c < pitch
+    are not used.
     """
 
-    fill: Callable[[Buffer, Scalar, Scalar, Scalar, Scalar], None]
+    fill: Callable[[Buffer, Scalar, Scalar, Scalar, Scalar, Scalar], None]
 
 
 def gemm(
@@ -131,6 +132,7 @@ def gemm(
     width: int,
     result: Epilogue,
     operands: Callable[[tuple[Scalar, ...]], tuple[Lhs | LhsInt8, Prepacked | PackOnTheFly, Counters]],
+    line: int | None = None,
 ) -> None:
     """Generate a batch of matrix products, and pass each element of a product to the epilogue `result`.
 
@@ -141,6 +143,8 @@ def gemm(
     operands(indices): returns `left`, `right` and `counters` for the product at `indices` in the batch.  `left` and
     `right` are the matrices.  counters(i, j) returns the indices at which the epilogue stores element (i, j).  The
     classes of `left` and `right` must be the same for all products.
+    line: None, or a number of columns.  The columns are then divided into lines of this length, and counters(i, n, j)
+    returns the indices for row i and column j of line n.
     """
     rows, columns, depth = sizes
     blocks, groups = _block_count(columns, width), _block_count(rows, ROWS)
@@ -156,17 +160,19 @@ def gemm(
             narrow = None if known is None else known % width
             count = k.let("width", Literal(width, I64) if narrow == 0 else minimum(columns - column, width))
             is_packed = isinstance(right, Prepacked)
+            pitch = k.let("pitch", round_up(count, STEP)) if known is None else Literal(width, I64)
+            stride = None if is_packed else pitch
             product = _PanelMatmul(
-                k, rows, column, count, left, width, narrow, is_packed, tile, result, counters, tiles
+                k, rows, column, count, left, width, narrow, stride, tile, result, counters, tiles, line
             )
             if isinstance(right, Prepacked):
                 start = k.let("at_panel", right.start + column * depth)
                 product.write(Literal(0, I64), depth, right.buffer, start, None, None)
             else:
-                _write_copied(k, product, right, depth)
+                _write_copied(k, product, right, depth, pitch)
 
 
-def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar) -> None:
+def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, depth: Scalar, pitch: Scalar) -> None:
     """Generate code that copies one panel of `right`, and multiplies the left matrix by this panel.
 
     A panel is a group of adjacent columns.
@@ -174,13 +180,14 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
     product: the generator of the product of the left matrix and the panel.
     depth: the number of rows of the panel.  If it is large or unknown, the panel is copied and multiplied in chunks of
     DEPTH rows, because the copy is on the C stack.
+    pitch: the distance of the rows of the copy in elements.
     """
     deep, width, result = constant_value(depth), product.width, product.result
     if deep is not None and deep <= (_MAX_WORDS if isinstance(product.left, LhsInt8) else DEPTH):
         panel = k.allocate("panel", result.dtype, (max(deep, 1) * width,))
         zero = k.let("from", Literal(0, I64))
         span = k.let("span", depth)
-        right.fill(panel, zero, span, product.column, product.count)
+        right.fill(panel, zero, span, product.column, product.count, pitch)
         product.write(zero, span, panel, Literal(0, I64), None, None)
         return
     if result.partial is None:
@@ -189,7 +196,7 @@ def _write_copied(k: KernelBuilder, product: _PanelMatmul, right: PackOnTheFly, 
     with k.loop(Select(depth > 0, _block_count(depth, DEPTH), Literal(1, I64)), name="chunk") as chunk:
         zero = k.let("from", chunk * DEPTH)
         span = k.let("span", minimum(depth - zero, DEPTH))
-        right.fill(panel, zero, span, product.column, product.count)
+        right.fill(panel, zero, span, product.column, product.count, pitch)
         product.write(zero, span, panel, Literal(0, I64), chunk > 0, zero + span < depth)
 
 
@@ -228,11 +235,12 @@ class _PanelMatmul:
     left: Lhs | LhsInt8
     width: int
     last: int | None  # columns of the last panel, 0 if it is full, None if unknown
-    is_packed: bool  # whether a narrow last panel is stored without gaps; otherwise each row has `width` columns
+    pitch: Scalar | None  # the distance of the rows of a panel; None if a narrow last panel is packed without gaps
     tile: Buffer
     result: Epilogue
     counters: Counters
     tiles: tuple[Scalar, Scalar]  # the range [first, end) of tiles to compute, each of ROWS rows
+    line: int | None  # the length of a line of columns (see gemm)
 
     def write(
         self,
@@ -341,30 +349,26 @@ class _PanelMatmul:
 
         self._for_each_width(add)
 
-    def _panel_row_stride(self, columns: int) -> int:
+    def _panel_row_stride(self, columns: int) -> Scalar:
         """Return the distance, in elements, between adjacent rows of a panel that has `columns` columns.
 
         A panel is a part of the right matrix.
         """
-        return columns if self.is_packed else self.width
+        return Literal(columns, I64) if self.pitch is None else self.pitch
 
     def _for_each_width(self, body: Callable[[int], None]) -> None:
         """Generate code for a panel (a group of adjacent columns) by calling body(columns) for each number of columns
         that the panel can have.
 
         If several numbers are possible, the generated code selects one at run time.  If the number of columns of the
-        last panel is unknown, it is rounded up to one of WIDTHS.
+        last panel is unknown, it is rounded up to one of WIDTHS, or to a line.
         """
         if self.last is not None:
             widths = {self.width, self.last} if self.last else {self.width}
         else:
             widths = {width for width in WIDTHS if width <= self.width}
-        for width in sorted(widths):
-            smaller_ones = [other for other in widths if other < width]
-            above = self.count > max(smaller_ones) if smaller_ones else Literal(True, BOOL)
-            below = self.count <= width if width < self.width else Literal(True, BOOL)
-            with self.k.branch(above.logical_and(below)):
-                body(width)
+            widths |= set() if self.line is None else {self.line}  # a single line can have fewer columns than a vector
+        for_each_width(self.k, self.count, widths, body)
 
     def _plain_tile(
         self,
@@ -396,17 +400,35 @@ class _PanelMatmul:
                     here, sum_position = r * width + j, start + p * self._panel_row_stride(columns) + j
                     k.store(tile, (here,), tile[here] + factor * right.flat(sum_position))
 
-        if self.is_packed:
-            self._for_each_width(add)
-        else:
-            add(width)
+        self._for_each_width(add)
 
     def _store_results(self, row: Scalar, count: int) -> None:
+        def store(r: Scalar, column: Scalar, counters: tuple[Scalar, ...]) -> None:
+            self.result.store(self.k, counters, self.tile[r * self.width + column])
+
+        self._for_each_position(row, count, store)
+
+    def _for_each_position(
+        self, row: Scalar, count: int, body: Callable[[Scalar, Scalar, tuple[Scalar, ...]], None]
+    ) -> None:
+        """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
+
+        body(row, column, counters): receives the position of the element in the tile, and the indices at which the
+        epilogue stores it.
+        row: the row of the product that is in the first row of the tile.
+        """
         k = self.k
         with k.loop(count, name="r") as r:
             i = k.let("i", row + r)
-            with k.loop(self.count, name="j", simd=True) as j:
-                self.result.store(k, self.counters(i, self.column + j), self.tile[r * self.width + j])
+            if self.line is None:
+                with k.loop(self.count, name="j", simd=True) as j:
+                    body(r, j, self.counters(i, self.column + j))
+            else:
+                with (
+                    lines_of_panel(k, self.line, self.column, self.count) as (number, place, low, size),
+                    k.loop(size, name="j", simd=True) as j,
+                ):
+                    body(r, low + j, self.counters(i, number, place + j))
 
     def _for_each_element(self, row: Scalar, count: int, body: Callable[[Scalar, Scalar], None]) -> None:
         """Generate loops over the first `count` rows of the tile, with the code that `body` generates for an element.
@@ -415,45 +437,61 @@ class _PanelMatmul:
         sums.
         row: the row of the product that is in the first row of the tile.
         """
-        k = self.k
-        with k.loop(count, name="r") as r, k.loop(self.count, name="j", simd=True) as j:
-            sum_position = self.result.partial_position(self.counters(row + r, self.column + j))
-            body(r * self.width + j, sum_position)
+        self._for_each_position(
+            row,
+            count,
+            lambda r, column, counters: body(r * self.width + column, self.result.partial_position(counters)),
+        )
 
 
-def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar, width: int) -> PackOnTheFly:
+@contextmanager
+def lines_of_panel(
+    k: KernelBuilder, line: int, column: Scalar, count: Scalar
+) -> Iterator[tuple[Scalar, Scalar, Scalar, Scalar]]:
+    """A context manager that opens a loop over the lines of a panel, whose columns are divided into lines.
+
+    It yields the number of the line, the first column that the panel has of this line, the column of the panel that
+    contains it, and how many columns of the line follow in the panel, including the first.
+
+    line: the length of a line.
+    column, count: the first column of the panel, and the number of its columns.
+    """
+    with k.loop((column + count - 1) / line + 1, start=column / line, name="line") as number:
+        low = k.let("low", maximum(number * line - column, 0))
+        place = k.let("place", column + low - number * line)
+        yield number, place, low, k.let("size", minimum(line - place, count - low))
+
+
+def pack_from_row_major(k: KernelBuilder, x: Buffer, start: Scalar, columns: Scalar) -> PackOnTheFly:
     """Return a right matrix whose panels (groups of adjacent columns) are copied from a row-major matrix at run time.
 
     The row-major matrix begins at flat position `start` of `x` and has `columns` columns.
-
-    width: the number of columns of a panel.
     """
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(span, name="p") as p:
             source = k.let("source", start + (first + p) * columns + column)
-            copy_run(k, panel, p * width, x, source, Literal(0, I64), count)
-        clear_padding_columns(k, panel, span, count, width)
+            copy_run(k, panel, p * pitch, x, source, Literal(0, I64), count)
+        clear_padding_columns(k, panel, span, count, pitch)
 
     return PackOnTheFly(fill)
 
 
-def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar, width: int) -> PackOnTheFly:
+def pack_from_column_major(k: KernelBuilder, x: Buffer, start: Scalar, depth: Scalar) -> PackOnTheFly:
     """Return a right matrix whose panels (groups of adjacent columns) are copied from a column-major matrix at run
     time.
 
     The column-major matrix begins at flat position `start` of `x`.
 
     depth: the length of a column.
-    width: the number of columns of a panel.
     """
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(count, name="j") as j:
             source = k.let("source", start + (column + j) * depth + first)
             with k.loop(span, name="p", simd=True) as p:
-                k.store(panel, (p * width + j,), x.flat(source + p))
-        clear_padding_columns(k, panel, span, count, width)
+                k.store(panel, (p * pitch + j,), x.flat(source + p))
+        clear_padding_columns(k, panel, span, count, pitch)
 
     return PackOnTheFly(fill)
 
@@ -470,25 +508,44 @@ def copy_run(
         k.store(panel, (to + j,), x.flat(source + j))
 
 
-def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, width: int) -> None:
-    """Generate code that sets columns [count, width) of a panel to 0.
+def clear_padding_columns(k: KernelBuilder, panel: Buffer, rows: Scalar, count: Scalar, pitch: Scalar) -> None:
+    """Generate code that sets columns [count, pitch) of a panel to 0.
 
     A panel is a copy of adjacent columns of a matrix.
 
     rows: the number of rows of the panel.
+    pitch: the distance of these rows in elements, at most the largest of WIDTHS.
 
     The results of these columns are not used, but uninitialized memory can contain denormal numbers, which are slow to
     add.
     """
-    padding = k.let("padding", minimum(width - count, width))  # min: an upper bound that a compiler sees
+    padding = k.let("padding", minimum(pitch - count, WIDTHS[0]))  # min: an upper bound that a compiler sees
     with k.branch(padding > 0), k.loop(rows, name="p") as p, k.loop(padding, name="j", simd=True) as j:
-        k.store(panel, (p * width + count + j,), 0)
+        k.store(panel, (p * pitch + count + j,), 0)
+
+
+def for_each_width(k: KernelBuilder, count: Scalar, widths: Collection[int], body: Callable[[int], None]) -> None:
+    """Generate code that selects the smallest of `widths` that is at least `count`, with a branch for each width.
+
+    body(width): generates the code for a width.
+    count: the number of columns, at most the largest of `widths`.
+    """
+    for narrower, width in zip((None, *sorted(widths)), sorted(widths), strict=False):
+        above = Literal(True, BOOL) if narrower is None else count > narrower
+        below = count <= width if width < max(widths) else Literal(True, BOOL)
+        with k.branch(above.logical_and(below)):
+            body(width)
 
 
 def _max_tile_rows(rows: Scalar) -> int:
     """Return the maximum number of rows in a tile, at least 1, for a product with `rows` rows."""
     known = constant_value(rows)
     return ROWS if known is None else min(ROWS, max(known, 1))
+
+
+def round_up(size: Scalar, block: int) -> Scalar:
+    """Return the smallest multiple of `block` that is at least `size`."""
+    return _block_count(size, block) * block
 
 
 def _block_count(size: Scalar, block: int) -> Scalar:

@@ -157,7 +157,7 @@ def pack_words(
     """
     depth, columns = sizes
 
-    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar) -> None:
+    def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(width, name="j", simd=True) as j:
             k.store(sums, (j,), 0)
         with k.loop(span, name="p") as p:
@@ -167,14 +167,14 @@ def pack_words(
             def write(element: Callable[[int, Scalar], Scalar]) -> None:
                 with k.loop(count, name="j", simd=True) as j:
                     elements = [k.let("b", element(i, x.flat(sources[i] + j).to(I32) + shift)) for i in range(4)]
-                    k.store(panel, (p * width + j,), word_of(elements))
+                    k.store(panel, (p * pitch + j,), word_of(elements))
                     k.store(sums, (j,), sums[j] + (elements[0] + elements[1] + (elements[2] + elements[3])))
 
             with k.branch(row + 4 <= depth):
                 write(lambda i, value: value)
             with k.branch(row + 4 > depth):
                 write(lambda i, value: Select(row + i < depth, value, Literal(0, I32)))
-            with k.loop(width, start=count, name="j", simd=True) as j:
-                k.store(panel, (p * width + j,), 0)
+            with k.loop(pitch, start=count, name="j", simd=True) as j:
+                k.store(panel, (p * pitch + j,), 0)
 
     return PackOnTheFly(fill)
