@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from relvm.bytecode.program import input_names, signature_entry
 from relvm.compiler import build_cache
 from relvm.compiler.adapt import adapt
@@ -31,7 +33,9 @@ from relvm.runtime.executable import Executable, load
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.runtime.function import Function
 from relvm.runtime.plain_values import plain_output, without_shared_memory
+from relvm.runtime.python_arguments import as_tensor
 from relvm.runtime.signature import instance_property, python_signature
+from relvm.runtime.tensor import Tensor
 from relvm.runtime.virtual_machine import VirtualMachine
 
 if TYPE_CHECKING:
@@ -40,6 +44,8 @@ if TYPE_CHECKING:
     from relvm.runtime.profiler import Profile
 
 __all__ = ["Model", "Signature", "load_model"]
+
+_ARRAYS = (np.ndarray, Tensor)  # which are passed as they are
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,7 +159,8 @@ class Model(Displayed):
         Parameters
         ----------
         *arguments, **inputs
-            The inputs, in order or by name.  If a name is not an identifier, pass it as in `model(**{"input.1": x})`.
+            The inputs, in order or by name.  Numbers and lists are converted to tensors of the dtype of the input.  A
+            dict as the only argument contains the inputs by name, such as `{"input.1": x}`.
 
         Returns
         -------
@@ -167,8 +174,7 @@ class Model(Displayed):
         RelvmError
             The error of the run, such as RelvmShapeError.
         """
-        if inputs:
-            inputs = self._by_parameter(inputs)
+        arguments, inputs = self._converted(arguments, inputs)
         free = self._take_machine()
         try:
             return free[1](*arguments, **inputs)
@@ -298,7 +304,7 @@ class Model(Displayed):
             The inputs, as for a call.
         """
         machine, function = self._new_machine()
-        return machine.profile(self._function, *function.order_arguments(arguments, self._by_parameter(inputs)))
+        return machine.profile(self._function, *function.order_arguments(*self._converted(arguments, inputs)))
 
     def explore(self, **options: Any) -> Exploration:
         """Return the result of every compilation stage.  See relvm.explore.explore.
@@ -372,8 +378,20 @@ class Model(Displayed):
     def _repr_html_(self) -> str:
         return self.signature._repr_html_()
 
-    def _by_parameter(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        return {self._parameters.get(name, name): value for name, value in inputs.items()}
+    def _converted(self, arguments: tuple, inputs: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """Return the arguments by position, and those by parameter name, with numbers and lists as tensors."""
+        if len(arguments) == 1 and not inputs and isinstance(arguments[0], dict):
+            inputs, arguments = arguments[0], ()
+        for each in arguments:
+            if not isinstance(each, _ARRAYS):
+                arguments = (*map(as_tensor, arguments, self._types), *arguments[len(self._types) :])
+                break
+        if not inputs:
+            return arguments, {}
+        types = dict(zip(self.input_names, self._types, strict=True))
+        return arguments, {
+            self._parameters.get(name, name): as_tensor(value, types.get(name, "")) for name, value in inputs.items()
+        }
 
     def _take_machine(self) -> tuple[VirtualMachine, Function]:
         """Return a machine that no other call uses at present, and its function."""

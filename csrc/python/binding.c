@@ -89,7 +89,7 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
   row_close(&row);
   if (!status) return relvm_take_result(objects, result);
   unsigned long long address = (unsigned long long)(uintptr_t)&result;
-  return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OiK", objects, (int)status, address));
+  return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OOiK", callee, arguments, (int)status, address));
 }
 
 /* call(*arguments) -> result: by position. */

@@ -17,7 +17,7 @@
   HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */      \
   HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                              \
   HOOK(failure)      /* (status, address) -> the exception of a failed call */                                         \
-  HOOK(ended)        /* (objects, status, address) -> that of a failed run */                                          \
+  HOOK(ended)        /* (callee, arguments, status, address) -> that of a failed run */                                \
   HOOK(busy)         /* (what, objects) -> that another thread is running the machine */                               \
   HOOK(misfit)       /* (callee, index, exception) -> that of an argument which cannot be passed */                    \
   HOOK(carry)        /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */              \

@@ -44,7 +44,7 @@ binding.install(
     store=store_other,
     take=other_to_python,
     failure=lambda status, address: failure(status, _value(address)),
-    ended=lambda objects, status, address: objects.run_error(status, _value(address)),
+    ended=lambda callee, arguments, status, address: callee.run_error(arguments, status, _value(address)),
     busy=_busy,
     misfit=argument_error,
     carry=store_exception,

@@ -38,6 +38,10 @@ class Closure(Callable):
         """Return `value` as the number that argument k should be, or unchanged if it should be a tensor."""
         return value  # the parameters of a closure have no known types
 
+    def run_error(self, arguments: tuple, status: int, result: Any) -> BaseException:
+        """Return the exception of a failed run.  See Invoker.run_error."""
+        return self.objects.run_error(status, result)
+
     def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages."""
         return f"{self.name}: argument {k}"

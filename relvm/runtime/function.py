@@ -11,11 +11,12 @@ import numpy as np
 from relvm._native import ffi, lib
 from relvm.bytecode.program import signature_entry
 from relvm.display import short_text
-from relvm.errors import RelvmArgumentError, near_matches
+from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.quoting import terminal
 from relvm.runtime.closure import Closure
 from relvm.runtime.convert import FUNCTION
 from relvm.runtime.invoke import Invoker, PreparedCall
+from relvm.runtime.python_arguments import advice
 from relvm.runtime.signature import instance_property, python_signature, signature_types
 from relvm.runtime.status import uncopyable
 
@@ -121,6 +122,15 @@ class Function(Closure):
         stated = types[k].partition("(")[0] if k < len(types) else ""  # without the value, as in i64(n)
         kind = _NUMPY_KINDS.get(stated)
         return value.item() if kind is not None and isinstance(value, kind) else value
+
+    def run_error(self, arguments: tuple, status: int, result: Any) -> BaseException:
+        """Return the exception of a failed run, with advice if an argument has the wrong dtype."""
+        error = super().run_error(arguments, status, result)
+        if isinstance(error, RelvmTypeError):
+            names = self.parameters
+            types, _ = signature_types(self.objects.executable.signature, self.name, len(names))
+            error.args = (f"{error}{advice(names, types, arguments)}",)
+        return error
 
     def argument_name(self, k: int) -> str:
         """Return the name of argument k for messages, or its number if it has no name."""

@@ -18,6 +18,7 @@ from relvm.runtime.dlpack import dlpack_of_array
 
 _LONG_STRINGS_BYTES = 1 << 20
 _MAX_ELEMENTS_SHOWN = 100  # for larger tensors, some elements are omitted
+_CHANGING = {"byteswap", "fill", "partition", "put", "resize", "setfield", "setflags", "sort"}  # methods that write
 _MAX_AXES_SHOWN = 4  # maximum rank for which larger tensors are shown; up to six elements per axis
 
 
@@ -28,9 +29,10 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
     Such a view keeps the tensor alive.  The view is writable, unless the elements are a constant of the executable or
     belong to a read-only argument array.  A tensor of strings is copied, to an array of str objects.
 
-    A tensor behaves like the array `tensor.numpy()`.  Indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and
-    comparisons have the same results as in NumPy: NumPy arrays and scalars.  `==` compares elements, so a
-    tensor cannot be hashed.  Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for
+    A tensor behaves like the array `tensor.numpy()`.  It has the attributes and methods of an array, such as `mean`,
+    `astype` and `T`.  These, indexing, iteration, `in`, `bool`, `float`, `int`, arithmetic and comparisons have the
+    same results as in NumPy: NumPy arrays and scalars.  `==` compares elements, so a tensor cannot be hashed.
+    Assignments to elements, and `+=`, change the tensor.  They raise RelvmTypeError for
     strings, which are copies, and ValueError for read-only elements.
     """
 
@@ -118,6 +120,15 @@ class Tensor(NDArrayOperatorsMixin, Displayed, Reference):
             options["out"] = tuple(map(_writable_array, out))
         result = getattr(function, method)(*map(_array, inputs), **options)
         return result if not out else out[0] if len(out) == 1 else out
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the attribute or method `name` of the array, such as `mean`, `astype` or `T`."""
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
+        return getattr(_writable_array(self) if name in _CHANGING else self.numpy(), name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for name in dir(np.ndarray) if not name.startswith("_"))})
 
     def __eq__(self, other: object) -> Any:  # not the ufunc, which cannot compare a string and a number
         return self.numpy() == _array(other)

@@ -193,3 +193,18 @@ def test_text_is_short(tensor) -> None:
     assert len(lines) <= 40 and lines[-1].endswith("shape=(3, 4, 5, 6), dtype=float32)")
     shown = tensor(np.array(["<script>"], object), "str")._repr_html_()
     assert "Tensor str[1], 16 bytes" in shown and "<script>" not in shown
+
+
+def test_a_tensor_has_the_attributes_and_methods_of_an_array(tensor: Callable[..., Tensor]) -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    made = tensor(array)
+    public = [name for name in dir(np.ndarray) if not name.startswith("_")]
+    assert set(public) <= set(dir(made)) and all(hasattr(made, name) for name in public if hasattr(array, name))
+    assert (made.mean(), made.argmax(), made.T.shape) == (2.5, 5, (3, 2))
+    np.testing.assert_array_equal(made.astype(np.int8), array.astype(np.int8))
+    made.fill(1)
+    assert made.tolist() == [[1, 1, 1], [1, 1, 1]]
+    with pytest.raises(AttributeError, match="'Tensor' object has no attribute 'meen'"):
+        made.meen  # noqa: B018
+    with pytest.raises(RelvmTypeError, match="a tensor of strings cannot be changed"):
+        tensor(np.array(["b", "a"], object), "str").sort()
