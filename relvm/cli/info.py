@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,21 +84,22 @@ def _onnx_contents(path: Path, dims: dict[str, Any], weights: str | None) -> dic
     source = read_source(path)
     declared = onnx_info(source.content, str(path))
     from relvm.frontend.onnx import from_onnx
+    from relvm.frontend.onnx.dimension_names import printed_names
     from relvm.frontend.onnx.model_file import read_model
 
     proto = read_model(source).proto
     nodes, tensors = _nodes_and_tensors(proto)
     operators = Counter(f"{node.domain}.{node.op_type}" if node.domain else node.op_type for node in nodes)
-    names = [size for value in declared.inputs for size in value.shape or () if isinstance(size, str)]
+    sizes = printed_names(proto.graph)
     return {
         "file": str(path),
         "format": f"ONNX, IR version {proto.ir_version}",
         "size_bytes": len(source.content),
         "producer": f"{declared.producer_name} {declared.producer_version}".strip() or "unknown",
         "opsets": {each.domain or "ai.onnx": each.version for each in proto.opset_import},
-        "inputs": _types_by_name(declared.inputs),
-        "outputs": _types_by_name(declared.outputs),
-        "symbolic_sizes": list(dict.fromkeys(names)),
+        "inputs": _types_by_name(declared.inputs, sizes),
+        "outputs": _types_by_name(declared.outputs, sizes),
+        "symbolic_sizes": list(sizes.values()),
         "parameters": sum(math.prod(tensor.dims) for tensor in tensors),
         "nodes": operators.total(),
         "operators": dict(operators.most_common()),
@@ -122,12 +124,21 @@ def _nodes_and_tensors(proto: Any) -> tuple[list[Any], list[Any]]:
     return nodes, tensors
 
 
-def _types_by_name(values: tuple[OnnxValue, ...]) -> dict[str, str]:
-    return {
-        value.name: value.type
-        + ("" if value.shape is None else f"[{', '.join('?' if s is None else str(s) for s in value.shape)}]")
-        for value in values
-    }
+def _types_by_name(values: tuple[OnnxValue, ...], sizes: Mapping[str, str]) -> dict[str, str]:
+    """Return the type of each value as text.   sizes: the printed name of each symbolic size of the inputs."""
+    from relvm.frontend.onnx.dimension_names import size_key
+
+    types = {}
+    for value in values:
+        shown = []
+        for axis, size in enumerate(value.shape or ()):
+            if isinstance(size, int) and size >= 0:
+                shown.append(str(size))
+            else:
+                key = size_key(size if isinstance(size, str) else "", value.name, axis)
+                shown.append(sizes.get(key, key if key == size else "?"))
+        types[value.name] = value.type + ("" if value.shape is None else f"[{', '.join(shown)}]")
+    return types
 
 
 def _import_problems(import_model: Any) -> list[str]:

@@ -37,6 +37,33 @@ def test_info_of_an_onnx_model(folder: Path) -> None:
     assert found["operations"] == 12 and found["outputs"] == {"z": "tensor(float)[n, 2]"}
 
 
+def test_the_names_of_sizes_that_info_prints_are_those_of_run_and_dim(tmp_path: Path) -> None:
+    """Names in the file are accepted, too, and clashing names differ."""
+    shape = ["p2o.Dim.1", "p2o_Dim.1", None, "?"]
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Relu", ["x.1"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x.1", onnx.TensorProto.FLOAT, shape)],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, shape)],
+    )
+    onnx.save(onnx.helper.make_model(graph, ir_version=9), tmp_path / "model.onnx")
+    found = json.loads(printed(relvm("info", "model.onnx", "--json", cwd=tmp_path)))
+    names = found["symbolic_sizes"]
+    assert names == ["p2o_Dim_1", "p2o_Dim_1_1", "x_1_dim2", "x_1_dim3"]
+    assert found["inputs"] == {"x.1": f"tensor(float)[{', '.join(names)}]"}
+    assert found["outputs"] == {"y": "tensor(float)[p2o_Dim_1, p2o_Dim_1_1, ?, ?]"}
+    chosen = relvm("run", "model.onnx", "--random", cwd=tmp_path)
+    assert f"--random: {', '.join(f'{name}=1' for name in names)} " in chosen.stderr
+    for spelled in (names, ["p2o.Dim.1", "p2o_Dim.1", "x.1_dim2", "x.1_dim3"]):
+        options = [word for size, name in enumerate(spelled, 2) for word in ("--dim", f"{name}={size}")]
+        assert printed(relvm("run", "model.onnx", "--random", *options, cwd=tmp_path)).startswith(
+            "y: float32[2, 3, 4, 5]"
+        )
+    unknown = relvm("run", "model.onnx", "--random", "--dim", "p2o_Dmi_1=2", cwd=tmp_path)
+    assert "unknown dimension p2o_Dmi_1; the model has p2o_Dim_1, " in unknown.stderr
+    assert "did you mean p2o_Dim_1" in unknown.stderr
+
+
 def test_info_names_what_is_unsupported(folder: Path) -> None:
     (reason,) = json.loads(printed(relvm("info", "unknown.onnx", "--json", cwd=folder)))["unsupported"]
     assert "operator Nope is not supported" in reason

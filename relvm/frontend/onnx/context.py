@@ -20,6 +20,7 @@ from relvm.errors import (
     RelvmUnsupportedError,
     shortened,
 )
+from relvm.frontend.onnx.dimension_names import dimension_key
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_checker import Key, max_imported_nodes
 from relvm.frontend.onnx.model_file import ModelFile
@@ -195,13 +196,11 @@ class ImportContext(ABC):
             raise RelvmUnsupportedError(f"{self.place}: {what}: element type {name} is not supported") from None
 
     def dimension(self, dim: Any, name: str, axis: int) -> AnyDim:
-        if dim.HasField("dim_value") and dim.dim_value >= 0:  # exporters write -1 for an unknown size
+        key = dimension_key(dim, name, axis)
+        if key is None:
             return dim.dim_value
-        key = dim.dim_param
-        is_hint = key in self.fixed_dims and self.fixed_dims[key] is None
-        if is_hint:
+        if key in self.fixed_dims and self.fixed_dims[key] is None:
             self.hints.add(key)
-        if is_hint or key in ("", "?"):
             key = f"{name}_dim{axis}"
         return self.named_dimension(key)
 

@@ -30,6 +30,7 @@ from relvm.errors import (
 from relvm.frontend.model_origin import onnx_origin
 from relvm.frontend.onnx import functions, model_checker, node_checker, shape_folding, shape_unification, types
 from relvm.frontend.onnx.context import UNIMPORTED, ImportContext, Unimported
+from relvm.frontend.onnx.dimension_names import by_names_in_file, printed_names
 from relvm.frontend.onnx.identifiers import identifier
 from relvm.frontend.onnx.model_file import read_model
 from relvm.frontend.onnx.node_schemas import schema_of
@@ -77,7 +78,9 @@ def from_onnx(
     model
         A path, the bytes of a file, or an onnx.ModelProto.
     dims
-        Sizes of symbolic dimensions by their names in the model (`dim_param`).  An integer fixes the size.  A pair
+        Sizes of symbolic dimensions by their names in the model (`dim_param`), or in signatures and messages of relvm,
+        where characters that an identifier cannot have are replaced by _.  A dimension without a name is called
+        "INPUT_dimAXIS", such as "x_dim0".  An integer fixes the size.  A pair
         (minimum, maximum) bounds the size: every call must respect the bounds, and memory is planned for them.  By
         default, all dimensions with the same name must have the same size.  The value None drops this requirement for a
         name, as in ONNX Runtime: inputs may then have different sizes in dimensions of this name.
@@ -142,6 +145,8 @@ def from_onnx(
         with resources(file.place):
             file = replace(file, proto=sort_nodes(file.proto))
             model_checker.expect_model(file.proto, file.place)
+            names = printed_names(file.proto.graph)
+            dims = by_names_in_file(dims, names)
             importer = GraphImporter(
                 model_checker.opset_versions(file.proto.opset_import, file.place), dims, file, None
             )
@@ -154,7 +159,8 @@ def from_onnx(
     unknown = sorted(dims.keys() - importer.dim_names.keys() - importer.hints)
     if unknown:
         raise RelvmNameError(
-            f"dims: unknown dimension {unknown[0]}; the model has {', '.join(importer.dim_names) or 'none'}"
+            f"dims: unknown dimension {unknown[0]}; the model has {', '.join(names.values()) or 'none'}"
+            f"{near_matches(unknown[0], names.values())}"
         )
     module = Module((function,), attributes=(("source", file.place),))
     if weights:
