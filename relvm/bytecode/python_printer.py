@@ -63,9 +63,9 @@ def as_python(program: Program) -> str:
             raise RelvmUnsupportedError(
                 f"{entry.name}: a packed function with its own symbol or registers cannot be printed as Python"
             )
-    lines = [_HEAD, ""]
+    lines = [_HEAD]
     if program.portable:
-        lines.append("def portable_program():")
+        lines += ["", "def portable_program():"]
         lines += (indent(line, "    ") for line in _lines(program.portable))
         lines += ["    return b", "", ""]
     lines += _lines(program)
