@@ -7,10 +7,11 @@ import math
 from typing import Any
 
 from relvm.cli.colors import Style
-from relvm.cli.inputs import input_values
+from relvm.cli.inputs import input_values, runner
 from relvm.cli.models import chosen_target, read_module
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
+from relvm.compiler.build import build
 from relvm.errors import RelvmNameError, known_names
 from relvm.explore import Comparison, compare
 from relvm.frontend.dim_settings import parse_dims
@@ -21,7 +22,7 @@ def compare_model(options: argparse.Namespace) -> int:
     """Compare a model in several modes, and print a table.  Return 1 if a value differs, otherwise 0."""
     options.random = options.random or not options.input
     module = read_module(options)
-    inputs = input_values(options, _signature(module, options.function))
+    inputs = input_values(options, _signature(module, options.function), lambda values: _run(module, options, values))
     is_onnx = options.model.endswith(".onnx") and not options.weights  # ONNX Runtime cannot replace weights
     target = chosen_target(options)
     with Progress("comparing"):
@@ -40,6 +41,11 @@ def compare_model(options: argparse.Namespace) -> int:
     else:
         put(compared, styles=_styles(compared))
     return 0 if compared.agrees else 1
+
+
+def _run(module: Module, options: argparse.Namespace, values: list[Any]) -> None:
+    """Run the module on inputs, whose sizes may be wrong for it."""
+    runner(build(module, target="bytecode"), options.function)(values)
 
 
 def _styles(compared: Comparison) -> dict[int, Style]:

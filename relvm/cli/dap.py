@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import load_or_build
 from relvm.compiler.adapt import adapt
 from relvm.editors.debug_adapter import DebugAdapter, Launch
@@ -72,5 +72,5 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
     executable = adapt(load_or_build(options, debug=True))
     debugger = Debugger(executable)
     debugger.machine[options.function]  # raises an error if there is no such function
-    values = input_values(options, signature_of(executable, options.function))
+    values = input_values(options, signature_of(executable, options.function), runner(executable, options.function))
     return Launch(debugger, options.function, values)

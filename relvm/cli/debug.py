@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import load_or_build
 from relvm.cli.output import put
 from relvm.compiler.adapt import adapt
@@ -29,7 +29,9 @@ def debug(options: argparse.Namespace) -> int:
     executable = adapt(load_or_build(options, debug=True))
     with Debugger(executable) as debugger:
         debugger.machine[options.function]  # raises an error if there is no such function
-        arguments = input_values(options, signature_of(executable, options.function))
+        arguments = input_values(
+            options, signature_of(executable, options.function), runner(executable, options.function)
+        )
         Prompt(debugger, options.function, arguments).cmdloop()
     return 0
 

@@ -9,7 +9,7 @@ from relvm.aot.lower.assign_storage import assign_storage, format_storage
 from relvm.aot.lower.place_storage import format_placement
 from relvm.aot.lower.printer import format_lowered
 from relvm.aot.project.tar import is_archive
-from relvm.cli.inputs import input_values, signature_of
+from relvm.cli.inputs import input_values, runner, signature_of
 from relvm.cli.models import expect_writable, read_module
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
@@ -17,7 +17,6 @@ from relvm.compiler.build import build
 from relvm.errors import RelvmArgumentError
 from relvm.frontend.dim_settings import parse_decimal
 from relvm.ir.expr import Module
-from relvm.vm import VirtualMachine
 
 
 def export(options: argparse.Namespace) -> int:
@@ -100,5 +99,6 @@ def _self_test_data(module: Module, options: argparse.Namespace) -> tuple[list, 
     """Return inputs for the self-test, and the outputs that a virtual machine computes from them."""
     with Progress("building") as progress:
         executable = build(module, "compiled", progress=progress.step)
-    values = input_values(options, signature_of(executable, options.function))
-    return values, [VirtualMachine(executable)[options.function](*values)]
+    run = runner(executable, options.function)
+    values = input_values(options, signature_of(executable, options.function), run)
+    return values, [run(values)]

@@ -13,6 +13,7 @@ import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.cli.output import note
+from relvm.cli.typical_inputs import typical_array, typical_sizes
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
@@ -28,7 +29,7 @@ from relvm.ir.symbolic import as_var, evaluate_with, known_size
 from relvm.ir.types import TensorType, type_vars
 from relvm.runtime.array_files import restore_dtype, translate_numpy_errors
 from relvm.runtime.file_io import open_file
-from relvm.vm import Executable
+from relvm.vm import Executable, VirtualMachine
 
 # The functions that parse the values of scalar types.
 _SCALARS: dict[str, Callable[[str], bool | int | float]] = {
@@ -54,14 +55,18 @@ def signature_of(executable: Executable, function: str) -> dict[str, Any]:
     return declared
 
 
-def input_values(
-    options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any] | None = None
-) -> list[Any]:
+def runner(executable: Executable, function: str) -> Callable[[list[Any]], Any]:
+    """Return a function that runs a function of an executable on a list of arguments."""
+    machine = VirtualMachine(executable)
+    return lambda values: machine[function](*values)
+
+
+def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Callable[[list[Any]], Any]) -> list[Any]:
     """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
     A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
-    The other symbolic sizes are chosen, and a note on standard error lists them.  If `run` is given, common sizes are
-    tried until `run` raises no shape or index error.  Otherwise, each chosen size is 1.
+    The other symbolic sizes are chosen: typical ones first (relvm/cli/typical_inputs.py), then common ones, until `run`
+    raises no shape or index error.  A note on standard error lists them, and values that are not the usual ones.
 
     Parameters
     ----------
@@ -70,7 +75,7 @@ def input_values(
     signature
         The signature of the function in an executable.
     run
-        A function that runs the compiled function on a list of arguments, or None.
+        A function that runs the compiled function on a list of arguments.
 
     Raises
     ------
@@ -116,38 +121,45 @@ class _RandomInputs:
                         self.sizes.setdefault(var.name, size)
         self.free = [symbol for symbol in symbols if symbol not in self.sizes]
 
-    def values(self, run: Callable[[list[Any]], Any] | None) -> list[Any]:
+    def values(self, run: Callable[[list[Any]], Any]) -> list[Any]:
         failed = None
-        for sizes in self.candidate_sizes() if run else [dict.fromkeys(self.free, 1)]:
+        for sizes, is_typical in self.candidates():
             if failed and self.element_count(self.sizes | sizes) > _MAX_ELEMENTS:
                 continue
-            values = self.draw(self.sizes | sizes)
+            values, described = self.draw(self.sizes | sizes, is_typical)
             try:
-                if run and self.free:
+                if self.free or described:
                     run(values)
             except (RelvmShapeError, RelvmIndexError) as error:
                 failed = failed or error
                 continue
-            if sizes:
-                note(f"--random: {', '.join(f'{name}={n}' for name, n in sizes.items())} (change with --dim)")
+            if sizes or described:
+                chosen = ", ".join(f"{name}={size}" for name, size in sizes.items())
+                elements = ", ".join(f"{name}: {text}" for name, text in described.items())
+                changed = " and ".join(
+                    option for option, is_used in (("--dim", sizes), ("--input", described)) if is_used
+                )
+                note(f"--random: {'; '.join(filter(None, (chosen, elements)))} (change with {changed})")
             return values
         tried = f"found no working sizes for {', '.join(self.free)}"
-        raise RelvmArgumentError(
-            f"--random: {tried}; set them with --dim NAME=SIZE.  With size 1: {failed}"
-        ) from failed
+        raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  First: {failed}") from failed
 
-    def candidate_sizes(self) -> Iterator[dict[str, int]]:
-        """Yield candidates for the sizes that neither the inputs nor --dim determine, as dicts from names to sizes.
+    def candidates(self) -> Iterator[tuple[dict[str, int], bool]]:
+        """Yield candidates for the sizes that neither the inputs nor --dim determine, and whether values are typical.
 
-        The first candidate is 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch
-        sizes and 32 for the others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no
-        size has such a name, the first size counts as a batch size.
+        The first candidate has typical sizes, and 1 for others, with typical values.  It follows with the usual values,
+        and 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch sizes and 32 for the
+        others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no size has such a name,
+        the first size counts as a batch size.
         """
-        yield dict.fromkeys(self.free, 1)
+        typical = {name: size for name, size in typical_sizes(self.names, self.types).items() if name in self.free}
+        for is_typical in (True, False):
+            yield dict.fromkeys(self.free, 1) | typical, is_typical
+        yield dict.fromkeys(self.free, 1), False
         batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
         for size in _USUAL_SIZES:
-            yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1)
-            yield dict.fromkeys(self.free, size)
+            yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1), False
+            yield dict.fromkeys(self.free, size), False
 
     def element_count(self, sizes: dict[str, int]) -> int:
         """Return the total number of elements of all inputs for the given sizes."""
@@ -156,18 +168,23 @@ class _RandomInputs:
             math.prod(known_size(evaluate_with(dim, lambda var: sizes[var.name])) for dim in shape) for shape in dims
         )
 
-    def draw(self, sizes: dict[str, int]) -> list[Any]:
+    def draw(self, sizes: dict[str, int], is_typical: bool) -> tuple[list[Any], dict[str, str]]:
+        """Return a value for each input, and descriptions of those that are typical but not usual, by name."""
         rng = np.random.default_rng(self.seed)
-        values = []
+        values: list[Any] = []
+        described: dict[str, str] = {}
         for name, type_ in zip(self.names, self.types, strict=True):
             if name in self.given_values:
                 values.append(self.given_values[name])
                 continue
             try:
-                values.append(random_array(type_, sizes, rng))
+                typical, text = typical_array(name, type_, sizes, rng) if is_typical else (None, "")
+                values.append(random_array(type_, sizes, rng) if typical is None else typical)
             except RelvmArgumentError as error:
                 raise RelvmArgumentError(f"--random: input {name}: {error}; use --input or --dim") from None
-        return values
+            if text:
+                described[name] = text
+        return values, described
 
 
 _MAX_ELEMENTS = 1 << 23  # limit on the total elements of the inputs when sizes are chosen

@@ -24,9 +24,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "note"),
     [
-        ((), "--random: batch=1, height=8, width=8 "),
-        (("--input", "scale=2.5"), "--random: batch=1, height=8, width=8 "),
-        (("--dim", "height=9"), "--random: batch=1, width=8 "),
+        ((), "--random: batch=1, height=224, width=224 "),
+        (("--input", "scale=2.5"), "--random: batch=1, height=224, width=224 "),
+        (("--dim", "height=9"), "--random: batch=1, width=224 "),
         (("--dim", "height=9", "--dim", "width=7", "--dim", "batch=2"), ""),
         (("--input", "in:0=x.npy"), ""),
     ],
