@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,8 @@ from relvm.vm import VirtualMachine
 
 _BLOCKS = 7
 _MIN_RUNS = 3
+_CALL_SECONDS = 20e-6  # of a run for which the call from Python takes a large part
+_BUSY_SHARE = 0.1  # share of the processors that other programs may take
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class _Row:
     runtime: the name of the runtime.
     first_seconds: the time from reading the model file to the first result.
     seconds: the median time of a run.
+    quartiles: the times that a quarter and three quarters of the runs do not exceed.
     ratio: the median time of relvm divided by `seconds`.
     runs: the number of measured runs.
     """
@@ -40,6 +45,7 @@ class _Row:
     runtime: str
     first_seconds: float
     seconds: float
+    quartiles: tuple[float, float]
     ratio: float
     runs: int
 
@@ -76,25 +82,53 @@ def bench(options: argparse.Namespace) -> int:
         runs[name]()
         first[name] = time.perf_counter() - started
     with Progress("measuring", ", ".join(runs)):
+        before = _processor_times()
         times = _measure_runs(runs, options.seconds)
+        others = _share_of_others(before, _processor_times())
     base = statistics.median(times["relvm"])
-    medians = {name: statistics.median(each) for name, each in times.items()}
-    rows = [_Row(name, first[name], median, base / median, len(times[name])) for name, median in medians.items()]
+    rows = []
+    for name, each in times.items():
+        low, median, high = statistics.quantiles(each, n=4)
+        rows.append(_Row(name, first[name], median, (low, high), base / median, len(each)))
     if options.json:
         put_json([asdict(row) for row in rows])
         return 0
-    put(f"{'runtime':<12} {'first s':>9} {'median ms':>10} {'relvm is':>14} {'runs':>6}")
+    put(f"{'runtime':<12} {'first s':>8} {'median ms':>10} {'quartiles ms':>17} {'relvm is':>13} {'runs':>6}")
     for row in rows:
         compared = "" if row.runtime == "relvm" else f"{max(row.ratio, 1 / row.ratio):.2f}x "
         compared += "" if row.runtime == "relvm" else ("slower" if row.ratio > 1 else "faster")
         style: Style = "bad" if row.ratio > 1 else "good"
-        put(
-            f"{row.runtime:<12} {row.first_seconds:9.3f} {row.seconds * 1e3:10.3f} {compared:>14} {row.runs:6}",
-            styles={0: style} if compared else {},
-        )
+        spread = " - ".join(f"{each * 1e3:.3f}" for each in row.quartiles)
+        times_shown = f"{row.first_seconds:8.3f} {row.seconds * 1e3:10.3f} {spread:>17}"
+        line = f"{row.runtime:<12} {times_shown} {compared:>13} {row.runs:6}"
+        put(line, styles={0: style} if compared else {})
     kinds = set(machine.function_kinds.values())
     note(f"{options.function} runs as {'native code' if kinds == {'native'} else 'bytecode'}")
+    if base < _CALL_SECONDS:
+        note(f"a run takes {base * 1e6:.0f} us, mostly for the call from Python; larger inputs tell more (--dim)")
+    if others > _BUSY_SHARE:
+        note(
+            f"other programs took {others:.0%} of the processors; the times are too long, so end them and measure again"
+        )
     return 0
+
+
+def _processor_times() -> tuple[float, float, float]:
+    """Return the current time, the processor time of this process, and that of all processes, in seconds.
+
+    The last one is 0 if the system does not state it, as only Linux does.
+    """
+    whole = 0.0
+    with contextlib.suppress(OSError, ValueError):
+        user, nice, system, _idle, _waiting, *others = map(int, Path("/proc/stat").read_text().split()[1:9])
+        whole = (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+    return time.perf_counter(), time.process_time(), whole
+
+
+def _share_of_others(before: tuple[float, float, float], after: tuple[float, float, float]) -> float:
+    """Return the share of all processor time between two times that other processes took."""
+    elapsed, own, whole = (end - start for start, end in zip(before, after, strict=True))
+    return max(0.0, whole - own) / (elapsed * (os.cpu_count() or 1))
 
 
 def _measure_runs(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
@@ -121,6 +155,7 @@ def _onnxruntime(path: str, feed: dict[str, np.ndarray], threads: int | None) ->
         raise RelvmUnsupportedError("--against onnxruntime: not installed: pip install onnxruntime") from None
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads or 0
+    settings.log_severity_level = 3  # errors
     session = onnxruntime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     return lambda: session.run(None, feed)
 

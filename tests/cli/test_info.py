@@ -10,6 +10,8 @@ import pytest
 from cli.test_commands import TEXT, relvm
 from frontend.onnx_models import onnx
 
+from relvm.cli.main import main
+
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
 g (float[n, 2] x) => (float[n, 2] z) <float[2] w = {1, 2}> { y = Add(x, w)  z = Mul(y, y) }"""
 
@@ -85,6 +87,18 @@ def test_bench_compares_with_onnxruntime(folder: Path) -> None:
     assert theirs["ratio"] == pytest.approx(ours["seconds"] / theirs["seconds"])
     table = printed(relvm("bench", "model.onnx", *options, cwd=folder))
     assert [line.split()[0] for line in table.splitlines()] == ["runtime", "relvm", "onnxruntime"]
+    assert all(len(line) <= 80 for line in table.splitlines())
+    for row in (ours, theirs):
+        assert row["quartiles"][0] <= row["seconds"] <= row["quartiles"][1]
+
+
+@pytest.mark.parametrize(("share", "is_noted"), [(0.05, False), (0.3, True)])
+def test_bench_tells_when_the_machine_is_busy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], share: float, is_noted: bool
+) -> None:
+    monkeypatch.setattr("relvm.cli.bench._share_of_others", lambda before, after: share)
+    assert main(["bench", str(folder / "model.relvm"), "--seconds", "0.01", "--target", "bytecode"]) == 0
+    assert ("other programs took 30% of the processors" in capsys.readouterr().err) == is_noted
 
 
 def test_what_bench_refuses(folder: Path) -> None:
