@@ -169,6 +169,15 @@ def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str,
     return tuple(dict.fromkeys((*first, *second)))
 
 
+def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield the statements of a block in printed order, including the statements in branches."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from statements_in(statement.then)
+            yield from statements_in(statement.orelse)
+
+
 def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iterator[FunctionKey]:
     """Yield the functions that a routine calls or uses as values.
 
