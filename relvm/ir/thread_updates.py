@@ -42,6 +42,7 @@ from relvm.ir.kernel_def import KernelDef, copy_kernel, without_inouts
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.symbolic import dim_var
 from relvm.ir.types import OBJECT, VOID, ObjectType, TensorType, TupleType, Type
+from relvm.ir.unique_names import unique_name
 from relvm.ir.visitor import AnyBinding, substitute, use_counts
 
 Positions = Mapping[str, tuple[int, ...]]  # a kernel or function -> the positions of the arguments that it updates
@@ -151,7 +152,7 @@ class _Threading:
         callees = {item.callee for function in module.functions for item in walk(function) if isinstance(item, Call)}
         called = {callee.name for callee in callees if isinstance(callee, FunctionRef)}
         self.value_functions = {
-            function.name: function.name if function.private else self.unique(f"{function.name}_updated")
+            function.name: function.name if function.private else unique_name(f"{function.name}_updated", self.names)
             for function in module.functions
             if function.name in functions and (function.private or function.name in called)
         }
@@ -163,14 +164,6 @@ class _Threading:
         self.constants: set[Var] = set()
         self.sizes: dict[Expr, int] = {}
         self.passed: Counter[Var] = Counter()
-
-    def unique(self, name: str) -> str:
-        found, count = name, 0
-        while found in self.names:
-            count += 1
-            found = f"{name}_{count}"
-        self.names.add(found)
-        return found
 
     def error(self, message: str, kind: type[RelvmError] = RelvmTypeError, origin: str = "") -> RelvmError:
         return located(kind(f"{self.where}: {message}"), origin or self.origin)
@@ -300,7 +293,7 @@ class _Threading:
         key = (type_.known_dtype.name, len(type_.known_shape))
         if key not in self.copies:
             shape = tuple(dim_var(f"d{axis}") for axis in range(key[1]))
-            name = self.unique(f"copy_{key[0]}_{key[1]}d")
+            name = unique_name(f"copy_{key[0]}_{key[1]}d", self.names)
             self.copies[key] = copy_kernel(name, TensorType(type_.known_dtype, shape))
         return self.copies[key].name
 
