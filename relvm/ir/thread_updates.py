@@ -59,9 +59,9 @@ def thread_updates(module: Module) -> Module:
     Raises
     ------
     RelvmTypeError
-        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  Or a function that
-        updates a parameter is declared pure or used as a value, or the parameter is not a tensor of known dtype and
-        rank.
+        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  Or a call that
+        updates an argument is part of a larger expression.  Or a function that updates a parameter is declared pure or
+        used as a value, or the type of the parameter is not supported (`_Threading.check_parameters`).
     RelvmArgumentError
         A call updates the same variable twice.
     """
@@ -137,7 +137,7 @@ class _Threading:
     params: the parameters of the current function of the module.
     current: an updated variable -> the variable with its newest value.
     owned: the variables that the current function may update.
-    constants: the variables whose value is a constant.
+    constants: the variables bound to a constant or to another such variable.
     sizes: a variable that holds a tuple of a result and new values -> the number of its items.
     passed: how often the threaded function passes each variable for an inout parameter of a kernel.
     """

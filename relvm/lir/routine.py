@@ -22,7 +22,7 @@ PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the r
 
 
 class FunctionKey(NamedTuple):
-    """The identity of an entry of the function table.  Functions of different kinds can have the same name.
+    """The identity of an entry of the function table.  A packed function can have the name of another function.
 
     kind: "packed" for a builtin or a registered function of the host, "routine" or "kernel" for a function of the
     module.
