@@ -92,7 +92,7 @@ static inline void rvm_reset(rvm_value *place) {
   if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
 }
 
-/* Puts the result of a call, which nobody else has, where it is wanted; NULL: nowhere. */
+/* Moves the result of a call to `destination`, or releases it if `destination` is NULL. */
 static inline void rvm_take(rvm_value *destination, rvm_value *result) {
   if (destination)
     rvm_put(destination, RVM_WORDS(*result));
@@ -100,7 +100,7 @@ static inline void rvm_take(rvm_value *destination, rvm_value *result) {
     rvm_reset(result);
 }
 
-/* anylist_setitem_call_packed, or call_packed where `destination` is NULL: the arguments are borrowed. */
+/* anylist_setitem_call_packed, or call_packed if `destination` is NULL.  The arguments are borrowed. */
 RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *destination,
                     rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -209,14 +209,14 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
-/* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
+/* Whether a call must go through the function table, because an instrument watches it, or because it exceeds a limit. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
          rvm_stack_pointer() < head->lowest;
 }
 
-/* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
+/* Opens the window of a callee at the top, and returns its registers, or NULL if the call must go through the function table. */
 static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
@@ -299,7 +299,7 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
+/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the machine. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
                       rvm_value *destination, rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
