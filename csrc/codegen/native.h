@@ -73,7 +73,7 @@ typedef struct rvm_native_api {
   /* Adds a line to the trace of an error.   instruction: the index of an instruction of the function `name`, or -1. */
   void (*trace)(rvm_value error, const char *name, int64_t instruction);
   const rvm_packed_function *builtins; /* in the order of builtins.def */
-  /* Raises the error of a row of scalar_operators.def that has no result for these operands. */
+  /* Fails with the error of a row of scalar_operators.def that has no result for these operands. */
   rvm_status (*scalar_op_fail)(int32_t row, rvm_value a, rvm_value b, rvm_value *error);
   void (*release)(rvm_value *value);
   /* Polls for interruption when the fuel is used up; see rvm_machine_options.poll. */
@@ -98,28 +98,28 @@ extern const rvm_native_api *rvm_api; /* each native library has its own, which 
 /* The value that tail_call returns and the routine must return.  It is not a status code. */
 #define RVM_TAIL_CALL (-1)
 
-/* What the library exports: `rvm_status relvm_native_open(const rvm_native_api *api)`, UNSUPPORTED on another abi_version;
-   each routine and each kernel under its symbol.  A kernel's `self` is the machine, or NULL.
-   A routine: registers r (its window, parameters in r[0..n-1], all others NIL), constants c, functions f.  It leaves its
-   result in r[n]; on failure the error is in r[n]. */
+/* A native library exports `rvm_status relvm_native_open(const rvm_native_api *api)`, which returns UNSUPPORTED for another
+   abi_version, and each routine and kernel under its symbol.  The argument `self` of a kernel is the machine, or NULL.
+   The arguments of a routine are its registers r, the constants c and the functions f.  The parameters are in r[0..n-1], and all
+   other registers are NIL.  The routine stores its result, or the error if it fails, in r[n]. */
 typedef rvm_status (*rvm_routine)(rvm_machine *machine, rvm_value *r, const rvm_value *c, const rvm_value *f);
 
-/* What FUNCTION values are, and closures of. */
+/* The function that a FUNCTION or CLOSURE value refers to. */
 struct rvm_function {
   rvm_machine *machine;
   const char *name;
-  rvm_routine routine;     /* NULL: it is not native */
+  rvm_routine routine;     /* NULL if the function is not native */
   int32_t parameter_count; /* -1: any number */
   int32_t registers;
   enum rvm_function_kind kind;
-  int32_t cost;    /* towards the next poll: more for what may run long */
-  int32_t invokes; /* vm.builtin.invoke_closure or invoke_pure_closure */
-  uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 where it invokes: what is seen is the function that it calls */
+  int32_t cost;    /* how much a call reduces the fuel; more if it can take long */
+  int32_t invokes; /* whether this is vm.builtin.invoke_closure or invoke_pure_closure */
+  uint32_t watch;  /* 1 << kind, for rvm_is_watched; 0 if `invokes`, because instruments observe only the invoked function */
   const struct rvm_function_record *record;
   const struct rvm_code *code; /* bytecode */
   rvm_packed_function call;    /* packed, kernel */
-  void *self;                  /* of a kernel: the machine; as bytecode: this function */
-  const struct rvm_kernel_program *program; /* of a kernel as bytecode */
+  void *self;                  /* the argument `self` of `call`: for a kernel, the machine; for kernel bytecode, this function */
+  const struct rvm_kernel_program *program; /* kernel bytecode */
 };
 
 #endif

@@ -1,4 +1,4 @@
-/* native_function.h: what generated routines include: one small function per kind of statement. */
+/* native_function.h: the header of generated routines, with one small function for each kind of statement. */
 #ifndef RELVM_DRIVER_H
 #define RELVM_DRIVER_H
 
@@ -11,14 +11,14 @@
 #define RVM_FLOAT(value) ((rvm_value){.tag = RVM_TAG_FLOAT, .as.f = value})
 #define RVM_CONTEXT(ctx) ((rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = ctx})
 
-/* Leaves the routine with the error in its result register. */
+/* Returns from the routine if a call fails.  The call has stored the error in the result register. */
 #define RVM_TRY(call)                              \
   do {                                             \
     rvm_status status_ = (call);                   \
     if (status_ != RVM_OK) return status_;         \
   } while (0)
 
-/* The same of an instruction of a routine that is built for debugging. */
+/* RVM_TRY for the instruction at index `place` of a routine that is built for debugging. */
 #define RVM_TRY_AT(place, call)                    \
   do {                                             \
     rvm_status status_ = (call);                   \
@@ -30,7 +30,7 @@
 
 #define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
 
-/* Puts the error of a failed call where the machine looks for it. */
+/* Moves the error of a failed call to *failure, the result register of the routine, and returns the status. */
 RVM_HELPER rvm_failed(rvm_value error, rvm_status status, rvm_value *failure) {
   rvm_api->release(failure);
   *failure = error;
@@ -244,7 +244,8 @@ static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, i
   for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
 }
 
-/* The result of a routine of `count` parameters, whose other registers hold nothing any more. */
+/* Closes the window of a routine with `count` parameters, and moves its result to `destination`.  The other registers must be free
+   of objects. */
 static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
   rvm_value result = RVM_WORDS(window[count]);
   window[count].tag = RVM_TAG_NIL;
@@ -252,7 +253,7 @@ static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count,
   rvm_take(destination, &result);
 }
 
-/* What comes of a routine that failed, or goes on with a tail call. */
+/* Closes the window of a routine that failed, or makes its tail call. */
 RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_value *window, rvm_status status,
                            rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -271,7 +272,8 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure, `builtin`, of a routine of this machine, or a closure of one. */
+/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.   builtin: the builtin, which calls
+   all other callees. */
 RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count, rvm_value *destination,
                       rvm_value *failure) {
   rvm_value callee = RVM_WORDS(arguments[1]), *window;
@@ -368,7 +370,7 @@ RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value
   return status;
 }
 
-/* A result that is to be of one tag, or the error in its place. */
+/* Checks that the result of a call has a tag.  Otherwise stores the error in the machine, and returns its status. */
 RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
@@ -379,14 +381,14 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   return status;
 }
 
-/* A call by way of the function table. */
+/* A call through the function table. */
 RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count, int64_t tag,
                            rvm_value *result) {
   rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[place], arguments, count, result);
   return rvm_scalar_result(ctx, status, tag, result);
 }
 
-/* What a scalar function came to that has no result yet: it failed, or goes on with a tail call. */
+/* Ends a scalar function that failed, or makes its tail call. */
 RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
   if (status != RVM_TAIL_CALL) {
     rvm_api->trace(rvm_head(ctx)->error, name, -1);
