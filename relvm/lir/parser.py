@@ -9,6 +9,7 @@ from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmVerifyError, expect_type, near_matches
 from relvm.kernels.loop_ir import Kernel
+from relvm.lir.printer import CALL_FORMS
 from relvm.lir.routine import (
     COPY,
     PREFIX,
@@ -34,7 +35,7 @@ from relvm.lir.routine import (
 )
 from relvm.tables import BUILTIN_PREFIX, BUILTINS, PRIM_OPERATORS
 
-_KINDS = {"call_packed": "packed", "call_routine": "routine", "call_cpacked": "kernel"}
+_KINDS = {form: kind for kind, form in CALL_FORMS.items()}
 _OPERAND_COUNTS = {row.name: len(row.operands) for row in PRIM_OPERATORS}
 _BUILTIN_NAMES = [BUILTIN_PREFIX + row.name for row in BUILTINS]
 _REGISTER_LIMIT = 1 << 28  # csrc/tables/arguments.def
