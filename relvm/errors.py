@@ -73,7 +73,8 @@ class RelvmMemoryError(RelvmError, MemoryError):
 
 
 class RelvmRecursionError(RelvmError, RecursionError):
-    """The virtual machine's value stack or call depth is exhausted, or a program is nested too deeply to be built."""
+    """The value stack or call depth of a machine or the C stack of the thread is exhausted, or a program is nested too
+    deeply to be built."""
 
 
 class RelvmNameError(RelvmError, LookupError):

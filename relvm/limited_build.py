@@ -48,9 +48,9 @@ class BuildLimits:
     Raises
     ------
     RelvmTypeError
-        A limit is not a number.
+        `max_seconds` is not a number, or `max_bytes` is not an integer.
     RelvmArgumentError
-        A limit is too small.
+        A limit is out of range: `max_seconds` must be above 0, and `max_bytes` above 1 MiB.
     """
 
     max_seconds: float | None = None
@@ -83,7 +83,7 @@ def build_limited(
     portable: bool = False,
     replaces: bytes | None = None,
 ) -> Executable:
-    """Build a model in another process, which is ended when it exceeds a limit.
+    """Build a model in another process.  If the build exceeds a limit, end it and raise an error.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def build_limited(
     RelvmTimeoutError
         The build takes longer than `max_seconds`.
     RelvmMemoryError
-        The build needs more memory than `max_bytes`.
+        The build needs more memory than `max_bytes`, or a signal ended the process while `max_bytes` was in force.
     RelvmUnsupportedError
         This is not Linux.
     OSError, RelvmError

@@ -51,7 +51,8 @@ static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
     if (exponent & 1) power *= base;
   return power;
 }
-/* The same for signed numbers; a negative exponent gives the true value rounded towards zero, and 0 for a base of 0. */
+/* base to the power of exponent modulo 2^64, for signed numbers.  For a negative exponent, the exact value is rounded toward zero,
+   and the result for base 0 is 0. */
 static inline int64_t rvm_power_i64(int64_t base, int64_t exponent) {
   if (exponent >= 0) return (int64_t)rvm_power_u64((uint64_t)base, (uint64_t)exponent);
   if (base == -1) return exponent % 2 ? -1 : 1;

@@ -1,4 +1,4 @@
-/* native_function.h: what generated routines include: one small function per kind of statement. */
+/* native_function.h: the header of generated routines, with one small function for each kind of statement. */
 #ifndef RELVM_DRIVER_H
 #define RELVM_DRIVER_H
 
@@ -11,14 +11,14 @@
 #define RVM_FLOAT(value) ((rvm_value){.tag = RVM_TAG_FLOAT, .as.f = value})
 #define RVM_CONTEXT(ctx) ((rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = ctx})
 
-/* Leaves the routine with the error in its result register. */
+/* Returns from the routine if a call fails.  The call has stored the error in the result register. */
 #define RVM_TRY(call)                              \
   do {                                             \
     rvm_status status_ = (call);                   \
     if (status_ != RVM_OK) return status_;         \
   } while (0)
 
-/* The same of an instruction of a routine that is built for debugging. */
+/* RVM_TRY for the instruction at index `place` of a routine that is built for debugging. */
 #define RVM_TRY_AT(place, call)                    \
   do {                                             \
     rvm_status status_ = (call);                   \
@@ -30,7 +30,7 @@
 
 #define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
 
-/* Puts the error of a failed call where the machine looks for it. */
+/* Moves the error of a failed call to *failure, the result register of the routine, and returns the status. */
 RVM_HELPER rvm_failed(rvm_value error, rvm_status status, rvm_value *failure) {
   rvm_api->release(failure);
   *failure = error;
@@ -92,7 +92,7 @@ static inline void rvm_reset(rvm_value *place) {
   if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
 }
 
-/* Puts the result of a call, which nobody else has, where it is wanted; NULL: nowhere. */
+/* Moves the result of a call to `destination`, or releases it if `destination` is NULL. */
 static inline void rvm_take(rvm_value *destination, rvm_value *result) {
   if (destination)
     rvm_put(destination, RVM_WORDS(*result));
@@ -100,7 +100,7 @@ static inline void rvm_take(rvm_value *destination, rvm_value *result) {
     rvm_reset(result);
 }
 
-/* anylist_setitem_call_packed, or call_packed where `destination` is NULL: the arguments are borrowed. */
+/* anylist_setitem_call_packed, or call_packed if `destination` is NULL.  The arguments are borrowed. */
 RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *destination,
                     rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -209,14 +209,14 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
-/* Whether a call has to go by way of the function table: an instrument sees it, or it is refused. */
+/* Whether a call must go through the function table, because an instrument watches it, or because it exceeds a limit. */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
          rvm_stack_pointer() < head->lowest;
 }
 
-/* The registers of a callee, at the top; NULL: it has to be called by way of the function table. */
+/* Opens the window of a callee at the top, and returns its registers, or NULL if the call must go through the function table. */
 static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
@@ -244,7 +244,8 @@ static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, i
   for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
 }
 
-/* The result of a routine of `count` parameters, whose other registers hold nothing any more. */
+/* Closes the window of a routine with `count` parameters, and moves its result to `destination`.  The other registers must be free
+   of objects. */
 static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
   rvm_value result = RVM_WORDS(window[count]);
   window[count].tag = RVM_TAG_NIL;
@@ -252,7 +253,7 @@ static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count,
   rvm_take(destination, &result);
 }
 
-/* What comes of a routine that failed, or goes on with a tail call. */
+/* Closes the window of a routine that failed, or makes its tail call. */
 RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_value *window, rvm_status status,
                            rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
@@ -271,7 +272,8 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure, `builtin`, of a routine of this machine, or a closure of one. */
+/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.   builtin: the builtin, which calls
+   all other callees. */
 RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count, rvm_value *destination,
                       rvm_value *failure) {
   rvm_value callee = RVM_WORDS(arguments[1]), *window;
@@ -299,7 +301,7 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked of a kernel: directly, or as the function `callee` of the table where an instrument is to see it. */
+/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the machine. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
                       rvm_value *destination, rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -368,7 +370,7 @@ RVM_HELPER rvm_scalar_tail_call(rvm_machine *ctx, int32_t place, const rvm_value
   return status;
 }
 
-/* A result that is to be of one tag, or the error in its place. */
+/* Checks that the result of a call has a tag.  Otherwise stores the error in the machine, and returns its status. */
 RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, rvm_value *result) {
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
@@ -379,14 +381,14 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   return status;
 }
 
-/* A call by way of the function table. */
+/* A call through the function table. */
 RVM_HELPER rvm_scalar_call(rvm_machine *ctx, int32_t place, const rvm_value *arguments, int32_t count, int64_t tag,
                            rvm_value *result) {
   rvm_status status = rvm_api->call(ctx, rvm_head(ctx)->function_values[place], arguments, count, result);
   return rvm_scalar_result(ctx, status, tag, result);
 }
 
-/* What a scalar function came to that has no result yet: it failed, or goes on with a tail call. */
+/* Ends a scalar function that failed, or makes its tail call. */
 RVM_HELPER rvm_scalar_end(rvm_machine *ctx, const char *name, rvm_status status, int64_t tag, rvm_value *result) {
   if (status != RVM_TAIL_CALL) {
     rvm_api->trace(rvm_head(ctx)->error, name, -1);

@@ -1,4 +1,4 @@
-/* storage_pool.h: the memory of storages.  A machine keeps that of dead ones for its next ones. */
+/* storage_pool.h: the memory of storages.  A machine reuses the memory of dead storages for new ones. */
 #ifndef RELVM_STORAGE_POOL_H
 #define RELVM_STORAGE_POOL_H
 
@@ -33,7 +33,7 @@ rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
 /* The bytes are zeros, or those of an earlier storage of the pool, where it is zeroed; else anything.  These and the three above:
    one thread at a time. */
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
-/* Of a storage without references.  On any thread. */
+/* Frees a storage without references.  Any thread can call this. */
 void rvm_storage_free(rvm_storage *storage);
 
 #endif

@@ -58,14 +58,15 @@ static rvm_status fail_as_stated(const rvm_kernel_run *state, const rvm_kernel_i
 
 /* ---- elements ---- */
 
-/* The place of element `position` of a buffer, from which `count` elements of `bytes` bytes are there; NULL: they are not. */
+/* Returns the address of element `position` of a buffer, or NULL if the `count` elements of `bytes` bytes from there on are not all
+   in the buffer. */
 static inline char *place_of(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t count, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   if (position < 0 || position > limit || count > limit - position) return NULL;
   return state->buffers[buffer] + position * bytes;
 }
 
-/* The same for elements `step` apart. */
+/* Like place_of, for `count` elements with the distance `step`. */
 static inline char *strided_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t step, int64_t count, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   int64_t last;
@@ -75,7 +76,8 @@ static inline char *strided_place(const rvm_kernel_run *state, uint32_t buffer, 
   return state->buffers[buffer] + position * bytes;
 }
 
-/* The same for `rows` rows, `row_step` apart, of `width` elements, `step` apart; there is at least one. */
+/* Like place_of, for `rows` rows with the distance `row_step`, of `width` elements with the distance `step`.  There is at least one
+   element. */
 static inline char *rows_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
                                int64_t step, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;

@@ -12,7 +12,7 @@
    of two types is ANY. */
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
-/* What a function of the table is to the decoder. */
+/* How the decoder treats a function of the function table. */
 enum class { OTHER, BYTECODE, KERNEL, PLAIN, INVOKE, HOST, COPY, ITEM, TRUTH, DIM, CHECK, CHECK_TENSOR };
 
 static const struct {
@@ -91,7 +91,7 @@ static enum class class_of(const rvm_executable *executable, const rvm_function_
 
 static enum type join(enum type a, enum type b) { return a == NEVER || a == b ? b : b == NEVER ? a : ANY; }
 
-/* Of a constant: there are none that are bools. */
+/* Returns the type of a constant.  No constant is a bool. */
 static enum type type_of_tag(int64_t tag) { return tag == RVM_TAG_INT ? INT : tag == RVM_TAG_FLOAT ? FLOAT : ANY; }
 
 static enum type type_of_letter(char letter) { return letter == 'i' ? INT : letter == 'f' ? FLOAT : BOOL; }
@@ -183,7 +183,7 @@ static void widen_function(decoder *d, int32_t index) {
   }
 }
 
-/* What parameters are before the function runs: ANY, unless it begins with a check. */
+/* Sets the types of the parameters: ANY, unless the function begins with a check. */
 static void type_parameters(decoder *d, int32_t index) {
   const rvm_function_record *function = &d->executable->functions[index];
   const uint32_t *code = d->executable->code + function->code_start;

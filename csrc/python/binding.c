@@ -211,7 +211,7 @@ static rvm_status call_packed(void *self, const rvm_value *arguments, int32_t co
 
 /* ---- the module ---- */
 
-/* What C owns of a Python object is given back wherever the last reference to it goes. */
+/* Releases a reference to a Python object that C owns.  Any thread can call this. */
 static void let_go(void *object) {
   PyGILState_STATE state = PyGILState_Ensure();
   Py_DECREF((PyObject *)object);

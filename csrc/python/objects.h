@@ -33,8 +33,7 @@ typedef struct {
 } Hooks;
 extern Hooks relvm_hooks;
 
-/* What Python holds of one machine.  The machine goes with the last Python object that holds a part of it: each of those
-   holds this. */
+/* The owner of a machine.  Every Python object that refers to a part of the machine keeps it alive. */
 typedef struct {
   PyObject_HEAD
   rvm_machine *machine;

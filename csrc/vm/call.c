@@ -1,4 +1,4 @@
-/* call.c: calls everything that can be called: bytecode, native and packed functions, from C and from each other. */
+/* call.c: calls of bytecode, native and packed functions, by the host, by C code and by each other. */
 #include "call.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "registry.h"
 #include "tensor.h"
 
-/* "NAME: expected 2 arguments (x, y), got 3"; what a closure has captured counts on neither side. */
+/* "NAME: expected 2 arguments (x, y), got 3".  Neither number includes the values that a closure captured. */
 static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_t captured, rvm_value *error) {
   const rvm_executable *executable = function->machine->executable;
   int32_t expected = function->parameter_count - captured;
@@ -28,7 +28,7 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
 
 /* ---- windows: the registers of a function on the value stack ---- */
 
-/* Makes the window of a bytecode or native callee out of the arguments at the top, which become its own. */
+/* Opens the window of a bytecode or native callee.  The arguments at the top become its first registers, which own them. */
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
@@ -37,14 +37,14 @@ static rvm_status open_window(rvm_machine *machine, const rvm_function *function
   return RVM_OK;
 }
 
-/* That of a native function. */
+/* Closes the window of a native function: releases its registers, which begin at `registers`. */
 static void close_window(rvm_machine *machine, rvm_value *registers) {
   for (rvm_value *value = registers; value < machine->head.top; value++)
     if (rvm_value_is_object(*value)) rvm_release(value);
   machine->head.top = registers;
 }
 
-/* A window of `count` registers, up to the top, closes; the arguments of the tail call above it take its place. */
+/* Closes a window of `count` registers, and moves the arguments of the tail call, which begin at the top, to its place. */
 static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
   const rvm_pending tail = machine->tail;
   rvm_value *arguments = machine->head.top;
@@ -57,7 +57,8 @@ static void replace_window(rvm_machine *machine, rvm_value *window, int64_t coun
 
 /* ---- packed and native functions ---- */
 
-/* Makes good what a packed function got wrong: a failure without an error, a value that may not be stored. */
+/* Checks the status and the result of a packed function.  A failure without an error, or a result that is not a value of the
+   machine, becomes an error. */
 static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
   int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
   if (status == RVM_OK && is_value) return RVM_OK;
@@ -96,15 +97,15 @@ static rvm_status check_stack(const rvm_machine *machine, const rvm_function *fu
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds this thread's C stack", function->name);
 }
 
-/* Whether one more function may be entered. */
+/* STACK_OVERFLOW if the calls are nested so deeply that no other function may be entered. */
 static rvm_status check_depth(const rvm_machine *machine, const rvm_function *function, rvm_value *error) {
   if (machine->head.frame_count + machine->head.nesting < machine->head.frame_limit) return RVM_OK;
   return rvm_fail(error, RVM_STACK_OVERFLOW, "%s: call depth exceeds the limit of %lld", function->name,
                   (long long)machine->head.frame_limit);
 }
 
-/* Native code leaves its result, or its error, in the register behind its parameters; or it asks for a tail call, whose
-   arguments then lie at the top.  Takes over the arguments. */
+/* Calls a native function, and takes over the arguments.  The function stores its result or error in the register after its
+   parameters, or returns RVM_TAIL_CALL.  The arguments of the tail call then begin at the top. */
 static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   rvm_value *registers = machine->head.top;
@@ -241,10 +242,10 @@ rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
   return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
 }
 
-/* Captured values that cost a step, beside the words of code that are counted: a value is as much as four of those. */
+/* The number of captured values that cost one step.  A value costs as much as four words of code. */
 enum { CAPTURED_FOR_A_STEP = RVM_WORDS_FOR_A_STEP / 4 };
 
-/* Puts the borrowed arguments, then what a closure has captured, at the top. */
+/* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
 static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_pending *call, rvm_value *error) {
   if (callee.tag != RVM_TAG_FUNCTION && callee.tag != RVM_TAG_CLOSURE) return rvm_fail_callee(callee, error);
@@ -293,8 +294,8 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Stores in *admitted the arguments, every tensor admitted (rvm_value_admit), in an array that release_admitted frees.  NULL:
-   all arguments can be passed as they are. */
+/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees, or stores NULL if all
+   of them can be passed as they are. */
 static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
                                   rvm_value *error) {
   int32_t made = 0;
@@ -352,7 +353,7 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
 
 /* ---- functions of the host as values ---- */
 
-/* A closure over `function` keeps this alive: what it captures is a tensor without elements, which releases it. */
+/* A closure over `function` owns this object: it captures a tensor without elements, whose release function frees the object. */
 typedef struct host_function {
   rvm_function function;
   rvm_packed_function call;
@@ -361,7 +362,7 @@ typedef struct host_function {
   char name[];
 } host_function;
 
-/* Calls it without the last argument, which is what the closure has captured. */
+/* Calls the function without the last argument, the value that the closure captured. */
 static rvm_status call_host_function(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   const host_function *host = self;
   return host->call(host->self, arguments, count - 1, result);

@@ -1,12 +1,12 @@
-/* call.h: calls of everything that can be called. */
+/* call.h: calls of bytecode, native and packed functions. */
 #ifndef RELVM_CALL_H
 #define RELVM_CALL_H
 
 #include "stack.h"
 
-/* TYPE_ERROR: a value that is no function or closure is called. */
+/* Fails with TYPE_ERROR, because the called value is neither a function nor a closure. */
 rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error);
-/* Calls a FUNCTION or CLOSURE of this machine, which the calling thread is inside of. */
+/* Calls a FUNCTION or CLOSURE of this machine, which the calling thread must have entered. */
 rvm_status rvm_machine_apply(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                              rvm_value *result);
 /* Admits (rvm_value_admit) the result of a host function that returned `status`. */
@@ -15,16 +15,16 @@ rvm_status rvm_machine_admit_result(rvm_machine *machine, rvm_status status, rvm
 rvm_status rvm_machine_tail_call(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
                                  rvm_value *failure);
 rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window, int32_t count, rvm_value *result);
-/* Calls `function` with the `count` borrowed arguments that lie at the machine's top, of which the last `captured` came
-   with a closure; they are gone afterwards.  Everything is as it was before the call, whether it succeeds or not. */
+/* Calls `function` with `count` borrowed arguments, which begin at the machine's top.  The last `captured` of them are the values
+   that a closure captured.  Afterwards, the stack is as it was before the call, but without the arguments, even on failure. */
 rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                                    rvm_value *result);
-/* Takes over the arguments at the top: calls a native or packed function, and what it ends with a tail call to.
-   `entered`: a frame was pushed instead, of a bytecode function that is still to be run. */
+/* Starts a call, and takes over the arguments at the top.  Calls a native or packed function, and makes its tail calls.  For a
+   bytecode function, pushes a frame and sets *entered.  The caller must then run the interpreter. */
 rvm_status rvm_machine_start(rvm_machine *machine, rvm_pending call, int *entered, rvm_value *result);
-/* A call of vm.builtin.invoke_closure, its arguments at the top, becomes a call of its target: the target's arguments, then
-   the captured values, take the place of those of the builtin.  Nothing changes where the builtin has to say what is
-   wrong, or where it calls no function of an executable. */
+/* Turns a call of vm.builtin.invoke_closure, whose arguments are at the top, into a call of its target.  The arguments of the
+   target, then the captured values, replace those of the builtin.  If the call is invalid, or the target is not a bytecode or native
+   function of this machine, nothing changes. */
 void rvm_machine_unfold_invoke(rvm_machine *machine, rvm_pending *call);
 
 #endif

@@ -127,14 +127,15 @@ int32_t rvm_machine_enter(rvm_machine *machine) {
   return entered;
 }
 
-/* 0 when another thread is running the machine. */
+/* Like rvm_machine_enter, but waits if another thread has entered the machine briefly.  Returns 0 if another thread runs it. */
 static int32_t enter_or_wait(rvm_machine *machine) {
   int32_t entered;
   while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
   return entered;
 }
 
-/* What is dropped after the last look at the list, and before the machine is free, is found by the look after that. */
+/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects, and before the machine is free.
+   Therefore the list is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -182,7 +183,7 @@ static void grant(rvm_machine *machine, int64_t fuel) {
   machine->head.fuel = machine->granted = fuel < machine->steps_left ? fuel : machine->steps_left;
 }
 
-/* What the next run may use.  That of memory does not depend on what runs before have left in the pool. */
+/* Sets the limits of the next run.  The memory that earlier runs left in the pool does not count. */
 static void begin_limits(rvm_machine *machine) {
   const rvm_machine_options *options = &machine->options;
   machine->steps_left = options->max_steps > 0 ? options->max_steps : INT64_MAX;
@@ -193,7 +194,7 @@ static void begin_limits(rvm_machine *machine) {
   machine->budget = (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
-/* Takes back the rest of the fuel, uncounted: the next step asks for more, and looks. */
+/* Takes back the remaining fuel without counting it, so that the machine polls at the next step. */
 void rvm_machine_look_next(rvm_machine *machine) {
   machine->granted -= machine->head.fuel;
   machine->head.fuel = 0;

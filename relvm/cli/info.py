@@ -21,6 +21,7 @@ from relvm.frontend.onnx_info import OnnxValue, onnx_info
 from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
+from relvm.tables import BUILTIN_PREFIX
 
 
 def show_info(options: argparse.Namespace) -> int:
@@ -191,7 +192,7 @@ def _executable_contents(path: Path) -> dict[str, Any]:
         "function_table": {kind: len(names) for kind, names in stats.functions.items()},
         "native_code": f"{native.triple} {native.cpu}".rstrip() if native else "none",
         "portable_bytes": stats.portable_bytes,
-        "calls": {name: count for name, count in stats.calls.items() if not name.startswith("vm.builtin.")},
+        "calls": {name: count for name, count in stats.calls.items() if not name.startswith(BUILTIN_PREFIX)},
     }
 
 

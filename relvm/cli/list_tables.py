@@ -73,7 +73,7 @@ def _attribute(parameter) -> str:
 
 
 def _builtins() -> list[tuple[str, ...]]:
-    return [(f"vm.builtin.{row.name}", row.signature, row.effect.lower(), row.meaning) for row in BUILTINS]
+    return [(BUILTIN_PREFIX + row.name, row.signature, row.effect.lower(), row.meaning) for row in BUILTINS]
 
 
 def _opcodes() -> list[tuple[str, ...]]:

@@ -7,6 +7,7 @@ import argparse
 from relvm.cli.output import put, put_json
 from relvm.cli.progress import Progress
 from relvm.quoting import terminal
+from relvm.tables import BUILTIN_PREFIX
 from relvm.vm import Executable
 
 
@@ -18,7 +19,7 @@ def verify_file(options: argparse.Namespace) -> int:
     with Progress("verifying", options.model):
         executable = Executable.check(options.model)
     stats, native = executable.stats(), executable.program.native
-    called = [name for name in stats.functions.get("packed", ()) if not name.startswith("vm.builtin.")]
+    called = [name for name in stats.functions.get("packed", ()) if not name.startswith(BUILTIN_PREFIX)]
     where = f"{native.triple} {native.cpu}".rstrip() if native else "none"
     if options.json:
         put_json(

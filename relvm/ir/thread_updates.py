@@ -42,6 +42,7 @@ from relvm.ir.kernel_def import KernelDef, copy_kernel, without_inouts
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.symbolic import dim_var
 from relvm.ir.types import OBJECT, VOID, ObjectType, TensorType, TupleType, Type
+from relvm.ir.unique_names import unique_name
 from relvm.ir.visitor import AnyBinding, substitute, use_counts
 
 Positions = Mapping[str, tuple[int, ...]]  # a kernel or function -> the positions of the arguments that it updates
@@ -58,9 +59,9 @@ def thread_updates(module: Module) -> Module:
     Raises
     ------
     RelvmTypeError
-        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  Or a function that
-        updates a parameter is declared pure or used as a value, or the parameter is not a tensor of known dtype and
-        rank.
+        An updated argument is not a variable, is a constant, or belongs to an enclosing function.  Or a call that
+        updates an argument is part of a larger expression.  Or a function that updates a parameter is declared pure or
+        used as a value, or the type of the parameter is not supported (`_Threading.check_parameters`).
     RelvmArgumentError
         A call updates the same variable twice.
     """
@@ -136,7 +137,7 @@ class _Threading:
     params: the parameters of the current function of the module.
     current: an updated variable -> the variable with its newest value.
     owned: the variables that the current function may update.
-    constants: the variables whose value is a constant.
+    constants: the variables bound to a constant or to another such variable.
     sizes: a variable that holds a tuple of a result and new values -> the number of its items.
     passed: how often the threaded function passes each variable for an inout parameter of a kernel.
     """
@@ -151,7 +152,7 @@ class _Threading:
         callees = {item.callee for function in module.functions for item in walk(function) if isinstance(item, Call)}
         called = {callee.name for callee in callees if isinstance(callee, FunctionRef)}
         self.value_functions = {
-            function.name: function.name if function.private else self.unique(f"{function.name}_updated")
+            function.name: function.name if function.private else unique_name(f"{function.name}_updated", self.names)
             for function in module.functions
             if function.name in functions and (function.private or function.name in called)
         }
@@ -163,14 +164,6 @@ class _Threading:
         self.constants: set[Var] = set()
         self.sizes: dict[Expr, int] = {}
         self.passed: Counter[Var] = Counter()
-
-    def unique(self, name: str) -> str:
-        found, count = name, 0
-        while found in self.names:
-            count += 1
-            found = f"{name}_{count}"
-        self.names.add(found)
-        return found
 
     def error(self, message: str, kind: type[RelvmError] = RelvmTypeError, origin: str = "") -> RelvmError:
         return located(kind(f"{self.where}: {message}"), origin or self.origin)
@@ -300,7 +293,7 @@ class _Threading:
         key = (type_.known_dtype.name, len(type_.known_shape))
         if key not in self.copies:
             shape = tuple(dim_var(f"d{axis}") for axis in range(key[1]))
-            name = self.unique(f"copy_{key[0]}_{key[1]}d")
+            name = unique_name(f"copy_{key[0]}_{key[1]}d", self.names)
             self.copies[key] = copy_kernel(name, TensorType(type_.known_dtype, shape))
         return self.copies[key].name
 

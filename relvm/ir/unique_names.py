@@ -1,4 +1,4 @@
-"""Names that are unique in a printed text."""
+"""Names that differ from names in use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ from typing import Any
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
+def unique_name(name: str, used_names: set[str]) -> str:
+    """Return `name`, with a number appended if it is in `used_names`, and add the result to `used_names`."""
+    unique, count = name, 0
+    while unique in used_names:
+        count += 1
+        unique = f"{name}_{count}"
+    used_names.add(unique)
+    return unique
+
+
 class UniqueNames:
-    """A callable that returns a unique name for each object.
+    """A callable that returns a unique name for each object of a printed text.
 
     The result is the `name` of the object, changed to a valid identifier if necessary.  A number is appended if the
     name is already in use.

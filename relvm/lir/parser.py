@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmVerifyError, expect_type, near_matches
 from relvm.kernels.loop_ir import Kernel
+from relvm.lir.printer import CALL_FORMS
 from relvm.lir.routine import (
     COPY,
     PREFIX,
@@ -30,10 +31,11 @@ from relvm.lir.routine import (
     TailCallStatement,
     packed,
     routine,
+    statements_in,
 )
 from relvm.tables import BUILTIN_PREFIX, BUILTINS, PRIM_OPERATORS
 
-_KINDS = {"call_packed": "packed", "call_routine": "routine", "call_cpacked": "kernel"}
+_KINDS = {form: kind for kind, form in CALL_FORMS.items()}
 _OPERAND_COUNTS = {row.name: len(row.operands) for row in PRIM_OPERATORS}
 _BUILTIN_NAMES = [BUILTIN_PREFIX + row.name for row in BUILTINS]
 _REGISTER_LIMIT = 1 << 28  # csrc/tables/arguments.def
@@ -300,18 +302,11 @@ def _operand(line: _Line, places: list[_Place]) -> Operand:
         raise line.error(RelvmSyntaxError, f"expected an operand, got {word!r}", places[-1][1]) from None
 
 
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, IfStatement):
-            yield from _statements((*statement.then, *statement.orelse))
-
-
 def _function_table(names: list[str], bodies: list[tuple[Statement, ...]]) -> tuple[FunctionKey, ...]:
     """Return the default function table: the routines, then the other functions in the order of their first calls."""
     used = dict.fromkeys(map(routine, names))
     for body in bodies:
-        for statement in _statements(body):
+        for statement in statements_in(body):
             if isinstance(statement, CallStatement | TailCallStatement):
                 used.setdefault(statement.function)
             elif isinstance(statement, IfStatement) and not isinstance(statement.cond, Register):

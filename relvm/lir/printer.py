@@ -25,7 +25,7 @@ from relvm.lir.routine import (
 from relvm.quoting import terminal, text_string
 
 # The names of the printed forms of calls, by the kind of the callee.
-_CALLS = {"packed": "call_packed", "routine": "call_routine", "kernel": "call_cpacked"}
+CALL_FORMS = {"packed": "call_packed", "routine": "call_routine", "kernel": "call_cpacked"}
 
 
 def format_module(module: LirModule) -> str:
@@ -76,7 +76,7 @@ def _call(call: CallStatement) -> str:
     parts = [text_string(call.function.name), *map(_operand, call.args)]
     if call.kernel:
         parts.append("null")
-    form = _CALLS[call.function.kind]
+    form = CALL_FORMS[call.function.kind]
     if call.destination is None:
         return f"{form}({', '.join(parts)})"
     return f"anylist_setitem_{form}(r, {call.destination}, {', '.join(parts)})"

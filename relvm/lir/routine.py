@@ -22,7 +22,7 @@ PREFIX = "__vmtir__"  # prefix of the names of routines: function `foo` is the r
 
 
 class FunctionKey(NamedTuple):
-    """The identity of an entry of the function table.  Functions of different kinds can have the same name.
+    """The identity of an entry of the function table.  A packed function can have the name of another function.
 
     kind: "packed" for a builtin or a registered function of the host, "routine" or "kernel" for a function of the
     module.
@@ -167,6 +167,15 @@ def merge_origins(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str,
     first, second: the origins of the two statements.
     """
     return tuple(dict.fromkeys((*first, *second)))
+
+
+def statements_in(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield the statements of a block in printed order, including the statements in branches."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, IfStatement):
+            yield from statements_in(statement.then)
+            yield from statements_in(statement.orelse)
 
 
 def used_functions(routine: Routine, functions: tuple[FunctionKey, ...]) -> Iterator[FunctionKey]:

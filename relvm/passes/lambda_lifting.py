@@ -26,6 +26,7 @@ from relvm.ir.expr import (
 from relvm.ir.node import Node, children, walk
 from relvm.ir.symbolic import DimVar, dim_vars, var_dim
 from relvm.ir.types import FuncType, Type, is_proven, type_vars
+from relvm.ir.unique_names import unique_name
 from relvm.ir.verifier import Stage
 from relvm.ir.visitor import are_functions, free_vars, group_functions, substitute
 from relvm.passes.pass_manager import module_pass
@@ -153,7 +154,7 @@ class _Lifter:
         for var, local in functions.items():
             values = captured[var]
             params = (*(param.type for param in local.params), *(value.type for value in values))
-            name = self.unique(f"{owner}_{local.name or var.name}")
+            name = unique_name(f"{owner}_{local.name or var.name}", self.names)
             type_ = FuncType(params, local.func_type.result, local.pure)
             these[var] = _Lifted(FunctionRef(name, type=type_), values)
         known = {**known, **these}
@@ -187,14 +188,6 @@ class _Lifter:
         params = (*local.params, *added.values())
         local = replace(local, name=name, params=params, body=body, private=True, attributes=attributes, type=type_)
         self.lifted.append(local)
-
-    def unique(self, name: str) -> str:
-        unique, count = name, 0
-        while unique in self.names:
-            count += 1
-            unique = f"{name}_{count}"
-        self.names.add(unique)
-        return unique
 
 
 def _used_as_values(expr: Node) -> set[Var]:

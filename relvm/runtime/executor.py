@@ -52,8 +52,11 @@ class Executor(ABC):
 
     @abstractmethod
     def _convert_input(self, index: int, value: Any) -> Any:
-        """Return a copy of a value for the input at `index`.  Raise RelvmTypeError or RelvmShapeError if it cannot be
-        this input."""
+        """Return a copy of a value for the input at `index`.
+
+        Raise RelvmTypeError or RelvmShapeError if it cannot be this input.  A subclass can leave these checks to
+        `_run`.
+        """
 
     @abstractmethod
     def _run(self) -> list[Any]:
@@ -100,7 +103,7 @@ class Executor(ABC):
     # ---- runs ----
 
     def set_input(self, key: int | str | None = None, value: Any = None, /, **inputs: Any) -> None:
-        """Set inputs to copies of values.  If a value is invalid, no input changes.
+        """Set inputs to copies of values.  If an error is raised, no input changes.
 
         Parameters
         ----------
@@ -120,7 +123,8 @@ class Executor(ABC):
         RelvmTypeError
             The array has another dtype.
         RelvmShapeError
-            The array has another rank, or differs in a dimension of known size.
+            The array has another rank, or differs in a dimension of known size.  A MachineExecutor checks the dtype and
+            the shape only in `run`.
         """
         given: list[tuple[Any, Any]] = list(inputs.items())
         if key is not None or value is not None:
@@ -177,8 +181,10 @@ class Executor(ABC):
         ------
         RelvmArgumentError
             An input is not set.
+        RelvmTypeError
+            An input has another dtype.
         RelvmShapeError
-            Sizes of inputs contradict each other or are out of bounds.
+            An input has another shape, or sizes of inputs contradict each other or are out of bounds.
         RelvmBusyError
             Another thread is running this executor.
         RelvmError
@@ -197,7 +203,10 @@ class Executor(ABC):
             self._running.release()
 
     def get_output(self, key: int | str, out: np.ndarray | None = None) -> Any:
-        """Return an output of the last run: an array, which later runs do not change.
+        """Return an output of the last run.
+
+        A tensor or a number is returned as an array.  Later runs do not change it, unless the method
+        `set_output_zero_copy` of an AotExecutor has bound the output to an array, which each run overwrites.
 
         Parameters
         ----------

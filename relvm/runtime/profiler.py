@@ -15,12 +15,11 @@ from relvm.runtime.executable import Executable
 from relvm.runtime.instrument import python_instrument
 from relvm.runtime.invoke import Invoker, PreparedCall
 from relvm.runtime.status import failure
+from relvm.tables import BUILTIN_PREFIX
 
 if TYPE_CHECKING:
     from relvm.runtime.kernel_profile import KernelProfile
     from relvm.runtime.timeline import Timeline
-
-_BUILTIN = "vm.builtin."
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ def _timeline(prepared: PreparedCall, profile: object, seconds: float, rows: tup
 
 def _kind(executable: Executable, index: int) -> str:
     """Return the kind of function `index` in a profile: "kernel", "packed" or "builtin"."""
-    is_builtin = executable.function_name(index).startswith(_BUILTIN)
+    is_builtin = executable.function_name(index).startswith(BUILTIN_PREFIX)
     return "builtin" if is_builtin else executable.function_kind(index)
 
 

@@ -27,7 +27,7 @@ static void rvm_bare_parallel(rvm_machine *machine, rvm_part part, const void *s
   part(shared, 0, count);
 }
 
-/* Without a machine there is no memory for copies: the caller must not change the inputs during a call. */
+/* Without a machine, there is no memory for copies.  The caller must not change the inputs during a call. */
 static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
                                              const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)inputs;
@@ -35,7 +35,7 @@ static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function ker
   return kernel(self, arguments, count, result);
 }
 
-/* Without a machine, the stack is the matter of the caller. */
+/* Without a machine, the size of the C stack is unknown.  The caller must provide enough. */
 static inline int64_t rvm_stack_left(const void *self) {
   (void)self;
   return INT64_MAX;

@@ -7,7 +7,7 @@ line by line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from relvm.codegen.c.mangling import kernel_symbol, routine_symbol
@@ -29,6 +29,7 @@ from relvm.lir.routine import (
     TailCallStatement,
     always_tail_calls,
     builtin,
+    statements_in,
 )
 from relvm.quoting import c_comment
 from relvm.tables import BUILTINS
@@ -109,16 +110,8 @@ def _release_registers(routine: Routine) -> list[str]:
             f"  rvm_reset_all(window, {count});",
             f"  rvm_reset_all(window + {count + 1}, {registers - count - 1});",
         ]
-    written = {s.destination for s in _statements(routine.body) if isinstance(s, CallStatement)} | set(range(count))
+    written = {s.destination for s in statements_in(routine.body) if isinstance(s, CallStatement)} | set(range(count))
     return [f"  rvm_reset(&window[{i}]);" for i in range(registers) if i != count and i in written]
-
-
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, IfStatement):
-            yield from _statements(statement.then)
-            yield from _statements(statement.orelse)
 
 
 def print_routine(
@@ -164,7 +157,7 @@ def print_routine(
 
 def _is_small(routine: Routine) -> bool:
     """Return whether the routine is small enough to be inlined into its callers."""
-    return len(list(islice(_statements(routine.body), _MAX_INLINED + 1))) <= _MAX_INLINED
+    return len(list(islice(statements_in(routine.body), _MAX_INLINED + 1))) <= _MAX_INLINED
 
 
 class _Printer:

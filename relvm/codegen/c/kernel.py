@@ -109,15 +109,15 @@ def _entry(kernel: Kernel, symbol: str) -> list[str]:
     The result is empty if neither is necessary.
     """
     bounding, needed = bounding_inputs(kernel), stack_bytes(kernel)
-    call, lines = f"body_{symbol}(self, arguments, count, result)", []
+    body, lines = f"body_{symbol}(self, arguments, count, result)", []
     if needed:
         failure = f"rvm_kernel_fail_stack(self, {c_string(kernel.name)}, {needed}, result)"
         lines.append(f"  if (rvm_stack_left(self) < {needed}) return {failure};")
     if bounding:
         lines.append(f"  static const int32_t inputs[] = {{{', '.join(map(str, bounding))}}};")
         given = f"self, body_{symbol}, inputs, {len(bounding)}, arguments, count, result"
-        call = f"rvm_api->call_with_private({given})"
-    function = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *lines, f"  return {call};", "}"]
+        body = f"rvm_api->call_with_private({given})"
+    function = [kernel_prototype(symbol), f"{_signature(symbol)} {{", *lines, f"  return {body};", "}"]
     return ["", *function] if lines else []
 
 

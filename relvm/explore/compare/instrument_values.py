@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tuple, TupleItem, Var
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
+from relvm.ir.unique_names import unique_name
 from relvm.ir.visitor import fresh_copy
 
 
@@ -100,7 +101,7 @@ def returning_values(function: Function, exprs: Sequence[Expr]) -> Function:
 
 def add_values_function(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
     """Add a copy of `function` that returns the tuple of `values`.  Return the module and the name of the copy."""
-    name = _unique_name("values", {f.name for f in module.functions})
+    name = unique_name("values", {f.name for f in module.functions})
     changed = returning_values(replace(module[function], name=name), [value.expr for value in values])
     return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name
 
@@ -117,15 +118,5 @@ def _watched_in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -
         if binding.var in names:
             values += [Watched(name, binding.var, name) for name in names[binding.var]]
         else:
-            values.append(Watched(_unique_name(binding.var.name, used_names), binding.var))
+            values.append(Watched(unique_name(binding.var.name, used_names), binding.var))
     return values
-
-
-def _unique_name(name: str, used_names: set[str]) -> str:
-    """Return `name`, with a number appended if it is in `used_names`, and add the result to `used_names`."""
-    unique, count = name, 0
-    while unique in used_names:
-        count += 1
-        unique = f"{name}_{count}"
-    used_names.add(unique)
-    return unique

@@ -12,13 +12,12 @@ from relvm.bytecode.asm_printer import function_keys, function_texts, instructio
 from relvm.bytecode.program import Argument, Instruction, Program
 from relvm.errors import RelvmFormatError
 from relvm.explore.debugger.kernel_code import KernelCode
-from relvm.tables import OPCODES
+from relvm.tables import BUILTIN_PREFIX, OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
-_BUILTIN = "vm.builtin."
-_COPY, _ALLOC = _BUILTIN + "copy", _BUILTIN + "alloc_tensor"
+_COPY, _ALLOC = BUILTIN_PREFIX + "copy", BUILTIN_PREFIX + "alloc_tensor"
 # Builtins that compilation adds: they compute no value of the program.
-_HOUSEKEEPING = tuple(_BUILTIN + name for name in ("alloc_", "check_", "match_", "make_shape", "compute_dim"))
+_HOUSEKEEPING = tuple(BUILTIN_PREFIX + name for name in ("alloc_", "check_", "match_", "make_shape", "compute_dim"))
 
 
 @dataclass(frozen=True, eq=False)

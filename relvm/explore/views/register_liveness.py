@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from relvm.lir.routine import (
     Routine,
     Statement,
     TailCallStatement,
+    statements_in,
 )
 from relvm.quoting import svg_text, terminal
 
@@ -124,7 +125,7 @@ def draw_liveness(module: Module, function: str | None = None, *, target: str = 
     """
     routine = _routine(module, function, target, fused)
     lives = _lives(routine)
-    count = sum(1 for _ in _statements(routine.body))
+    count = sum(1 for _ in statements_in(routine.body))
     rows = 0.16 * len(lives) + 0.5
     figure = new_figure(10, rows + 2)
     above, below = figure.subplots(2, sharex=True, height_ratios=(rows, 1.5))
@@ -167,7 +168,7 @@ def format_liveness(module: Module, function: str | None = None, *, target: str 
     """
     routine = _routine(module, function, target, fused)
     lives = _lives(routine)
-    count = sum(1 for _ in _statements(routine.body))
+    count = sum(1 for _ in statements_in(routine.body))
     most = {what: max(_counts_by_statement(lives, what, count), default=0) for what in ("held", "needed")}
     head = f"{terminal(routine.name)}: {count} statements, {len(lives)} registers"
     lines = [f"{head}; at once {most['held']} hold a value, {most['needed']} are needed\n"]
@@ -186,11 +187,12 @@ def _routine(module: Module, function: str | None, target: str, fused: bool) -> 
 
 
 def _lives(routine: Routine) -> tuple[RegisterLife, ...]:
-    found = _LivenessAnalysis({id(statement): number for number, statement in enumerate(_statements(routine.body), 1)})
+    numbered = enumerate(statements_in(routine.body), 1)
+    found = _LivenessAnalysis({id(statement): number for number, statement in numbered})
     found.live_before(routine.body, frozenset((len(routine.params),)))
     found.occupied_after(routine.body, frozenset(range(len(routine.params))))
     names = dict(enumerate((*routine.params, "result")))
-    for statement in _statements(routine.body):
+    for statement in statements_in(routine.body):
         if isinstance(statement, CallStatement | PrimStatement) and statement.destination is not None:
             names.setdefault(statement.destination, statement.comment)
     return tuple(
@@ -251,15 +253,6 @@ class _LivenessAnalysis:
                 case _:
                     before |= made
         return before
-
-
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield the statements of a routine in printed order, including the statements in branches."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, IfStatement):
-            yield from _statements(statement.then)
-            yield from _statements(statement.orelse)
 
 
 def _written_registers(statement: Statement) -> frozenset[int]:

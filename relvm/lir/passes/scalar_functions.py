@@ -5,8 +5,6 @@ Compiled mode prints them as C functions that keep their values in C variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import BOOL, F64, I64, DType
 from relvm.lir.routine import (
@@ -25,6 +23,7 @@ from relvm.lir.routine import (
     Statement,
     TailCallStatement,
     builtin,
+    statements_in,
 )
 from relvm.tables import PRIM_OPERATORS
 
@@ -190,7 +189,7 @@ def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) 
     known = types[routine.key]
     if len(routine.params) not in known:
         return False
-    for statement in _statements(routine.body[len(routine.params) :]):
+    for statement in statements_in(routine.body[len(routine.params) :]):
         if isinstance(statement, ResetStatement):
             return False
         operands = (statement.cond,) if isinstance(statement, IfStatement) else statement.args
@@ -202,11 +201,3 @@ def _is_fully_typed(routine: Routine, types: dict[FunctionKey, dict[int, str]]) 
         ]:
             return False
     return True
-
-
-def _statements(body: tuple[Statement, ...]) -> Iterator[Statement]:
-    for statement in body:
-        yield statement
-        if isinstance(statement, IfStatement):
-            yield from _statements(statement.then)
-            yield from _statements(statement.orelse)

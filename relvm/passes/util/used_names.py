@@ -1,4 +1,4 @@
-"""The names of a module that generated functions and kernels must not have."""
+"""The names in use that generated functions and kernels avoid."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from relvm.ir.node import walk
 def used_names(module: Module) -> set[str]:
     """Return the names of the functions and kernels of `module`, and of the packed functions that it uses.
 
-    Functions of different kinds can have the same name, but a generated name that no other function has is easier to
-    recognize in listings, profiles and stack traces.
+    Functions and kernels of a module must have different names.  A packed function can have the name of either, but
+    listings, profiles and stack traces are easier to read if a generated function does not have its name.
     """
     found = {name for name, _ in module.kernels}
     for function in module.functions:
