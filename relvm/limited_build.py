@@ -64,7 +64,8 @@ class BuildLimits:
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, kind):
-                raise RelvmTypeError(f"BuildLimits: {name}: expected a number, got {value!r}")
+                kinds = "an integer" if kind is int else "a number"
+                raise RelvmTypeError(f"BuildLimits: {name}: expected {kinds}, got {value!r}")
             if not least < value < 1 << 62:
                 raise RelvmArgumentError(f"BuildLimits: {name}: expected a number above {least}, got {value!r}")
 

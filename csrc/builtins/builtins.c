@@ -207,15 +207,23 @@ RVM_BUILTIN(check_update) {
   RVM_CHECK(check_update, "tga*");
   const rvm_tensor *tensor = arguments[0].as.tensor;
   const char *where = arguments[1].as.string->bytes;
+  char text[RVM_DESCRIPTION_BYTES];
   if (rvm_tensor_is_read_only(tensor) && rvm_tensor_size_bytes(tensor) > 0)
     return rvm_fail(result, RVM_TYPE_ERROR,
                     "%s is updated: expected a writable tensor, found a read-only one (a constant, a read-only array, or an "
                     "array that had to be copied because it is not contiguous); pass a writable contiguous array",
                     where);
-  for (int32_t i = 2; i < count; i++)
-    if (arguments[i].tag == RVM_TAG_TENSOR && shares_memory(tensor, arguments[i].as.tensor))
+  for (int32_t i = 2; i < count; i++) {
+    const int64_t tag = arguments[i].tag;
+    if (tag == RVM_TAG_TENSOR && shares_memory(tensor, arguments[i].as.tensor))
       return rvm_fail(result, RVM_ARGUMENT_ERROR,
                       "%s is updated, but shares memory with another argument; pass a copy of one of them", where);
+    if (tag == RVM_TAG_TUPLE || tag == RVM_TAG_LIST || tag == RVM_TAG_CLOSURE)
+      return rvm_fail(result, RVM_TYPE_ERROR,
+                      "%s is updated, but another argument has type %s, whose tensors are not compared with it; declare a tuple "
+                      "type of tensors, or pass them one by one",
+                      where, rvm_value_describe(arguments[i], text));
+  }
   return give_nil(result);
 }
 

@@ -375,8 +375,8 @@ def _check_update(where: str, target: np.ndarray, others: tuple) -> None:
         if isinstance(other, np.ndarray):
             if np.may_share_memory(target, other):
                 raise RelvmArgumentError(f"{where} is updated, but shares memory with another argument")
-        elif isinstance(other, tuple | list):
-            _check_update(where, target, tuple(other))
+        elif isinstance(other, tuple | list) or callable(other):
+            raise RelvmTypeError(f"{where} is updated, but another argument has type {type(other).__name__}")
 
 
 def _dim_value(dim: AnyDim, dims: Mapping[DimVar, int]) -> int:

@@ -41,7 +41,7 @@ from relvm.ir.expr import (
 from relvm.ir.kernel_def import KernelDef, copy_kernel, without_inouts
 from relvm.ir.node import Node, children, map_children, walk
 from relvm.ir.symbolic import dim_var
-from relvm.ir.types import OBJECT, VOID, ObjectType, TensorType, TupleType, Type
+from relvm.ir.types import OBJECT, VOID, ListType, ObjectType, OptionalType, TensorType, TupleType, Type
 from relvm.ir.unique_names import unique_name
 from relvm.ir.visitor import AnyBinding, substitute, use_counts
 
@@ -456,12 +456,13 @@ _NOTHING = Tuple(())
 
 
 def _tensors(expr: Expr, type_: Type) -> Iterator[Expr]:
-    """Yield the tensors, or values that can be tensors, in a value of `type_` that consists of tuples and tensors."""
+    """Yield the tensors in a value of `type_`, and the parts that can be or contain tensors, but whose type does not
+    tell which."""
     match type_:
         case TupleType(fields):
             for i, field in enumerate(fields):
                 yield from _tensors(TupleItem(expr, i), field)
-        case TensorType() | ObjectType():
+        case TensorType() | OptionalType() | ListType() | ObjectType():
             yield expr
 
 

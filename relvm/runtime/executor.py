@@ -394,7 +394,8 @@ def _check_index(names: Sequence[str], key: int, what: str) -> int:
     if not isinstance(key, int | np.integer) or isinstance(key, bool):
         raise RelvmTypeError(f"{what}: expected an index or a name, got {key!r}")
     if not 0 <= key < len(names):
-        raise RelvmIndexError(f"{what} index {key} is out of range; expected 0 to {len(names) - 1}")
+        known = f"expected 0 to {len(names) - 1}" if names else f"there is no {what}"
+        raise RelvmIndexError(f"{what} index {key} is out of range; {known}")
     return int(key)
 
 

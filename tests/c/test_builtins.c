@@ -458,6 +458,10 @@ static void test_check_update(void) {
   GOOD(check_update, got.tag == RVM_TAG_NIL, tensor, text, other, empty, INT(3));
   BAD(check_update, RVM_ARGUMENT_ERROR, "f: argument x is updated, but shares memory", tensor, text, other, near);
   BAD(check_update, RVM_TYPE_ERROR, "expected argument 1 to be a tensor, got int", INT(3), text);
+  rvm_value tuple;
+  MAKE(tuple, rvm_tuple_new(1, &other, &tuple));
+  BAD(check_update, RVM_TYPE_ERROR, "but another argument has type tuple", tensor, text, tuple);
+  rvm_value_release(&tuple);
   CHECK_OK(rvm_tensor_set_read_only(tensor, &near), near);
   CHECK_OK(rvm_tensor_set_read_only(empty, &near), near);
   GOOD(check_update, got.tag == RVM_TAG_NIL, empty, text);

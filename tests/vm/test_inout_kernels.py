@@ -309,6 +309,34 @@ def test_memory_that_must_not_change_is_refused() -> None:
     assert whole.tolist() == list(range(8))
 
 
+@pytest.mark.parametrize(
+    ("other", "wrong", "right"),
+    [
+        ("optional[i64[4]]", lambda x: x, lambda x: None),
+        ("object", lambda x: x, lambda x: 7),
+        ("object", lambda x: (0, (x,)), lambda x: x.copy()),
+        ("list[i64[4]]", lambda x: [x], None),
+        ("optional[(i64[4], i64)]", lambda x: (x, 0), lambda x: None),
+    ],
+)
+def test_other_arguments_that_can_share_memory(other: str, wrong: Any, right: Any) -> None:
+    module = parse_module(KERNELS + f"def main(x: i64[4], o: {other}) => i64 {{ _ = kernel bump(x); return 0 }}")
+    for machine in machines(module, _FEW).values():
+        x = np.arange(4)
+        with pytest.raises(
+            (RelvmArgumentError, RelvmTypeError), match=r"argument x is updated, but .*another argument"
+        ):
+            machine["main"](x, wrong(x))
+        with pytest.raises(
+            (RelvmArgumentError, RelvmTypeError), match=r"argument x is updated, but .*another argument"
+        ):
+            evaluate(infer_types(module), "main", x, wrong(x))
+        assert x.tolist() == [0, 1, 2, 3]
+        if right:
+            machine["main"](x, right(x))
+            assert x.tolist() == [1, 1, 2, 3]
+
+
 def test_a_constant_that_the_program_returned_is_refused() -> None:
     text = "def main(x: i64[4]) => i64 { _ = kernel bump(x); return 0 }\ndef fixed() = const(i64[4], [1, 2, 3, 4])"
     for machine in machines(parse_module(KERNELS + text), _FEW).values():

@@ -10,6 +10,7 @@ from relvm.ir.expr import Binding, Block, Constant, Expr, Function, Module, Tupl
 from relvm.ir.types import PrimType, TensorType, TupleType, Type
 from relvm.ir.unique_names import unique_name
 from relvm.ir.visitor import fresh_copy
+from relvm.passes.util.used_names import used_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +102,7 @@ def returning_values(function: Function, exprs: Sequence[Expr]) -> Function:
 
 def add_values_function(module: Module, function: str, values: Sequence[Watched]) -> tuple[Module, str]:
     """Add a copy of `function` that returns the tuple of `values`.  Return the module and the name of the copy."""
-    name = unique_name("values", {f.name for f in module.functions})
+    name = unique_name("values", used_names(module))
     changed = returning_values(replace(module[function], name=name), [value.expr for value in values])
     return module.with_functions((*module.functions, fresh_copy(changed, {}, {}))), name
 
@@ -109,7 +110,7 @@ def add_values_function(module: Module, function: str, values: Sequence[Watched]
 def _watched_in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -> list[Watched]:
     bindings = function.block.bindings
     opened = {binding.value.tuple for binding in bindings if isinstance(binding.value, TupleItem)}
-    used_names = {name for given in names.values() for name in given}
+    taken = {name for given in names.values() for name in given}
     values = [Watched(n, expr, n) for expr, given in names.items() if isinstance(expr, Constant) for n in given]
     for binding in bindings:
         is_seen = binding.var in opened or isinstance(binding.value, Tuple)
@@ -118,5 +119,5 @@ def _watched_in_order(function: Function, names: Mapping[Expr, Sequence[str]]) -
         if binding.var in names:
             values += [Watched(name, binding.var, name) for name in names[binding.var]]
         else:
-            values.append(Watched(unique_name(binding.var.name, used_names), binding.var))
+            values.append(Watched(unique_name(binding.var.name, taken), binding.var))
     return values
