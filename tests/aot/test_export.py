@@ -189,8 +189,9 @@ def test_an_archive_is_the_folder_and_says_what_memory_everything_takes(folder: 
     assert files == program.files()
     make(extracted)
     described = json.loads(files["metadata.json"])
-    assert described["inputs"][0] == {"name": "x", "shape": ["n", 8], "dtype": "f32"}
-    assert described["pools"] == [{"name": "workspace", "shape": [program.sources.pool_bytes[0]], "dtype": "u8"}]
+    assert described["inputs"][0] == {"name": "x", "shape": ["n", 8], "dtype": "f32", "is_updated": False}
+    (pool,) = described["pools"]
+    assert (pool["name"], pool["shape"], pool["dtype"]) == ("workspace", [program.sources.pool_bytes[0]], "u8")
     main = described["functions"]["main"]
     assert main["ram_bytes"] == {"workspace": program.sources.pool_bytes[0]}
     with np.load(extracted / "parameters.npz") as parameters:

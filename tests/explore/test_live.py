@@ -300,7 +300,7 @@ def test_the_command_opens_the_browser(tmp_path: Path) -> None:
 
 MISTAKES = {
     "an_executable": (["model.rvm"], "expected a model (.onnx or .relvm)"),
-    "a_missing_file": (["missing.relvm"], "missing.relvm does not exist"),
+    "a_missing_file": (["missing.relvm"], "missing.relvm: No such file or directory"),
     "dims_of_a_text": (["model.relvm", "--dim", "n=4"], "--dim applies to ONNX models"),
     "dims_of_the_example": (["--dim", "n=4"], "--dim requires an ONNX model"),
     "an_output_for_a_model": (["model.onnx", "-o", "out.relvm"], "the text of an ONNX model is read-only"),

@@ -127,6 +127,7 @@ CASES: dict[str, Callable[[], tuple]] = {
     "string_of_number": lambda: ("", np.full(MANY, 1e-300)),
     "string_to_number": lambda: ("f64", np.full(MANY, "1e-300", object)),
     "expand": lambda: ("", np.ones((1 << 20, 1), np.uint8), Shape([1 << 20, 8])),
+    "update_tensor": lambda: ("", np.ones(1 << 24, np.uint8), np.zeros(1 << 24, np.uint8)),
 }
 WITH_CONTEXT = {
     "alloc_storage",
@@ -136,6 +137,7 @@ WITH_CONTEXT = {
     "list_split",
     "list_unstack",
     "expand",
+    "update_tensor",
 }
 
 
