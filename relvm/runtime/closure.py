@@ -39,7 +39,10 @@ class Closure(Callable):
         return value  # the parameters of a closure have no known types
 
     def run_error(self, arguments: tuple, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run.  See Invoker.run_error."""
+        """Return the exception of a failed run.
+
+        arguments: the arguments of the run.   status, result: its status, and its result, which contains the error.
+        """
         return self.objects.run_error(status, result)
 
     def argument_name(self, k: int) -> str:

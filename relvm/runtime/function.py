@@ -124,7 +124,10 @@ class Function(Closure):
         return value.item() if kind is not None and isinstance(value, kind) else value
 
     def run_error(self, arguments: tuple, status: int, result: Any) -> BaseException:
-        """Return the exception of a failed run, with advice if an argument has the wrong dtype."""
+        """Return the exception of a failed run, with advice if an argument has the wrong dtype.
+
+        arguments: the arguments of the run.   status, result: its status, and its result, which contains the error.
+        """
         error = super().run_error(arguments, status, result)
         if isinstance(error, RelvmTypeError):
             names = self.parameters
