@@ -30,6 +30,15 @@ def numpy_dtype(number: int) -> np.dtype:
         return np.dtype(getattr(ml_dtypes, name))
 
 
+def tensor_dtype_row(type_text: str) -> int | None:
+    """Return the row number of the dtype of a tensor type, or None for any other type.
+
+    type_text: the type as in a signature, such as "f32[n, 3]".
+    """
+    name, bracket, _ = type_text.partition("[")
+    return DTYPE_NAMES.index(name) if bracket and name in DTYPE_NAMES else None
+
+
 def dtype_number(dtype: np.dtype) -> int:
     """Return the row number of a dtype in csrc/tables/dtypes.def.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError, RelvmMemoryError
-from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
+from relvm.numpy_dtypes import STRINGS, numpy_dtype, tensor_dtype_row
 from relvm.quoting import file_name
 from relvm.runtime.file_io import complete_file, is_sparse
 from relvm.runtime.tensor import Tensor
@@ -126,10 +126,10 @@ def restore_dtype(array: np.ndarray, type_text: str) -> np.ndarray:
 
     type_text: the type of the parameter for which the array is read, as in a signature.
     """
-    name = type_text.partition("[")[0]
-    if array.dtype.kind != "V" or name not in DTYPE_NAMES:
+    number = tensor_dtype_row(type_text)
+    if array.dtype.kind != "V" or number is None:
         return array
-    dtype = numpy_dtype(DTYPE_NAMES.index(name))
+    dtype = numpy_dtype(number)
     fits = not _is_numpy_dtype(dtype) and array.dtype == np.dtype(f"V{dtype.itemsize}")
     return array.view(dtype) if fits else array
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from relvm.numpy_dtypes import DTYPE_NAMES, STRINGS, numpy_dtype
+from relvm.numpy_dtypes import STRINGS, numpy_dtype, tensor_dtype_row
+from relvm.tables import DTYPES
 
-# A dtype's kind in NumPy -> the kinds of numbers that are converted to it.
-_CONVERTED = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
+_NUMBERS = {"float": "fiu", "integer": "iu", "bool": "b"}  # what converts to a dtype: the kinds of numbers in NumPy
+_SIGNED, _UNSIGNED = 0, 1  # the codes of integers in DLPack
 _SHORT = 30  # maximum length in characters of a value in a message
 
 
@@ -23,21 +23,22 @@ def as_tensor(value: Any, stated: str) -> Any:
     value: an argument.
     stated: the type of the parameter, as text, such as "f32[n, 3]".
     """
-    dtype = _tensor_dtype(stated)
-    if dtype is None or not isinstance(value, bool | int | float | str | list | tuple | np.generic):
+    number = tensor_dtype_row(stated)
+    if number is None or not isinstance(value, bool | int | float | str | list | tuple | np.generic):
         return value
+    row, dtype = DTYPES[number], numpy_dtype(number)
     if dtype == STRINGS:
         return np.array(value, STRINGS) if _holds_only(value, str) else value
     try:
         array = np.array(value)
     except (ValueError, OverflowError):  # lists of different lengths
         return value
-    kind = "f" if dtype.kind == "V" else dtype.kind  # dtypes of ml_dtypes, such as bfloat16
-    if array.dtype.kind not in _CONVERTED.get(kind, "") and array.size > 0:
+    kind = "bool" if row.name == "bool" else "integer" if row.code in (_SIGNED, _UNSIGNED) else "float"
+    if array.dtype.kind not in _NUMBERS[kind] and array.size > 0:
         return value
-    if kind in "iu" and array.size > 0:
-        limits = np.iinfo(dtype)
-        if array.min() < limits.min or array.max() > limits.max:
+    if kind == "integer" and array.size > 0:
+        low = 0 if row.code == _UNSIGNED else -(1 << row.bits - 1)
+        if not low <= array.min() <= array.max() < low + (1 << row.bits):
             return value
     return array.astype(dtype)
 
@@ -48,9 +49,10 @@ def advice(names: Sequence[str], types: Sequence[str], arguments: Sequence[Any])
     names, types: the names and the types of the parameters, as text.
     """
     for name, stated, value in zip(names, types, arguments, strict=False):
-        dtype = _tensor_dtype(stated)
-        if dtype is None:
+        number = tensor_dtype_row(stated)
+        if number is None:
             continue
+        dtype = numpy_dtype(number)
         shown = name if name.isidentifier() else "x"
         spelled = "object" if dtype == STRINGS else f"np.{dtype}" if dtype.isbuiltin == 1 else f"ml_dtypes.{dtype}"
         if isinstance(value, np.ndarray | np.generic):
@@ -60,12 +62,6 @@ def advice(names: Sequence[str], types: Sequence[str], arguments: Sequence[Any])
             text = repr(value)
             return f"; pass np.array({text if len(text) <= _SHORT else shown}, {spelled})"
     return ""
-
-
-def _tensor_dtype(stated: str) -> np.dtype | None:
-    """Return the dtype of a tensor type such as "f32[n, 3]", or None for any other type."""
-    found = re.match(r"(\w+)\[", stated)
-    return numpy_dtype(DTYPE_NAMES.index(found[1])) if found and found[1] in DTYPE_NAMES else None
 
 
 def _holds_only(value: Any, kind: type) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -71,6 +72,9 @@ def test_a_function_of_a_machine_takes_only_tensors() -> None:
         (1, "f16[]", np.array(1, np.float16)),
         ([], "i64[n]", np.zeros(0, np.int64)),
         ([1, -1], "i8[n]", np.array([1, -1], np.int8)),
+        ([7, -8], "i4[n]", np.array([7, -8], ml_dtypes.int4)),
+        (3, "u2[]", np.array(3, ml_dtypes.uint2)),
+        (1.5, "bf16[]", np.array(1.5, ml_dtypes.bfloat16)),
         ([True], "bool[n]", np.array([True])),
         (["a", "bc"], "str[n]", np.array(["a", "bc"], object)),
         ("a", "str[]", np.array("a", object)),
@@ -85,7 +89,19 @@ def test_the_array_of_a_value(value: Any, stated: str, expected: np.ndarray) -> 
 @pytest.mark.parametrize(
     ("value", "stated"),
     [
-        *((200, "i8[]"), (-1, "u8[]"), (1.0, "i64[]"), (1, "bool[]"), (1j, "f32[]"), ("a", "f32[]"), (1, "str[]")),
+        *(
+            (200, "i8[]"),
+            (-1, "u8[]"),
+            (8, "i4[]"),
+            (-9, "i4[]"),
+            (4, "u2[]"),
+            ([2.5], "i4[n]"),
+            (1.0, "i64[]"),
+            (1, "bool[]"),
+            (1j, "f32[]"),
+            ("a", "f32[]"),
+            (1, "str[]"),
+        ),
         *((1, "i64"), ([1], "list[i64]"), ([1], "(i64, i64)"), ([1], "shape[1]"), (None, "f32[]"), (2**80, "f64[]")),
     ],
 )
