@@ -209,20 +209,22 @@ RVM_BUILTIN(check_update) {
   const char *where = arguments[1].as.string->bytes;
   char text[RVM_DESCRIPTION_BYTES];
   if (rvm_tensor_is_read_only(tensor) && rvm_tensor_size_bytes(tensor) > 0)
-    return rvm_fail(result, RVM_TYPE_ERROR,
-                    "%s is updated: expected a writable tensor, found a read-only one (a constant, a read-only array, or an "
-                    "array that had to be copied because it is not contiguous); pass a writable contiguous array",
-                    where);
+    return rvm_fail(
+        result, RVM_TYPE_ERROR,
+        "%s is updated: expected a writable tensor, found a read-only one (a constant, a read-only array, or an "
+        "array that had to be copied because it is not contiguous); pass a writable contiguous array",
+        where);
   for (int32_t i = 2; i < count; i++) {
     const int64_t tag = arguments[i].tag;
     if (tag == RVM_TAG_TENSOR && shares_memory(tensor, arguments[i].as.tensor))
       return rvm_fail(result, RVM_ARGUMENT_ERROR,
                       "%s is updated, but shares memory with another argument; pass a copy of one of them", where);
     if (tag == RVM_TAG_TUPLE || tag == RVM_TAG_LIST || tag == RVM_TAG_CLOSURE)
-      return rvm_fail(result, RVM_TYPE_ERROR,
-                      "%s is updated, but another argument has type %s, whose tensors are not compared with it; declare a tuple "
-                      "type of tensors, or pass them one by one",
-                      where, rvm_value_describe(arguments[i], text));
+      return rvm_fail(
+          result, RVM_TYPE_ERROR,
+          "%s is updated, but another argument has type %s, whose tensors are not compared with it; declare a tuple "
+          "type of tensors, or pass them one by one",
+          where, rvm_value_describe(arguments[i], text));
   }
   return give_nil(result);
 }
@@ -232,14 +234,17 @@ RVM_BUILTIN(update_tensor) {
   const rvm_tensor *target = arguments[1].as.tensor, *from = arguments[2].as.tensor;
   const int32_t rank = target->dl.ndim;
   if (target->dtype != from->dtype || target->dtype == RVM_DTYPE_str)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.update_tensor: expected two tensors of one dtype of numbers, got %s and %s",
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.update_tensor: expected two tensors of one dtype of numbers, got %s and %s",
                     rvm_dtype_name(target->dtype), rvm_dtype_name(from->dtype));
-  if (rank != from->dl.ndim || (rank > 0 && memcmp(target->dl.shape, from->dl.shape, (size_t)rank * sizeof *from->dl.shape) != 0))
+  if (rank != from->dl.ndim ||
+      (rank > 0 && memcmp(target->dl.shape, from->dl.shape, (size_t)rank * sizeof *from->dl.shape) != 0))
     return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.update_tensor: expected two tensors of one shape");
   const int64_t size_bytes = rvm_tensor_size_bytes(target);
   if (size_bytes == 0) return give_nil(result);
   if (rvm_tensor_is_read_only(target))
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.update_tensor: expected a writable tensor, found a read-only one");
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.update_tensor: expected a writable tensor, found a read-only one");
   rvm_status status = rvm_spend(arguments[0].as.machine, size_bytes / 64, result);
   if (status) return status;
   memmove(target->dl.data, from->dl.data, (size_t)size_bytes);

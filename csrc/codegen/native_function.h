@@ -302,8 +302,8 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
 }
 
 /* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the machine. */
-RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments, int32_t count,
-                      rvm_value *destination, rvm_value *failure) {
+RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
+                      int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
   rvm_value result = RVM_NIL;
   if ((rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST) <= 0) RVM_TRY(rvm_poll(ctx, failure));

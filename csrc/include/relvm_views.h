@@ -26,7 +26,8 @@ static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank
   value.as.tensor = 0;
   if (!tensor || dtype < 0 || dtype >= RVM_DTYPE_COUNT || rank < 0) return value;
   if (rank > 0 && !shape) return value;
-  const rvm_tensor view = {{RVM_TAG_TENSOR, -1}, dtype, 0, {(void *)data, 1, 0, rank, types[dtype], shape, 0, 0}, 0, 0, 0, 0};
+  const rvm_tensor view = {
+      {RVM_TAG_TENSOR, -1}, dtype, 0, {(void *)data, 1, 0, rank, types[dtype], shape, 0, 0}, 0, 0, 0, 0};
   if (!data && !rvm_view_is_empty(&view)) return value;
   *tensor = view;
   value.tag = RVM_TAG_TENSOR;

@@ -52,7 +52,8 @@ static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
 
 /* Stores argument i.  A NumPy scalar is a tensor of rank 0, or a number if the parameter is a number. */
 static int store_argument(Reference *callee, PyObject *value, int32_t i, rvm_value *place) {
-  if (!PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)relvm_hooks.scalar)) return relvm_store(callee->objects, value, place);
+  if (!PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)relvm_hooks.scalar))
+    return relvm_store(callee->objects, value, place);
   PyObject *plain = PyObject_CallFunction(relvm_hooks.plain, "OiO", callee, (int)i, value);
   int how = plain ? relvm_store(callee->objects, plain, place) : -1;
   Py_XDECREF(plain);
@@ -152,7 +153,8 @@ static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, i
   return tuple;
 }
 
-/* Stores what a function has written to its arguments that are copies (needs_copy in values.c). */
+/* Some arguments of a Python function are copies (needs_copy in values.c).  Stores in the tensors of the machine what the function
+   has written to these copies. */
 static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t count) {
   for (int32_t i = 0; i < count; i++)
     if (arguments[i].tag == RVM_TAG_TENSOR)

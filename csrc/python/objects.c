@@ -136,7 +136,8 @@ static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
 PyObject *relvm_reference_of(PyTypeObject *type, Objects *objects, rvm_value value) {
   Reference *reference = (Reference *)PyType_GenericAlloc(type, 0);
   if (!reference) return NULL;
-  if (value.tag == RVM_TAG_TENSOR) rvm_tensor_share(value.as.tensor); /* Python can write to it at any time, also during calls */
+  /* Python can write to a tensor at any time, also during calls. */
+  if (value.tag == RVM_TAG_TENSOR) rvm_tensor_share(value.as.tensor);
   Py_INCREF((PyObject *)objects);
   reference->objects = objects;
   reference->value = value;

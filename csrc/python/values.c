@@ -144,7 +144,8 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
    uses must stay 0 or 1, whatever Python writes. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
   if (objects->owning && is_of_host(tensor)) return 1;
-  return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 && !rvm_tensor_is_only_reference(tensor);
+  return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&
+         !rvm_tensor_is_only_reference(tensor);
 }
 
 PyObject *relvm_take(Objects *objects, rvm_value value) {

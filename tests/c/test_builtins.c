@@ -560,8 +560,9 @@ int main(void) {
 #define BUILTIN(name, signature, effect, cost, decoded, meaning) test_##name();
 #include "builtins.def"
 #undef BUILTIN
-#define BUILTIN(name, signature, effect, cost, decoded, meaning) \
-  CHECK((good_calls[RVM_BUILTIN_##name] > 0 || RVM_BUILTIN_##name == RVM_BUILTIN_fail) && bad_calls[RVM_BUILTIN_##name] > 0);
+#define BUILTIN(name, signature, effect, cost, decoded, meaning)                          \
+  CHECK((good_calls[RVM_BUILTIN_##name] > 0 || RVM_BUILTIN_##name == RVM_BUILTIN_fail) && \
+        bad_calls[RVM_BUILTIN_##name] > 0);
 #include "builtins.def"
 #undef BUILTIN
   rvm_machine_release(machine);

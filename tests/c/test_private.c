@@ -76,7 +76,7 @@ static void every_byte_becomes_an_element(void) {
   }
 }
 
-/* The call gives back what it holds, whichever of its allocations fails: of its array, or of the first or the second copy. */
+/* A call allocates an array and two copies of tensors.  If any of these allocations fails, it releases all it has retained. */
 static void a_call_without_memory_for_the_copies_keeps_nothing(void) {
   rvm_value shape = shape_value(0, NULL);
   fill();
