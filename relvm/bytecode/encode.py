@@ -21,7 +21,7 @@ CONSTANT_RECORD = struct.Struct("<IIIIqQ")
 NATIVE_HEADER = struct.Struct("<IIII32s16x")
 PRIVATE, IMPURE = 1, 2  # flags of a function
 ABSENT = 0xFFFFFFFF  # string index that means "no string"
-PAYLOAD_BITS = 29  # bits of an argument word that are payload; the other three are the kind
+PAYLOAD_LIMIT = 1 << 28  # the payload of an argument word is in [-2^28, 2^28); the other three bits are the kind
 
 _KINDS, _TAGS, _ARGUMENTS = numbers(KINDS), numbers(TAGS), numbers(ARGUMENTS)
 _OPCODES = {row.name: row for row in OPCODES}
@@ -244,7 +244,7 @@ def _encode_instruction(instruction: Instruction, index: int, starts: list[int])
 def _argument_word(kind: str, payload: int) -> int:
     if kind not in _ARGUMENTS:
         raise RelvmFormatError(f"unknown argument kind {kind!r}; expected one of {', '.join(_ARGUMENTS)}")
-    if not -(1 << PAYLOAD_BITS - 1) <= payload < 1 << PAYLOAD_BITS - 1:
+    if not -PAYLOAD_LIMIT <= payload < PAYLOAD_LIMIT:
         raise RelvmFormatError(f"{kind} {payload} is outside [-2^28, 2^28); use a constant instead")
     return (payload << 3 | _ARGUMENTS[kind]) & 0xFFFFFFFF
 

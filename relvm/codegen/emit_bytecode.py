@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from relvm.bytecode import program
+from relvm.bytecode.encode import PAYLOAD_LIMIT
 from relvm.bytecode.program import Argument, Instruction
 from relvm.data_classes import value_record
 from relvm.ir.dtypes import DType
@@ -35,7 +36,6 @@ from relvm.lir.routine import (
 from relvm.tables import PRIM_OPERATORS, numbers
 
 _ROWS = numbers(PRIM_OPERATORS)
-_IMMEDIATE_LIMIT = 1 << 28  # csrc/tables/arguments.def
 
 
 @value_record
@@ -190,7 +190,7 @@ class _Printer:
                 return program.function(index)
             case Immediate(bool() as value):
                 return program.boolean(value)
-            case Immediate(int() as value) if -_IMMEDIATE_LIMIT <= value < _IMMEDIATE_LIMIT:
+            case Immediate(int() as value) if -PAYLOAD_LIMIT <= value < PAYLOAD_LIMIT:
                 return program.immediate(value)
             case Immediate(value):
                 return program.constant(self.constant(value))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from relvm.bytecode.encode import PAYLOAD_LIMIT
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmVerifyError, expect_type, near_matches
 from relvm.kernels.loop_ir import Kernel
 from relvm.lir.printer import CALL_FORMS
@@ -38,7 +39,6 @@ from relvm.tables import BUILTIN_PREFIX, BUILTINS, PRIM_OPERATORS
 _KINDS = {form: kind for kind, form in CALL_FORMS.items()}
 _OPERAND_COUNTS = {row.name: len(row.operands) for row in PRIM_OPERATORS}
 _BUILTIN_NAMES = [BUILTIN_PREFIX + row.name for row in BUILTINS]
-_REGISTER_LIMIT = 1 << 28  # csrc/tables/arguments.def
 _INDENT = 2
 _HEAD = re.compile(rf"{PREFIX}(.+)\(ctx_ptr, r, c, f\):(?:  # r\[0\.\.(\d+)\] = (.*))?")
 _TOKEN = re.compile(r'\s*("(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|-?\d(?:[\w.]|(?<=e)[+-])*|-inf|\S)')
@@ -422,6 +422,6 @@ class _Verifier:
 
     def register(self, index: int, place: _Place) -> None:
         line, column = place
-        if index >= _REGISTER_LIMIT:
+        if index >= PAYLOAD_LIMIT:
             raise line.error(RelvmVerifyError, f"register {index} is out of range; expected less than 2^28", column)
         self.registers = max(self.registers, index + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from relvm.errors import RelvmNameError, RelvmVerifyError, known_names
-from relvm.lir.routine import ConstantItem, FunctionItem, IfStatement, LirModule, used_functions
+from relvm.lir.routine import ConstantItem, FunctionItem, LirModule, statements_in, used_functions
 
 
 def verify_tables(module: LirModule) -> None:
@@ -23,11 +23,7 @@ def verify_tables(module: LirModule) -> None:
         if key.kind != "packed" and key not in own:
             raise RelvmNameError(f"no {key.kind} {key.name}{known_names(key.name, [name for _, name in own])}")
     for routine in module.routines:
-        stack = list(routine.body)
-        while stack:
-            statement = stack.pop()
-            if isinstance(statement, IfStatement):
-                stack += [*statement.then, *statement.orelse]
+        for statement in statements_in(routine.body):
             for operand in (*getattr(statement, "args", ()), getattr(statement, "cond", None)):
                 match operand:
                     case ConstantItem(index):

@@ -13,7 +13,7 @@ import numpy as np
 
 from relvm._native import lib
 from relvm.bytecode.constant_key import constant_key
-from relvm.bytecode.encode import PAYLOAD_BITS
+from relvm.bytecode.encode import PAYLOAD_LIMIT
 from relvm.bytecode.kernel_program import KernelProgram, decode_kernel
 from relvm.bytecode.program import (
     CONTEXT,
@@ -48,7 +48,6 @@ _OPCODES = {row.name: row for row in OPCODES}
 _PRIM_ROWS = numbers(PRIM_OPERATORS)
 _BUILTINS = {BUILTIN_PREFIX + row.name: row for row in BUILTINS}
 _BUILTIN_NAMES = tuple(_BUILTINS)
-_PAYLOAD_LIMIT = 1 << PAYLOAD_BITS - 1
 
 
 @dataclass(eq=False)
@@ -146,7 +145,7 @@ class ExecBuilder:
 
     def r(self, index: int) -> Argument:
         """Return the operand for register `index`, in [0, 2^28)."""
-        if not isinstance(index, int) or not 0 <= index < _PAYLOAD_LIMIT:
+        if not isinstance(index, int) or not 0 <= index < PAYLOAD_LIMIT:
             raise RelvmTypeError(f"r: expected a register number in [0, 2^28), got {index!r}")
         return register(index)
 
@@ -155,7 +154,7 @@ class ExecBuilder:
         constants."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise RelvmTypeError(f"imm: expected an int or a float, got {value!r}; use b.bool for a bool")
-        if isinstance(value, int) and -_PAYLOAD_LIMIT <= value < _PAYLOAD_LIMIT:
+        if isinstance(value, int) and -PAYLOAD_LIMIT <= value < PAYLOAD_LIMIT:
             return immediate(value)
         return self.const(value)
 
