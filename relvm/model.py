@@ -140,6 +140,7 @@ class Model(Displayed):
         attributes = stated["attributes"] if stated else {}
         self.input_names = tuple(input_names(stated) if stated else parameters)
         self._types = [each["type"] for each in stated["params"]] if stated else [""] * len(parameters)
+        self._types_by_name = dict(zip(self.input_names, self._types, strict=True))
         self._results = type_fields(stated["result"]) if stated else [""]
         names = attributes.get("output_names", ())
         if len(names) == 1:
@@ -292,8 +293,7 @@ class Model(Displayed):
     @property
     def signature(self) -> Signature:
         """The names and types of the inputs and outputs."""
-        inputs = dict(zip(self.input_names, self._types, strict=True))
-        return Signature(inputs, dict(zip(self.output_names, self._results, strict=True)))
+        return Signature(dict(self._types_by_name), dict(zip(self.output_names, self._results, strict=True)))
 
     def profile(self, /, *arguments: Any, **inputs: Any) -> Profile:
         """Run the model once, and return a profile with the time of each kernel.  See VirtualMachine.profile.
@@ -388,9 +388,9 @@ class Model(Displayed):
                 break
         if not inputs:
             return arguments, {}
-        types = dict(zip(self.input_names, self._types, strict=True))
+        types, parameters = self._types_by_name, self._parameters
         return arguments, {
-            self._parameters.get(name, name): as_tensor(value, types.get(name, "")) for name, value in inputs.items()
+            parameters.get(name, name): as_tensor(value, types.get(name, "")) for name, value in inputs.items()
         }
 
     def _take_machine(self) -> tuple[VirtualMachine, Function]:

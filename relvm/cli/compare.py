@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from functools import cache
 from typing import Any
 
 from relvm.cli.colors import Style
@@ -22,7 +23,8 @@ def compare_model(options: argparse.Namespace) -> int:
     """Compare a model in several modes, and print a table.  Return 1 if a value differs, otherwise 0."""
     options.random = options.random or not options.input
     module = read_module(options)
-    inputs = input_values(options, _signature(module, options.function), lambda values: _run(module, options, values))
+    run = cache(lambda: runner(build(module, target="bytecode"), options.function))  # only if sizes must be tried
+    inputs = input_values(options, _signature(module, options.function), lambda values: run()(values))
     is_onnx = options.model.endswith(".onnx") and not options.weights  # ONNX Runtime cannot replace weights
     target = chosen_target(options)
     with Progress("comparing"):
@@ -41,11 +43,6 @@ def compare_model(options: argparse.Namespace) -> int:
     else:
         put(compared, styles=_styles(compared))
     return 0 if compared.agrees else 1
-
-
-def _run(module: Module, options: argparse.Namespace, values: list[Any]) -> None:
-    """Run the module on inputs, whose sizes may be wrong for it."""
-    runner(build(module, target="bytecode"), options.function)(values)
 
 
 def _styles(compared: Comparison) -> dict[int, Style]:

@@ -123,7 +123,12 @@ class _RandomInputs:
 
     def values(self, run: Callable[[list[Any]], Any]) -> list[Any]:
         failed = None
-        for sizes, is_typical in self.candidates():
+        tried: list[tuple[dict[str, int], bool]] = []
+        for candidate in self.candidates():
+            if candidate in tried:
+                continue
+            tried.append(candidate)
+            sizes, is_typical = candidate
             if failed and self.element_count(self.sizes | sizes) > _MAX_ELEMENTS:
                 continue
             values, described = self.draw(self.sizes | sizes, is_typical)
@@ -141,8 +146,8 @@ class _RandomInputs:
                 )
                 note(f"--random: {'; '.join(filter(None, (chosen, elements)))} (change with {changed})")
             return values
-        tried = f"found no working sizes for {', '.join(self.free)}"
-        raise RelvmArgumentError(f"--random: {tried}; set them with --dim NAME=SIZE.  First: {failed}") from failed
+        message = f"--random: found no working sizes for {', '.join(self.free)}; set them with --dim NAME=SIZE"
+        raise RelvmArgumentError(f"{message}.  First: {failed}") from failed
 
     def candidates(self) -> Iterator[tuple[dict[str, int], bool]]:
         """Yield candidates for the sizes that neither the inputs nor --dim determine, and whether values are typical.

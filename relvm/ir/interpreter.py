@@ -132,8 +132,9 @@ def evaluate(module: Module, name: str, *args: Any, packed: Mapping[str, Callabl
     RelvmArgumentError, RelvmTypeError, RelvmShapeError, RelvmNameError
         In the same cases as in the virtual machine.
     """
-    if thread_updates(module) is not module:
-        module = infer_types(module)
+    threaded = thread_updates(module)
+    if threaded is not module:
+        module = infer_types(threaded)
     evaluator = _Evaluator(module, packed or {})
     return evaluator.call(evaluator.global_function(name), args)
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from relvm._native import ffi, lib
-from relvm.bytecode.program import signature_entry
+from relvm.bytecode.program import scalar_kind
 from relvm.display import short_text
 from relvm.errors import RelvmArgumentError, RelvmTypeError, near_matches
 from relvm.quoting import terminal
@@ -67,16 +67,19 @@ class Function(Closure):
     def parameters(self) -> tuple[str, ...]:
         return self.objects.executable.functions[self.name].parameters
 
+    def _types(self) -> tuple[tuple[str, ...], list[str], str]:
+        """Return the names and the types of the parameters, and the type of the result, as stated in the executable."""
+        names = self.parameters
+        return names, *signature_types(self.objects.executable.signature, self.name, len(names))
+
     @instance_property
     def __signature__(self) -> inspect.Signature:
         """The parameters and their types, as stated in the executable, for `inspect.signature` and completion."""
-        names = self.parameters
-        return python_signature(names, *signature_types(self.objects.executable.signature, self.name, len(names)))
+        return python_signature(*self._types())
 
     def description(self) -> str:
         """Return the docstring of this function, which contains its parameters and its result with their types."""
-        names = self.parameters
-        types, result = signature_types(self.objects.executable.signature, self.name, len(names))
+        names, types, result = self._types()
         lines = [f"{self.name}: a function of an executable.  Call it with arguments by position or by name."]
         if names:
             lines += ["", "Parameters", "----------"]
@@ -117,10 +120,8 @@ class Function(Closure):
 
         A value of another kind than the parameter is returned unchanged, and the function rejects it.
         """
-        entry = signature_entry(self.objects.executable.signature, self.name)
-        types = [each["type"] for each in entry["params"]] if entry else []
-        stated = types[k].partition("(")[0] if k < len(types) else ""  # without the value, as in i64(n)
-        kind = _NUMPY_KINDS.get(stated)
+        _, types, _ = self._types()
+        kind = _NUMPY_KINDS.get(scalar_kind(types[k])) if k < len(types) else None
         return value.item() if kind is not None and isinstance(value, kind) else value
 
     def run_error(self, arguments: tuple, status: int, result: Any) -> BaseException:
@@ -130,9 +131,9 @@ class Function(Closure):
         """
         error = super().run_error(arguments, status, result)
         if isinstance(error, RelvmTypeError):
-            names = self.parameters
-            types, _ = signature_types(self.objects.executable.signature, self.name, len(names))
-            error.args = (f"{error}{advice(names, types, arguments)}",)
+            names, types, _ = self._types()
+            if text := advice(names, types, arguments):
+                error.args = (f"{error}{text}",)
         return error
 
     def argument_name(self, k: int) -> str:
@@ -168,8 +169,7 @@ class Function(Closure):
         return [*arguments, *(named[name] for name in rest)]
 
     def __repr__(self) -> str:
-        names = self.parameters
-        types, result = signature_types(self.objects.executable.signature, self.name, len(names))
+        names, types, result = self._types()
         typed = (f"{name}: {kind}" if kind else name for name, kind in zip(names, types, strict=True))
         arrow = f" -> {result}" if result else ""
         return short_text(terminal(f"<function {self.name}({', '.join(typed)}){arrow} of a machine>"))

@@ -378,15 +378,16 @@ def loss(draft: Draft) -> None:
 def spectrum(draft: Draft) -> None:
     length = draft.number(1, 6)
     draft.known.add(0)
-    draft.tensor([draft.number(1, 2), length, draft.number(1, 2)])
+    signal = draft.tensor([draft.number(1, 2), length, draft.number(1, 2)])
+    is_real = signal.shape[2] == 1
     if draft.number(0, 1):
         draft.arrays.append(np.array(draft.number(1, 7), np.int64))
     if draft.number(0, 1):
         draft.attributes["inverse"] = 1
-        if draft.arrays[0] is not None and draft.arrays[0].shape[2] == 1:
-            draft.arrays[0] = np.concatenate([draft.arrays[0]] * 2, axis=2)
+        if is_real:
+            draft.arrays[0] = np.concatenate([signal] * 2, axis=2)
     else:
-        draft.attributes["onesided"] = draft.number(0, 1) if draft.arrays[0].shape[2] == 1 else 0  # type: ignore[union-attr]
+        draft.attributes["onesided"] = draft.number(0, 1) if is_real else 0
     if draft.opset < 20:
         draft.attributes["axis"] = 1
     else:
