@@ -107,11 +107,18 @@ class Converter:
             self._process = ProcessPoolExecutor(1, mp_context=context, initializer=_prepare)
         process = self._process
         try:
-            return await asyncio.wrap_future(process.submit(convert, *arguments))
+            result = process.submit(convert, *arguments)
+            # If the process ends during `submit`, Python 3.11 may lose `result`; the next `submit` raises then.
+            process.submit(_do_nothing)
+            return await asyncio.wrap_future(result)
         except BrokenProcessPool:
             if process is self._process:
                 self._process = None
             raise ConversionError("the process that reads and writes large JSON has ended") from None
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def _prepare() -> None:

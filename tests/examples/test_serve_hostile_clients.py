@@ -13,6 +13,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -206,6 +207,29 @@ def test_the_process_for_large_json_is_replaced(layers: vm.Executable) -> None:
 
     serving(test, layers)
     assert set(multiprocessing.active_children()) <= before
+
+
+def test_work_that_a_broken_process_pool_loses_is_answered(layers: vm.Executable) -> None:
+    body = json_body({"x": np.zeros((400, 64), np.float32)})
+
+    async def test(client: httpx.AsyncClient, service: Any) -> None:
+        assert (await post(client, body)).status_code == 200
+        pool = service.converter._process
+        submit = pool.submit
+
+        def submit_while_the_pool_breaks(*work: Any) -> Future:
+            pool.submit = submit
+            (process,) = pool._processes.values()
+            process.kill()
+            while not pool._broken:
+                time.sleep(0.01)
+            return Future()
+
+        pool.submit = submit_while_the_pool_breaks
+        answer = await post(client, body)
+        assert (answer.status_code, (await post(client, body)).status_code) == (503, 200)
+
+    serving(test, layers)
 
 
 def test_text_in_json_takes_no_more_room_than_it_has_bytes(layers: vm.Executable) -> None:
