@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -19,20 +20,16 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.frontend.script.kernels import ScriptKernel
-from relvm.frontend.script.names import call_kernel
+from relvm.frontend.script.names import SCRIPT_FUNCTIONS
 from relvm.frontend.script.values import (
     LARGEST_STATIC,
-    SCRIPT_FUNCTIONS,
     Located,
     ScriptFunction,
-    ScriptFunctionName,
     SourceReader,
     Template,
     Unbound,
     Value,
-    annotation_text,
     as_expr,
-    closure_variables,
     is_scalar,
     is_static,
     number_as_scalar,
@@ -120,7 +117,7 @@ class ExpressionTranslator(SourceReader):
 
     def type(self, node: ast.expr) -> Type:
         """Parse the type in the annotation `node`."""
-        written = annotation_text(node)
+        written = self.annotation_text(node)
         try:
             return parse_type(written, self.dims)
         except RelvmError as error:
@@ -219,25 +216,16 @@ class ExpressionTranslator(SourceReader):
 
         Return the value of the name.  node: the expression or statement at which errors are reported.
         """
-        python = self.function.python
-        for names in (
-            self.scope,
-            self.dim_values(),
-            self.function.members,
-            closure_variables(python),
-            python.__globals__,
-        ):
+        for names in (self.scope, self.dim_values(), *self.python_names()):
             if name in names:
                 value = names[name]
                 if isinstance(value, Unbound):
                     raise self.error(value.kind, value.reason, node)
-                return ScriptFunctionName("call_kernel") if value is call_kernel else value
-        if name in SCRIPT_FUNCTIONS:
-            return ScriptFunctionName(name)
-        for names in (operators(), ALL_DTYPES, _PYTHON_DTYPES):
+                return value
+        for names in (SCRIPT_FUNCTIONS, operators(), ALL_DTYPES, _PYTHON_DTYPES):
             if name in names:
                 return names[name]
-        known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
+        known = {*self.scope, *SCRIPT_FUNCTIONS, *operators()}.union(*self.python_names())
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
@@ -423,8 +411,8 @@ class ExpressionTranslator(SourceReader):
                 return self.convert(self.expression(node.args[0]), callee, name)
             case ScriptKernel():
                 return self.kernel_call(callee, node.args, node.keywords, node, name)
-            case ScriptFunctionName():
-                return getattr(self, f"call_{callee.name}")(node, name)
+            case FunctionType(__name__=function) if callee is SCRIPT_FUNCTIONS.get(function):
+                return getattr(self, f"call_{function}")(node, name)
             case DType():
                 raise RelvmArgumentError(f"{ast.unparse(node.func)}: expected one value, got {ast.unparse(node)}")
         if node.keywords:
