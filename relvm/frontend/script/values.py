@@ -24,6 +24,14 @@ LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python val
 
 
 @record
+class ArrayMethod:
+    """A method of a tensor, such as `x.sum`, which only a call uses."""
+
+    tensor: Expr
+    name: str
+
+
+@record
 class Template:
     """A lambda, which is inlined at each call.
 
@@ -183,6 +191,13 @@ def is_static(value: Value) -> bool:
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
+
+
+def is_python(value: Value) -> bool:
+    """Return whether `value` is known during the translation: a static value, an array, or a list or tuple of them."""
+    if isinstance(value, tuple | list):
+        return all(map(is_python, value))
+    return is_static(value) or isinstance(value, np.ndarray | np.generic | type | np.dtype)
 
 
 def is_scalar(value: Value) -> bool:
