@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from explore.test_graph_data import onnx_module
 
 from relvm.explore import browse_calls, browse_dataflow
 from relvm.explore.views.interactive_graph import GraphPage
@@ -38,6 +39,14 @@ def main(x: f32[n], i: i64) => f32[n] { return add(@even(exp(x), i), @even(sin(x
 def even(x: f32[n], i: i64) -> f32[n] { return if i == 0 then x else @odd(relu(x), i - 1) }
 def odd(x: f32[n], i: i64) -> f32[n] { return if i == 0 then tanh(x) else @even(x, i - 1) }
 """
+
+# The scope `a` is entered again after the scope `b`, so that edges lead from each box to the other.
+INTERLEAVED = tuple(
+    (f"/net/{scope}/{op}", op, f"{scope}{number}")
+    for number, (scope, op) in enumerate(
+        [("a", "Exp"), ("a", "Sin"), ("b", "Cos"), ("b", "Tanh"), ("a", "Relu"), ("a", "Exp"), ("b", "Sin")]
+    )
+)
 
 # The lines of arrows that cross a caption, found at points two pixels apart.
 CROSSINGS = """
@@ -155,8 +164,9 @@ def test_a_graph_of_nothing_but_bookkeeping_shows_it(opened) -> None:
         lambda: browse_dataflow(parse_module(CALLS)),
         lambda: browse_calls(parse_module(CALLS)),
         lambda: browse_dataflow(layers(60)),
+        lambda: browse_dataflow(onnx_module(*INTERLEAVED), fused=False),
     ],
-    ids=["bookkeeping", "branches", "functions", "calls", "layers"],
+    ids=["bookkeeping", "branches", "functions", "calls", "layers", "interleaved"],
 )
 def test_captions_can_be_read(opened, make: Callable[[], GraphPage]) -> None:
     """At first, text has at least 11 pixels.  No arrow crosses a caption, whatever is open."""

@@ -163,6 +163,24 @@ def test_integer_tensors_that_only_sizes_use_are_bookkeeping() -> None:
     assert "b = packed host.take: object  <- x, index" in lines
 
 
+def test_tensors_computed_from_sizes_are_bookkeeping() -> None:
+    """Such as indices of positions, and zeros that fill a tensor.  Tensors computed from the data are not."""
+    text = """
+    def main(x: f32[n, 4], table: f32[9, 4], ids: i64[n]) => f32[n, 4] {
+      positions = multiply(shape_to_tensor(shape(n)), const(i64[1], [2]))
+      rows = remainder(broadcast_to(positions, shape(n)), const(i64[], 9))
+      fill = broadcast_to(const(f32[], 1.0), shape(n, 4))
+      scaled = multiply(fill, const(f32[], 3.0))
+      known = match_cast(ids, i64[n])
+      shifted = add(known, const(i64[], 1))
+      return add(add(x, scaled), add(gather(table, rows, axis=0), gather(table, shifted, axis=0)))
+    }"""
+    page = browse_dataflow(parse_module(text), fused=False, target="bytecode")
+    hidden = {item.name for item in all_items(page.graph.items) if item.is_bookkeeping}
+    assert {"positions", "rows", "fill"} <= hidden and not {"shifted", "scaled", "x", "ids"} & hidden
+    assert any("<- ids" in line and line.startswith("shifted = add") for line in shown(page).splitlines())
+
+
 def item_named(page: GraphPage, name: str) -> Item:
     return next(item for item in all_items(page.graph.items) if item.name == name)
 

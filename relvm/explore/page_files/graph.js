@@ -140,6 +140,7 @@ function layOut() {
 // ---- edges ----
 
 const MARGIN = 20; // how far a curve may go beyond the points that it connects
+const ASIDE = 10, TURN = 12; // how far an edge that turns around an open box is from its side, and from its top or bottom
 let pieces = []; // the lines to draw: { path, box, arrows, ends, marked }
 
 function route() {
@@ -163,6 +164,11 @@ function route() {
       add(known, arrow, [at, ...way(box, from[i], `o${arrow.source}`, [at, null]), port, end], false);
       at = end;
     }
+    if (isBack && common < from.length - 1) { // around the open box, and up
+      const { x, y, width } = places.get(from[common]), side = x + width + ASIDE;
+      add(known, arrow, [at, { x: side, y: at.y, turn: TURN }, { x: side, y }], false);
+      at = { x: side, y };
+    }
     // Across the common box, and down to the target.
     for (let i = common; i < to.length; i++) {
       const ends = i === to.length - 1, box = to[i - 1], item = to[i];
@@ -171,6 +177,11 @@ function route() {
       const meeting = ends && isAcross && isBack ? beside(bottomOf(item)) : ends ? topOf(item) : null;
       const end = meeting ?? { x: port.x, y: places.get(item).y };
       const between = way(box, isAcross ? from[common] : `i${arrow.source}`, item, [isAcross ? at : null, end]);
+      if (isAcross && isBack && !ends) { // around the open box, and down
+        const { x, y, width, height } = places.get(item), side = x + width + ASIDE;
+        between.push({ x: side, y: y + height }, { x: side, y });
+        end.turn = -TURN;
+      }
       add(known, arrow, [at, ...between, end], true);
       if (ends) break;
       add(known, arrow, [{ x: port.x, y: end.y + titleHeight(item) }, port], false); // no line crosses the title
@@ -244,6 +255,7 @@ function curve(points) {
   for (let i = 1; i < points.length; i++) {
     const a = points[i - 1], b = points[i];
     if (Math.abs(a.x - b.x) < 0.5 && Math.abs(a.y - b.y) < 0.5) continue;
+    if (b.turn) { path += `C${near(a.x)},${near(a.y + b.turn)} ${near(b.x)},${near(b.y + b.turn)} ${near(b.x)},${near(b.y)}`; continue; }
     if (Math.abs(a.x - b.x) < 0.5) { path += `V${near(b.y)}`; continue; }
     const reach = Math.max(Math.abs(b.y - a.y) / 2, 14) * (b.y < a.y ? -1 : 1);
     path += `C${near(a.x)},${near(a.y + reach)} ${near(b.x)},${near(b.y - reach)} ${near(b.x)},${near(b.y)}`;

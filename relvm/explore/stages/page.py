@@ -25,9 +25,7 @@ _LAST_SCRIPT = "navigation.js"  # shows what the address says, when all panes ha
 _MAX_CALLS = 100_000  # limit on the calls of a timeline, which then take about 5 MB
 
 
-def page(
-    title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None
-) -> str:
+def page(title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None) -> str:
     """Return the self-contained HTML page that shows the stages of a model.
 
     Parameters

@@ -5,7 +5,7 @@ The page of a graph hides these items at first.  Edges then lead from the inputs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import networkx as nx
@@ -13,12 +13,14 @@ import networkx as nx
 from relvm.explore.draw.graph import Arrow, Graph, Item, all_items
 from relvm.ir.expr import (
     Binding,
+    Block,
     BuiltinCall,
     Call,
     Constant,
     DimValue,
     DTypeValue,
     Expr,
+    Fused,
     If,
     MatchCast,
     Null,
@@ -32,6 +34,7 @@ from relvm.ir.expr import (
     TupleItem,
     Var,
 )
+from relvm.ir.operator import Effect
 from relvm.ir.types import VOID, PrimType, ShapeType, TensorType, Type
 from relvm.tables import BUILTINS
 
@@ -75,36 +78,73 @@ def is_bookkeeping(binding: Binding | MatchCast) -> bool:
 
 
 def mark_size_tensors(graph: Graph) -> Graph:
-    """Return the graph in which tensors that are only used to compute sizes are bookkeeping, too.
+    """Return the graph in which tensors that belong to the computation of sizes are bookkeeping, too.
 
-    ONNX models compute the shape of a reshape in integer tensors of rank 0 or 1.  Such a tensor is bookkeeping if all
-    its users are, and at least one of them computes a size.
+    ONNX models compute sizes in integer tensors.  There are two kinds of such tensors:
+
+    - Integer and boolean tensors that are computed only from sizes and constants, such as the indices of a slice, and
+      constants that an operator repeats or moves, such as padding.
+    - Integer tensors of rank 0 or 1 of which all users compute sizes, such as a length that the model computes.
     """
     items = {item.key: item for item in all_items(graph.items)}
-    users: dict[Hashable, list[Hashable]] = {}
-    for arrow in graph.arrows:
-        users.setdefault(arrow.source, []).append(arrow.target)
-    sizes = {key for key, item in items.items() if item.is_bookkeeping and _is_size_binding(item)}
     box_of = {inner.key: item.key for item in items.values() if item.kind == "group" for inner in item.inside}
-    waiting = [arrow.source for arrow in graph.arrows if arrow.target in sizes]
-    found: set[Hashable] = set()
-    sources = _sources_by_target(graph.arrows)
+    sources = _sources_of_values(graph, box_of)
+    sizes: set[Hashable] = set()
+    for key, item in items.items():  # in topological order
+        if key not in box_of and _is_size_if(item, all(source in sizes for source in sources.get(key, ()))):
+            sizes.add(key)
+    users: dict[Hashable, list[Hashable]] = {}
+    for target, inputs in sources.items():
+        for source in inputs:
+            users.setdefault(source, []).append(target)
+    waiting = [source for key in sizes for source in sources.get(key, ())]
     while waiting:
         key = waiting.pop()
-        item = items[key]
-        if key in found or item.is_bookkeeping or not _is_size_tensor(item):
+        if key in sizes or not _is_short_integers(items[key]) or not all(user in sizes for user in users[key]):
             continue
-        if all(box_of.get(user, user) in found | sizes for user in users.get(key, ())):
-            found.add(key)
-            inner = {key, *(each.key for each in item.inside)}
-            waiting.extend(source for each in inner for source in sources.get(each, ()))
+        sizes.add(key)
+        waiting.extend(sources.get(key, ()))
 
     def marked(item: Item) -> Item:
-        return replace(
-            item, is_bookkeeping=item.is_bookkeeping or item.key in found, inside=tuple(map(marked, item.inside))
-        )
+        is_size = item.key in sizes and not isinstance(item.binding, Var)
+        return replace(item, is_bookkeeping=item.is_bookkeeping or is_size, inside=tuple(map(marked, item.inside)))
 
-    return replace(graph, items=tuple(map(marked, graph.items))) if found else graph
+    return replace(graph, items=tuple(map(marked, graph.items)))
+
+
+def _sources_of_values(graph: Graph, box_of: Mapping[Hashable, Hashable]) -> dict[Hashable, list[Hashable]]:
+    """Return the values from which each value is computed.  The operators inside a kernel count as the kernel."""
+    found: dict[Hashable, list[Hashable]] = {}
+    for arrow in graph.arrows:
+        source, target = box_of.get(arrow.source, arrow.source), box_of.get(arrow.target, arrow.target)
+        if source != target:
+            found.setdefault(target, []).append(source)
+    return found
+
+
+def _is_size_if(item: Item, from_sizes: bool) -> bool:
+    """Return whether an item is a size, or belongs to the computation of sizes.
+
+    from_sizes: whether it is computed only from sizes and constants.
+    """
+    if not isinstance(item.binding, Binding | MatchCast):
+        return False
+    if item.is_bookkeeping and _is_size(item.binding.var.type):
+        return True
+    if not from_sizes:
+        return False
+    if item.is_bookkeeping:
+        return True
+    match item.binding:
+        case Binding(value=OpCall(op)):
+            ops = [op]
+        case Binding(value=Fused(Block(bindings))):
+            ops = [each.value.op for each in bindings if isinstance(each.value, OpCall)]
+        case _:
+            return False
+    type_ = item.binding.var.type
+    is_index = isinstance(type_, TensorType) and type_.dtype is not None and not type_.dtype.is_float
+    return all(op.effect is Effect.PURE and (is_index or op.moves) for op in ops)
 
 
 def _sources_by_target(arrows: Iterable[Arrow]) -> dict[Hashable, list[Hashable]]:
@@ -114,21 +154,13 @@ def _sources_by_target(arrows: Iterable[Arrow]) -> dict[Hashable, list[Hashable]
     return found
 
 
-def _is_size_binding(item: Item) -> bool:
-    return isinstance(item.binding, Binding) and _is_size(item.binding.var.type)
-
-
-def _is_size_tensor(item: Item) -> bool:
+def _is_short_integers(item: Item) -> bool:
     if not isinstance(item.binding, Binding) or isinstance(item.binding.value, If | Call | PackedCall):
         return False
     type_ = item.binding.var.type
-    return (
-        isinstance(type_, TensorType)
-        and type_.dtype is not None
-        and type_.dtype.is_integer
-        and type_.rank is not None
-        and type_.rank <= 1
-    )
+    if not isinstance(type_, TensorType) or type_.dtype is None or type_.rank is None:
+        return False
+    return type_.dtype.is_integer and type_.rank <= 1
 
 
 def hide_bookkeeping(graph: Graph) -> Graph:

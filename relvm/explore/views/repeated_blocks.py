@@ -20,7 +20,7 @@ from relvm.kernels.lowering_rules import Contraction, CustomKernel
 
 _MAX_NODES = 150  # the contents of a box are folded if they have more operators and kernels
 _MAX_ITEMS = 12  # and if there are more items and boxes side by side
-_MIN_SAVED = 6  # the number of items that folding must save at least
+_MIN_SAVED = 12  # the number of items that folding must save at least
 _BOXES = ("scope", "repeat", "function")  # the kinds of boxes that only group items
 _MAX_OPERATORS = 3  # the number of operators that the text of a block lists
 
@@ -106,12 +106,25 @@ class _Folder:
         shown = [item for item in items if item.key in self.shown]
         if len(items) == 1 and items[0].kind == "scope":
             box = items[0]
-            return replace(box, detail="\n".join((box.detail, *_operators(box.inside))))
+            return replace(box, detail="\n".join((box.detail, *self.operators(box.inside))))
         scopes = [item.label for item in shown if item.kind == "scope"]
         label = scopes[0] if len(scopes) == 1 else f"block {number}"
         values = sum(not item.inside for item in all_items(items) if item.key in self.shown)
-        detail = "\n".join((f"{values} values", *_operators(items)))
+        detail = "\n".join((f"{values} values", *self.operators(items)))
         return Item(("block", shown[0].key), label, "scope", detail, inside=self.fold(items))
+
+    def operators(self, items: tuple[Item, ...]) -> tuple[str, ...]:
+        """Return a line with the operators that do most of the work, such as `6 matmul, attention`, or no line."""
+        calls: Counter[str] = Counter()
+        is_heavy: dict[str, bool] = {}
+        for item in all_items(items):
+            if item.key in self.shown and isinstance(item.binding, Binding) and isinstance(item.binding.value, OpCall):
+                op = item.binding.value.op
+                calls[op.name] += 1
+                is_heavy[op.name] = isinstance(op.lower, Contraction | CustomKernel)
+        chosen = sorted(calls, key=lambda name: (not is_heavy[name], -calls[name]))[:_MAX_OPERATORS]
+        text = ", ".join(f"{calls[name]} {name}" if calls[name] > 1 else name for name in chosen)
+        return (text,) if text else ()
 
     def signature(self, item: Item) -> int:
         """Return a number that two items share if they have the same kinds of operators, also inside."""
@@ -214,17 +227,3 @@ class _Level:
             tuple(source - start if source >= start else -1 for source in self.inputs[number])
             for number in range(start, start + length)
         )
-
-
-def _operators(items: tuple[Item, ...]) -> tuple[str, ...]:
-    """Return a line with the operators that do most of the work, such as `6 matmul, attention`, or no line."""
-    calls: Counter[str] = Counter()
-    is_heavy: dict[str, bool] = {}
-    for item in all_items(items):
-        if isinstance(item.binding, Binding) and isinstance(item.binding.value, OpCall) and not item.is_bookkeeping:
-            op = item.binding.value.op
-            calls[op.name] += 1
-            is_heavy[op.name] = isinstance(op.lower, Contraction | CustomKernel)
-    chosen = sorted(calls, key=lambda name: (not is_heavy[name], -calls[name]))[:_MAX_OPERATORS]
-    text = ", ".join(f"{calls[name]} {name}" if calls[name] > 1 else name for name in chosen)
-    return (text,) if text else ()
