@@ -99,18 +99,18 @@ def test_a_copy_begins_where_few_values_are_passed_on() -> None:
 
 def test_names_of_onnx_nodes_are_the_captions() -> None:
     nodes, before = [], "x"
-    for layer in range(40):
-        for op in ("Exp", "Sin", "Cos", "Tanh"):
-            name = f"/model/layers.{layer}/{op}"
+    for layer in range(12):
+        for op in ("Exp", "Sin", "Cos", "Tanh") * 4:
+            name = f"/model/layers.{layer}/{op}_{len(nodes)}"
             nodes.append(onnx.helper.make_node(op, [before], [name], name=name))
             before = name
     infos = [onnx.helper.make_tensor_value_info(each, 1, ["n", 4]) for each in ("x", before)]
     graph = onnx.helper.make_graph(nodes, "g", infos[:1], infos[1:])
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     page = browse_dataflow(from_onnx(model), fused=False)
-    assert list(folded(page)) == ["layers.0 \u2026 layers.39"]
+    assert list(folded(page)) == ["layers.0 \u2026 layers.11"]
     (repeat,) = (item for item in page.graph.items if item.kind == "repeat")
-    assert [item.label for item in repeat.inside] == [f"layers.{layer}" for layer in range(40)]
+    assert [item.label for item in repeat.inside] == [f"layers.{layer}" for layer in range(12)]
 
 
 def test_the_page_of_a_large_model_is_small() -> None:

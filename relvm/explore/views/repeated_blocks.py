@@ -19,8 +19,8 @@ from relvm.ir.expr import Binding, OpCall
 from relvm.kernels.lowering_rules import Contraction, CustomKernel
 
 _MAX_NODES = 150  # the contents of a box are folded if they have more operators and kernels
-_MAX_ITEMS = 12  # and if there are more items and boxes side by side
-_MIN_SAVED = 12  # the number of items that folding must save at least
+_MAX_ITEMS = 6  # and if there are more items and boxes side by side
+_MIN_SAVED = 12  # the number of operators and kernels in all copies but the first must be at least this
 _BOXES = ("scope", "repeat", "function")  # the kinds of boxes that only group items
 _MAX_OPERATORS = 3  # the number of operators that the text of a block lists
 
@@ -97,8 +97,9 @@ class _Folder:
             )
         blocks = [self.block(copy) for copy in copies]
         first, last = blocks[0], blocks[-1]
+        label = first.label if first.label == last.label else f"{first.label} \u2026 {last.label}"
         detail = f"{len(blocks)} \u00d7 {first.detail}"
-        return Item(("repeat", first.key), f"{first.label} \u2026 {last.label}", "repeat", detail, inside=tuple(blocks))
+        return Item(("repeat", first.key), label, "repeat", detail, inside=tuple(blocks))
 
     def block(self, items: tuple[Item, ...]) -> Item:
         """Return the box of one copy of a block, or the box that the copy consists of."""
@@ -147,6 +148,8 @@ class _Level:
         The items, in topological order.
     signatures
         For each item, the number of its signature.
+    node_counts
+        For each item, the number of operators and kernels in it.
     inputs
         For each item, the positions of the items from which edges lead to it, or -1 for an item outside this box.
     """
@@ -154,6 +157,7 @@ class _Level:
     def __init__(self, folder: _Folder, items: Sequence[Item]) -> None:
         self.items = items
         self.signatures = np.array([folder.signature(item) for item in items])
+        self.node_counts = [folder.node_count(item) for item in items]
         position = {inner.key: number for number, item in enumerate(items) for inner in all_items((item,))}
         self.inputs = [
             tuple(
@@ -182,7 +186,7 @@ class _Level:
     def _candidates(self, start: int, end: int) -> Iterator[_Run]:
         """Yield repeated blocks, each of which saves more than those before it."""
         signatures = self.signatures[start:end]
-        most = _MIN_SAVED - 1
+        most = 0
         for length in range(1, (end - start) // 2 + 1):
             equal = np.concatenate(([False], signatures[:-length] == signatures[length:], [False]))
             edges = np.flatnonzero(equal[1:] != equal[:-1])
@@ -215,11 +219,12 @@ class _Level:
         )
 
     def _isomorphic(self, start: int, count: int, length: int) -> _Run | None:
-        """Return the longest run of copies whose inner edges are the same, or None if there are no two such copies."""
+        """Return the longest run of copies whose inner edges are the same, or None if it is too small."""
         copies = [self._edges(start + number * length, length) for number in range(count)]
         runs = [list(group) for _, group in itertools.groupby(range(count), key=copies.__getitem__)]
         longest = max(runs, key=len)
-        return _Run(start + longest[0] * length, length, len(longest)) if len(longest) > 1 else None
+        run = _Run(start + longest[0] * length, length, len(longest))
+        return run if sum(self.node_counts[run.start + length : run.start + length * run.count]) >= _MIN_SAVED else None
 
     def _edges(self, start: int, length: int) -> tuple[tuple[int, ...], ...]:
         """Return, for each item of a copy, the positions of its inputs in the copy.  -1 stands for other inputs."""
