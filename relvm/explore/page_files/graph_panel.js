@@ -32,7 +32,7 @@ function showPanel() {
 function overview() {
   const shown = items.filter(({ key }) => isShown(key)), boxes = shown.filter((item) => item.inside).length;
   const rows = [["nodes", shown.length - boxes], ["boxes", boxes], ["edges", arrows.length]];
-  if (!isFull) rows.push(["hidden", `${items.length - shown.length} sizes, checks and other values`]);
+  if (!isFull) rows.push(["hidden", `${items.length - shown.length} (bookkeeping)`]);
   const hot = [...seconds].filter(([key]) => items[key].kernel).sort((a, b) => b[1] - a[1]).slice(0, 15);
   return `<h2>${escaped(document.title)}</h2>${table(rows)}` +
     section("Longest times", table(hot.map(([key, time]) => [formatSeconds(time), go(key)]))) +

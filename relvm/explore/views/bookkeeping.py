@@ -1,11 +1,11 @@
-"""Bookkeeping in dataflow graphs: values that compute no tensor, such as sizes, checks and the items of tuples.
+"""Bookkeeping in dataflow graphs: bindings that compute sizes, check values, or pack and unpack tuples.
 
 The page of a graph hides these items at first.  Edges then lead from the inputs of a hidden item to its users.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 
 import networkx as nx
@@ -71,7 +71,10 @@ _RULES: tuple[tuple[type | tuple[type, ...], Callable[[Expr], bool]], ...] = (
 
 
 def is_bookkeeping(binding: Binding | MatchCast) -> bool:
-    """Return whether a binding computes no tensor, by the kind and the type of its value."""
+    """Return whether a binding computes no tensor, by the kind and the type of its value.
+
+    `mark_size_tensors` adds tensors that belong to the computation of sizes.
+    """
     if isinstance(binding, MatchCast):
         return True
     return any(isinstance(binding.value, kinds) and holds(binding.value) for kinds, holds in _RULES)
@@ -106,8 +109,8 @@ def mark_size_tensors(graph: Graph) -> Graph:
         waiting.extend(sources.get(key, ()))
 
     def marked(item: Item) -> Item:
-        is_size = item.key in sizes and not isinstance(item.binding, Var)
-        return replace(item, is_bookkeeping=item.is_bookkeeping or is_size, inside=tuple(map(marked, item.inside)))
+        is_bookkeeping = item.is_bookkeeping or item.key in sizes
+        return replace(item, is_bookkeeping=is_bookkeeping, inside=tuple(map(marked, item.inside)))
 
     return replace(graph, items=tuple(map(marked, graph.items)))
 
@@ -147,14 +150,8 @@ def _is_size_if(item: Item, from_sizes: bool) -> bool:
     return all(op.effect is Effect.PURE and (is_index or op.moves) for op in ops)
 
 
-def _sources_by_target(arrows: Iterable[Arrow]) -> dict[Hashable, list[Hashable]]:
-    found: dict[Hashable, list[Hashable]] = {}
-    for arrow in arrows:
-        found.setdefault(arrow.target, []).append(arrow.source)
-    return found
-
-
 def _is_short_integers(item: Item) -> bool:
+    """Return whether an item computes an integer tensor of rank 0 or 1, other than by an if or a call."""
     if not isinstance(item.binding, Binding) or isinstance(item.binding.value, If | Call | PackedCall):
         return False
     type_ = item.binding.var.type
