@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 from relvm.cli.main import main
@@ -54,12 +56,14 @@ def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Run the code blocks of a page in order, in an empty folder.
 
     Python blocks share a namespace.  A C block is written to the file that its first comment names.  Shell commands are
-    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has.
+    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has, and contains the model
+    `model.onnx` (`small_model`).
     """
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     Path("examples").symlink_to(ROOT / "examples")
     Path("csrc").symlink_to(csrc_directory())
+    onnx.save(small_model(), "model.onnx")
     namespace: dict = {"__name__": "page"}
     for number, (language, text) in enumerate(blocks(document)):
         match language:
@@ -73,6 +77,25 @@ def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             case "sh":
                 for words in commands(text):
                     _run(words)
+
+
+def small_model() -> onnx.ModelProto:
+    """Return a convolutional model for images of 32 x 32 pixels."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    network (float[batch, 3, 32, 32] image) => (float[batch, 10] scores) {
+        c = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (image, w1)
+        r = Relu(c)
+        d = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (r, w2)
+        s = Relu(d)
+        p = GlobalAveragePool(s)
+        f = Flatten(p)
+        scores = MatMul(f, w3)
+    }"""
+    model, generator = onnx.parser.parse_model(text), np.random.default_rng(0)
+    for name, shape in {"w1": (32, 3, 3, 3), "w2": (64, 32, 3, 3), "w3": (64, 10)}.items():
+        weights = generator.standard_normal(shape).astype(np.float32) / 8
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    return model
 
 
 def _run(words: list[str]) -> None:

@@ -7,8 +7,9 @@ import re
 import subprocess
 from pathlib import Path
 
+import onnx
 import pytest
-from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose
+from documents import DOCUMENTS, ROOT, anchors, blocks, commands, follow, prose, small_model
 
 import relvm.ops  # noqa: F401  (declares the operators)
 from relvm.cli.main import make_parser
@@ -61,6 +62,7 @@ def test_every_link_leads_somewhere(document: Path) -> None:
 def test_examples_in_documents_run(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Python blocks of a document run one after another, and share variables."""
     monkeypatch.chdir(tmp_path)
+    onnx.save(small_model(), "model.onnx")
     namespace: dict = {"__name__": "page"}
     for language, text in blocks(document):
         if language == "python":
@@ -73,10 +75,23 @@ def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.M
     follow(ROOT / name, tmp_path, monkeypatch)
 
 
-def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixture) -> None:
-    (_, program), (language, printed), *_ = blocks(ROOT / "docs/index.md")
-    exec(program, {"__name__": "page"})
-    assert language == "text" and capsys.readouterr().out == printed
+def test_the_first_page_shows_what_its_programs_print(
+    capsys: pytest.CaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(small_model(), "model.onnx")
+    shown = [(language, text) for language, text in blocks(ROOT / "docs/index.md") if language in ("python", "text")]
+    assert [language for language, _ in shown] == ["python", "text"] * 2
+    namespace: dict = {"__name__": "page"}
+    for (_, program), (_, printed) in zip(shown[::2], shown[1::2], strict=True):
+        exec(program, namespace)
+        assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md", "docs/tutorial.md", "docs/how-to.md"])
+def test_a_first_page_begins_with_a_model(name: str) -> None:
+    program = next(text for language, text in blocks(ROOT / name) if language == "python")
+    assert "relvm.load_model(" in program and "onnx.helper" not in program
 
 
 # Operators without an example: only passes and importers create them, with packed tables or weights, or many inputs.

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from documents import small_model
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -21,6 +23,7 @@ def run(command: list[str], cwd: Path, **environment: str) -> subprocess.Complet
 @pytest.mark.parametrize("program", re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
 def test_the_python_examples_run(program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program)
+    onnx.save(small_model(), tmp_path / "model.onnx")
     outside = run([sys.executable, "program.py"], tmp_path)
     inside = run([sys.executable, "program.py"], tmp_path, PYTHONPATH=str(ROOT))  # as if it were in the checkout
     for done in (outside, inside):
