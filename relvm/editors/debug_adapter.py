@@ -61,6 +61,7 @@ class DebugAdapter:
         self._writes = threading.Lock()
         self._runner: threading.Thread | None = None
         self._stops_at_entry = False
+        self._stops_at_errors = True
         self._listings: dict[int, str] = {}  # names of functions by the numbers of their listings
         self._stop: Stop | None = None
 
@@ -145,6 +146,8 @@ class DebugAdapter:
         def run() -> None:
             try:
                 stop = run_until_stop(debugger)
+                if stop.reason == "error" and not self._stops_at_errors:
+                    stop = debugger.resume()  # raises the error
             except RelvmError as error:
                 self._event("output", category="stderr", output=f"{error}\n")
                 self._end(1)
@@ -211,7 +214,8 @@ class DebugAdapter:
         if self.program is not None:
             raise RelvmArgumentError("a program is running already; start another adapter for a second one")
         self.path = str(arguments.get("program", ""))
-        self._stops_at_entry = bool(arguments.get("stopOnEntry", False)) and not arguments.get("noDebug", False)
+        self._stops_at_errors = not arguments.get("noDebug", False)
+        self._stops_at_entry = bool(arguments.get("stopOnEntry", False)) and self._stops_at_errors
         self.program = self.launch(arguments)
 
     def _set_breakpoints(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

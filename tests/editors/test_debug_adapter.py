@@ -196,10 +196,12 @@ def test_operators_have_kernels_of_their_own_unless_fused(
     assert editor.wait_for("exited") == {"exitCode": 0}
 
 
-def test_a_run_without_debugging_does_not_stop(editor: Editor, program: Path) -> None:
-    editor.start(program, stopOnEntry=True, noDebug=True, **OPTIONS)
+@pytest.mark.parametrize(("divisor", "status"), [(1, 0), (0, 1)])
+def test_a_run_without_debugging_does_not_stop(editor: Editor, program: Path, divisor: int, status: int) -> None:
+    program.write_text("def main(i: i64) -> i64 = 1 // i\n")
+    editor.start(program, stopOnEntry=True, noDebug=True, target="bytecode", inputs={"i": divisor})
     editor.ask("configurationDone")
-    assert editor.wait_for("exited") == {"exitCode": 0}
+    assert editor.wait_for("exited") == {"exitCode": status}
 
 
 def test_a_frame_without_a_source_shows_its_bytecode(editor: Editor, program: Path) -> None:
