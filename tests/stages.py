@@ -48,8 +48,9 @@ FAST = {
     ],
 }
 
-# Tests in the files above that take longer, because their programs are large.
+# Tests in the files above that take longer, because their programs are large or they install packages.
 SLOW = (
+    "editors/test_vscode.py::test_the_extension_compiles",
     "frontend/test_text.py::test_a_function_of_many_bindings_prints_and_parses_in_linear_time",
     "frontend/test_text.py::test_every_module_reads_back",
     "frontend/test_text_errors.py::test_nesting_that_is_too_deep_is_a_syntax_error",
