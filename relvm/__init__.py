@@ -11,6 +11,8 @@ script, kernel
     Decorators for programs and kernels that are written as Python functions.
 vm
     The compiler and the virtual machine: `vm.build`, `vm.VirtualMachine`, `vm.load`.
+quantize
+    Quantization of ONNX models to 8 and 4 bits.
 onnxruntime
     The Python API of onnxruntime, on relvm.
 explore
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
     from relvm.model import Model, load_model
+    from relvm.quantization import quantize
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
 __all__ = [
@@ -56,6 +59,7 @@ __all__ = [
     "load_model",
     "onnxruntime",
     "parallel",
+    "quantize",
     "script",
     "simd",
     "vm",
@@ -89,6 +93,7 @@ _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "Model": "relvm.model",
     "load_model": "relvm.model",
+    "quantize": "relvm.quantization",
     "load_ipython_extension": "relvm.magics",
 } | dict.fromkeys(("call_kernel", "grid", "kernel", "parallel", "script", "simd"), "relvm.frontend.script")
 
