@@ -55,7 +55,7 @@ class OutputError:
 
 @dataclass(frozen=True, repr=False)
 class QuantizationReport(Displayed):
-    """The result of `relvm.quantize`.
+    """The result of `quantize`.
 
     Attributes
     ----------
