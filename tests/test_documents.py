@@ -20,7 +20,7 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".relvm", ".json")
 
 # Pages on which all blocks are run in order.  On other pages only the Python blocks are run.
-SHOWING = ("docs/quantize.md",)  # of these, the text blocks contain what the block before them prints
+SHOWING = ("docs/fusion.md", "docs/quantize.md", "docs/slow.md")  # text blocks show what the block before prints
 FOLLOWED = ("docs/tutorial.md", "docs/how-to.md", *SHOWING)
 ELSEWHERE = {
     "README.md": "tests/test_readme.py",
