@@ -25,20 +25,19 @@ def quantize_model(options: argparse.Namespace) -> int:
         raise RelvmFormatError(f"expected an .onnx model, got {options.model}")
     expect_writable("-o", options.output)
     files = [path for setting in options.calibration for path in find_array_files(setting)]
-    is_calibrated = bool(files or options.input or options.random)
-    if options.mode == "static" and not is_calibrated:
+    if options.mode == "static" and not (files or options.input or options.random):
         raise RelvmArgumentError(
             "--mode static needs calibration data: write --calibration FOLDER, a folder of .npz files with an array "
             "for each input, or --input NAME=FILE.npy for a single one"
         )
-    inputs = None if files else _inputs(options)
-    calibration: list[Any] | None = files if files or inputs is None else [inputs]
+    inputs = _inputs(options) if options.input or options.random or not files else None
+    samples: list[Any] = files or [inputs]
     with Progress("quantizing"):
         report = quantize(
             options.model,
             options.output,
             options.mode,
-            calibration=calibration if options.mode == "static" or files else None,
+            calibration=samples if files or options.mode == "static" else None,
             inputs=inputs,
             block_size=options.block_size,
         )
@@ -52,10 +51,10 @@ def quantize_model(options: argparse.Namespace) -> int:
 
 
 def _inputs(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the inputs from --input, and random values for the others, by name."""
+    """Return the inputs from --input by name, with random values for the others if --random or no input is given."""
     with Progress("building"):
         model = load_model(options.model, dims=parse_dims(options.dim))
-    options.random = True if options.mode != "static" or not options.input else options.random
+    options.random = options.random or not options.input
     values = input_values(options, signature_of(model.executable, "main"), lambda values: model(*values))
     return dict(zip(model.input_names, values, strict=True))
 

@@ -24,6 +24,7 @@ from relvm.quantization import graphs, integer_operators
 from relvm.quantization.report import ErrorMeter, OperatorCount, QuantizationReport
 from relvm.quantization.weight_only import quantize_weights
 from relvm.runtime.file_io import complete_file
+from relvm.runtime.python_arguments import as_tensor
 
 MODES = ("dynamic", "static", "int8-weights", "int4-weights")
 _OPSETS = {"dynamic": 11, "static": 13, "int8-weights": 13, "int4-weights": 21}
@@ -218,7 +219,8 @@ def _named(values: Any, model: Model, place: str) -> dict[str, np.ndarray]:
     missing = [name for name in model.input_names if name not in values]
     if missing:
         raise RelvmArgumentError(f"quantize: {place}: missing inputs: {', '.join(missing)}")
-    return {name: np.asarray(values[name]) for name in model.input_names}
+    types = model.signature.inputs
+    return {name: np.asarray(as_tensor(values[name], types[name])) for name in model.input_names}
 
 
 def _quantized(proto: Any, mode: str, samples: Sequence[Mapping[str, np.ndarray]], block_size: int) -> Any:

@@ -43,6 +43,8 @@ def test_the_modes_are_those_of_the_function() -> None:
         (["--mode", "static", "--calibration", "samples"], "q.onnx: static, ", "on 2 inputs"),
         (["--mode", "static", "--calibration", "samples/0.npz", "--calibration", "x.npy"], "static", "on 2 inputs"),
         (["--mode", "static", "--input", "x=x.npy"], "q.onnx: static, ", "on 1 input"),
+        (["--mode", "static", "--calibration", "samples", "--input", "x=x.npy"], "q.onnx: static, ", "on 1 input"),
+        (["--mode", "int8-weights", "--calibration", "samples"], "q.onnx: int8-weights, ", "on 2 inputs"),
     ],
 )
 def test_the_report(arguments: list[str], heading: str, measured: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -213,6 +213,13 @@ def test_external_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: st
         np.testing.assert_array_equal(relvm.load_model(path).run(None, inputs)[0], expected[0])
 
 
+def test_inputs_can_be_numbers_and_lists(tmp_path: Path) -> None:
+    model, inputs, _ = loops()
+    plain = {"n": 3, "x": inputs["x"].tolist()}
+    reports = [relvm.quantize(model, tmp_path / "q.onnx", "static", calibration=[each]) for each in (inputs, plain)]
+    assert reports[0] == reports[1]
+
+
 def test_calibration_files(tmp_path: Path) -> None:
     model, inputs, _ = several_inputs()
     folder = tmp_path / "samples"
