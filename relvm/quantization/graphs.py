@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import networkx as nx
+
 from relvm.errors import RelvmUnsupportedError
 
 INTEGER_FORMS = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}  # the float operator of each integer operator
-_FLOATS = (1, 10, 16)  # TensorProto.FLOAT, FLOAT16, BFLOAT16
+FLOAT = 1  # TensorProto.FLOAT
+_FLOATS = (FLOAT, 10, 16)  # also FLOAT16, BFLOAT16
+_DEFAULTS_IR_VERSION = 4  # since which an initializer that is also an input is a default value
 _BYTES = (2, 3)  # TensorProto.UINT8, INT8
 _HALF_BYTES = (21, 22)  # TensorProto.UINT4, INT4
 _MOVES = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Slice", "Concat", "Cast")  # operators that keep elements
@@ -61,6 +65,11 @@ _AXES: dict[str, Callable[[Any, int, int], Axes | None]] = {
 }
 
 WEIGHTED = tuple(_AXES)
+
+
+def axes_of(node: Any, index: int, rank: int) -> Axes | None:
+    """Return the axes of input `index` of a node, which has rank `rank`, or None if the input is no weight."""
+    return _AXES[node.op_type](node, index, rank) if is_standard(node) and node.op_type in _AXES else None
 
 
 def attribute(node: Any, name: str, default: Any) -> Any:
@@ -133,7 +142,7 @@ def _weight_axes(
     for node, index in read_by.get(name, ()):
         if not is_standard(node):
             continue
-        if node.op_type in _AXES and (axes := _AXES[node.op_type](node, index, len(order))):
+        if axes := axes_of(node, index, len(order)):
             channel, reduction = order[axes.channel], order[axes.reduction]
             return None if channel is None or reduction is None else Axes(channel, reduction)
         if node.op_type in _MOVES and (index == 0 or node.op_type == "Concat"):
@@ -200,12 +209,40 @@ def tensor_bytes(model: Any) -> int:
     )
 
 
-def with_initializers(model: Any) -> Any:
-    """Inline the functions of a model, and replace float constants by initializers.  Return the model."""
+def sort_nodes(graph: Any) -> None:
+    """Sort the nodes of a graph topologically, in place.  Nodes that are in order keep their order."""
+    producers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
+    uses = nx.DiGraph()
+    uses.add_nodes_from(range(len(graph.node)))
+    for number, node in enumerate(graph.node):
+        read = {*node.input, *(name for inner in subgraphs(node) for name in _read_names(inner))}
+        uses.add_edges_from((producers[name], number) for name in read if name in producers)
+    nodes = [graph.node[number] for number in nx.lexicographical_topological_sort(uses)]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _read_names(graph: Any) -> Iterator[str]:
+    """Yield the names of the values that a graph and the graphs inside it read."""
+    for each in all_graphs(graph):
+        yield from (name for node in each.node for name in node.input)
+        yield from (output.name for output in each.output)
+
+
+def with_constant_weights(model: Any) -> Any:
+    """Return a model in a form in which all weights are initializers, which no input can replace.
+
+    Functions of the model are inlined, and nodes Constant become initializers.
+    """
     import onnx.inliner
 
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
+    has_defaults = model.ir_version >= _DEFAULTS_IR_VERSION
+    constants = set(weights(model.graph)) if has_defaults else {tensor.name for tensor in model.graph.initializer}
+    for stated in [each for each in model.graph.input if each.name in constants]:
+        model.graph.input.remove(stated)
+    model.ir_version = max(model.ir_version, _DEFAULTS_IR_VERSION)
     for graph in all_graphs(model.graph):
         results = {output.name for output in graph.output}
         nodes = []
@@ -277,8 +314,10 @@ def _count(graph: Any, producers: dict[str, Any], dtypes: dict[str, int], counts
         if not is_standard(node) or node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             continue
         name = INTEGER_FORMS.get(node.op_type, node.op_type)
-        read = node.input if name not in _WEIGHT_INPUT else node.input[_WEIGHT_INPUT[name] :][:1]
+        read = list(node.input) if name not in _AXES else node.input[name != "Gather" :][:1]
         is_quantized = name != node.op_type or any(_is_dequantized(each, producers, dtypes) for each in read)
+        if name in ("MatMul", "Gemm"):  # the first factor can be the weight
+            is_quantized |= _is_dequantized(node.input[0], producers, dtypes, is_direct=False)
         if name not in _AXES:
             is_quantized &= any(each in rounded for each in node.output)
         elif name == "Gather" and not is_quantized:
@@ -287,9 +326,6 @@ def _count(graph: Any, producers: dict[str, Any], dtypes: dict[str, int], counts
                 continue  # of indices, or of a computed value such as a shape
             is_quantized = data in _BYTES
         counts.setdefault(name, [0, 0])[not is_quantized] += 1
-
-
-_WEIGHT_INPUT = {"Gather": 0} | {name: 1 for name in _AXES if name not in ("Gather", "MatMul", "Gemm")}
 
 
 def _is_dequantized(name: str, producers: dict[str, Any], dtypes: dict[str, int], is_direct: bool = True) -> bool:

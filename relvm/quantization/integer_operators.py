@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from relvm.errors import RelvmArgumentError, RelvmUnsupportedError
-from relvm.quantization.graphs import all_nodes, attribute
+from relvm.quantization.graphs import FLOAT, all_nodes, attribute, axes_of, sort_nodes
 
 # ONNX Runtime also has quantized forms of LSTM and Attention, but these are operators of its own domain.
 _DYNAMIC = ["Conv", "MatMul", "Gemm", "Gather"]
@@ -43,6 +43,8 @@ def prepare(model: Any) -> Any:
         model = onnx.load(target)
     for number, node in enumerate(model.graph.node):
         node.name = node.name or f"{node.op_type}_{number}"
+    _normalize_gemms(model.graph)
+    _copy_shared_weights(model.graph)
     return model
 
 
@@ -54,8 +56,9 @@ def quantize_dynamic(prepared: Any) -> Any:
 
     prepared: the result of `prepare`.
     """
-    batches = _batch_products(prepared.graph)
-    result = _dynamic(prepared, per_channel=True, nodes_to_exclude=batches)
+    infinite, batches = _with_infinite_constants(prepared.graph), _batch_products(prepared.graph)
+    result = _dynamic(prepared, per_channel=True, nodes_to_exclude=[*infinite, *batches])
+    batches = [name for name in batches if name not in infinite]
     return _dynamic(result, per_channel=False, nodes_to_quantize=batches) if batches else result
 
 
@@ -69,7 +72,6 @@ def _batch_products(graph: Any) -> list[str]:
 
 
 def _dynamic(model: Any, **options: Any) -> Any:
-    import onnx
     from onnxruntime import quantization
 
     with TemporaryDirectory() as folder, _quiet(), _onnxruntime_errors("cannot quantize the model"):
@@ -84,7 +86,7 @@ def _dynamic(model: Any, **options: Any) -> Any:
             extra_options={"WeightSymmetric": True},
             **options,
         )
-        return onnx.load(target)
+        return _loaded(target)
 
 
 def quantize_static(prepared: Any, samples: Sequence[Mapping[str, np.ndarray]]) -> Any:
@@ -92,7 +94,6 @@ def quantize_static(prepared: Any, samples: Sequence[Mapping[str, np.ndarray]]) 
 
     prepared: the result of `prepare`.   samples: inputs by name.
     """
-    import onnx
     from onnxruntime import quantization
     from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
 
@@ -103,7 +104,6 @@ def quantize_static(prepared: Any, samples: Sequence[Mapping[str, np.ndarray]]) 
         def get_next(self) -> Mapping[str, np.ndarray] | None:
             return next(self.rest, None)
 
-    _flatten_gemm_biases(prepared.graph)
     with TemporaryDirectory() as folder, _quiet(), _onnxruntime_errors("cannot quantize the model"):
         source, target = Path(folder, "model.onnx"), Path(folder, "quantized.onnx")
         _save(prepared, source)
@@ -118,47 +118,117 @@ def quantize_static(prepared: Any, samples: Sequence[Mapping[str, np.ndarray]]) 
             weight_type=quantization.QuantType.QInt8,
             use_external_data_format=True,
         )
-        return onnx.load(target)
+        return _loaded(target)
 
 
-def _flatten_gemm_biases(graph: Any) -> None:
-    """Give constant biases of Gemm the shape (columns,), in place.  The tools expect this shape."""
-    from onnx import numpy_helper
+def _normalize_gemms(graph: Any) -> None:
+    """Rewrite Gemm such that alpha and beta are 1, and the bias is a constant vector, in place.
 
+    The tools quantize only this form correctly.  Other biases become additions.
+    """
     tensors = {tensor.name: tensor for tensor in graph.initializer}
+    nodes: list[Any] = []
     for node in graph.node:
-        if node.op_type != "Gemm" or len(node.input) < 3:
-            continue
-        weight, bias = (tensors.get(name) for name in node.input[1:])
-        if weight is None or bias is None:
-            continue
-        columns = weight.dims[0 if attribute(node, "transB", 0) else 1]
-        values = numpy_helper.to_array(bias)
-        if values.shape == (columns,) or values.shape[:-1] not in ((), (1,)):
-            continue
-        node.input[2] = f"{node.name}_bias"
-        flat = np.broadcast_to(values.reshape(-1), (columns,))
-        graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(flat), node.input[2]))
+        nodes.append(node)
+        if node.op_type == "Gemm" and node.input[1] in tensors and tensors[node.input[1]].data_type == FLOAT:
+            nodes += _normalize_gemm(graph, node, tensors)
+    del graph.node[:]
+    graph.node.extend(nodes)
     read = {name for node in all_nodes(graph) for name in node.input} | {output.name for output in graph.output}
     for tensor in [each for each in graph.initializer if each.name not in read]:
         graph.initializer.remove(tensor)
 
 
+def _normalize_gemm(graph: Any, node: Any, tensors: Mapping[str, Any]) -> list[Any]:
+    """Rewrite a Gemm with constant weights, and return the nodes to add after it."""
+    from onnx import helper, numpy_helper
+
+    def constant(name: str, values: np.ndarray) -> str:
+        graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(values, np.float32), name))
+        return name
+
+    result = node.output[0]
+    alpha, beta = attribute(node, "alpha", 1.0), attribute(node, "beta", 1.0)
+    for each in [each for each in node.attribute if each.name in ("alpha", "beta")]:
+        node.attribute.remove(each)
+    weights = numpy_helper.to_array(tensors[node.input[1]])
+    if alpha != 1:
+        node.input[1] = constant(f"{result}_weights", weights * np.float32(alpha))
+    if not node.input[2:] or not node.input[2]:
+        return []
+    bias = node.input[2]
+    if bias in tensors:
+        values = numpy_helper.to_array(tensors[bias])
+        columns = weights.shape[0 if attribute(node, "transB", 0) else 1]
+        if beta == 1 and values.shape == (columns,):
+            return []
+        if values.size in (1, *values.shape[-1:]):
+            row = np.broadcast_to(values.reshape(-1) * np.float32(beta), (columns,))
+            node.input[2] = constant(f"{result}_bias", row)
+            return []
+    product, scaled = f"{result}_product", f"{result}_scaled_bias"
+    graph.value_info.extend(helper.make_tensor_value_info(name, FLOAT, None) for name in (product, scaled))
+    node.output[0] = product
+    del node.input[2]
+    if beta == 1:
+        return [helper.make_node("Add", [product, bias], [result], f"{node.name}_add")]
+    factor = constant(f"{result}_beta", np.array(beta))
+    return [
+        helper.make_node("Mul", [bias, factor], [scaled], scaled),
+        helper.make_node("Add", [product, scaled], [result], f"{node.name}_add"),
+    ]
+
+
+def _copy_shared_weights(graph: Any) -> None:
+    """Give operators that use a weight with different axes for the channels a copy each, in place.
+
+    The tools choose one axis for each weight.
+    """
+    tensors = {tensor.name: tensor for tensor in graph.initializer}
+    first: dict[str, int] = {}  # the axis of the channels for the first operator that uses a weight
+    for node in graph.node:
+        for index, name in enumerate(node.input):
+            tensor = tensors.get(name)
+            axes = axes_of(node, index, len(tensor.dims)) if tensor else None
+            if tensor is None or axes is None or first.setdefault(name, axes.channel) == axes.channel:
+                continue
+            node.input[index] = f"{name}_by_axis_{axes.channel}"
+            if node.input[index] not in tensors:
+                copy = graph.initializer.add()
+                copy.CopyFrom(tensor)
+                copy.name = node.input[index]
+                tensors[copy.name] = copy
+                first[copy.name] = axes.channel
+
+
 def _unquantizable(graph: Any) -> list[str]:
     """Return the names of the nodes at which the tools fail.
 
-    These are nodes with a result of unknown type or f64, which the tools do not calibrate, and Gemm with a bias that
-    differs between rows.
+    These are nodes with infinite constants, and nodes with a result of unknown type or f64, which the tools do not
+    calibrate.
     """
-    tensors = {tensor.name: tensor for tensor in graph.initializer}
     known = [each for each in (*graph.value_info, *graph.output) if each.type.HasField("tensor_type")]
     typed = {each.name for each in known if each.type.tensor_type.elem_type not in (0, _DOUBLE)}
-    found = []
-    for node in graph.node:
-        bias = tensors.get(node.input[2]) if node.op_type == "Gemm" and len(node.input) > 2 else None
-        if not typed.issuperset(filter(None, node.output)) or (bias is not None and len(bias.dims) != 1):
-            found.append(node.name)
-    return found
+    untyped = [node.name for node in graph.node if not typed.issuperset(filter(None, node.output))]
+    return [*untyped, *_with_infinite_constants(graph)]
+
+
+def _with_infinite_constants(graph: Any) -> list[str]:
+    """Return the names of the nodes with a constant that contains an infinite element or NaN."""
+    from onnx import numpy_helper
+
+    floats = (tensor for tensor in graph.initializer if tensor.data_type == FLOAT)
+    infinite = {tensor.name for tensor in floats if not np.isfinite(numpy_helper.to_array(tensor)).all()}
+    return [node.name for node in graph.node if not infinite.isdisjoint(node.input)]
+
+
+def _loaded(path: Path) -> Any:
+    """Read a model that the tools have written.  They order its nodes as if subgraphs used no values of the graph."""
+    import onnx
+
+    model = onnx.load(path)
+    sort_nodes(model.graph)
+    return model
 
 
 def _save(model: Any, path: Path) -> None:

@@ -30,12 +30,13 @@ MODES = ("dynamic", "static", "int8-weights", "int4-weights")
 _OPSETS = {"dynamic": 11, "static": 13, "int8-weights": 13, "int4-weights": 21}
 _HALF_OPSET = 19  # in which DequantizeLinear accepts f16 and bf16 scales
 _LIMITS = {
-    "dynamic": "it quantizes Conv, MatMul, Gemm and Gather outside of subgraphs; use mode int8-weights",
-    "static": "it quantizes neither LSTM, GRU and RNN nor operators in subgraphs; use mode int8-weights",
-    "int8-weights": "the scales would take more memory than the integers save",
-    "int4-weights": "the scales would take more memory than the integers save",
+    "dynamic": "it quantizes finite weights of Conv and Gather, and finite second factors of MatMul and Gemm, but "
+    "none in subgraphs; try mode int8-weights",
+    "static": "it quantizes neither LSTM, GRU and RNN nor operators in subgraphs, and only finite weights; try mode "
+    "int8-weights",
+    "int8-weights": "the weights are not finite, or so small that their scales would take more memory",
+    "int4-weights": "the weights are not finite, or so small that their scales would take more memory",
 }
-_FLOAT = 1  # TensorProto.FLOAT
 _MEASURED = 16  # inputs on which the errors are measured
 _LARGEST_FILE = (1 << 31) - (1 << 20)  # bytes that protobuf can store, less some for the graph
 _QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulNBits", "GatherBlockQuantized")
@@ -228,10 +229,10 @@ def _quantized(proto: Any, mode: str, samples: Sequence[Mapping[str, np.ndarray]
     import onnx
 
     domains = {node.domain for node in graphs.all_nodes(proto.graph)} | {"", "ai.onnx"}
-    proto = graphs.with_initializers(proto)
+    proto = graphs.with_constant_weights(proto)
     dtypes = graphs.weight_dtypes(proto.graph)
     if mode in ("dynamic", "static"):
-        if dtypes - {_FLOAT}:
+        if dtypes - {graphs.FLOAT}:
             raise RelvmUnsupportedError(
                 f"quantize: mode {mode} needs f32 weights, but the model has f16 or bf16 weights; use mode "
                 "int8-weights or int4-weights, or quantize the f32 model"
@@ -248,7 +249,7 @@ def _quantized(proto: Any, mode: str, samples: Sequence[Mapping[str, np.ndarray]
     elif mode == "static":
         proto = integer_operators.quantize_static(proto, samples)
     else:
-        proto = graphs.with_opset(proto, max(_OPSETS[mode], _HALF_OPSET if dtypes - {_FLOAT} else 0))
+        proto = graphs.with_opset(proto, max(_OPSETS[mode], _HALF_OPSET if dtypes - {graphs.FLOAT} else 0))
         quantize_weights(proto, 8 if mode == "int8-weights" else 4, block_size)
     counts = graphs.count_operators(proto.graph)
     if not any(quantized for quantized, _ in counts.values()):

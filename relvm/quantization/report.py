@@ -180,13 +180,11 @@ class _OutputMeter:
         count = max(self.count, 1)
         if not self.has_numbers:
             return OutputError(name, None, None, None, self.changed / count)
-        sqnr = math.inf if self.noise == 0 else 10 * math.log10(max(self.signal, _TINY) / self.noise)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sqnr = float(10 * np.log10(np.float64(self.signal) / self.noise)) if self.noise else math.inf
         return OutputError(
             name, self.largest, self.total / count, sqnr if self.has_floats else None, self.changed / count
         )
-
-
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 def _arrays(value: Any) -> Iterator[np.ndarray]:

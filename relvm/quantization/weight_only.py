@@ -38,8 +38,6 @@ def quantize_weights(model: Any, bits: int, block_size: int) -> None:
                 continue
             tensors += replacement[0]
             nodes += replacement[1]
-            for default_of in [each for each in graph.input if each.name == tensor.name]:
-                graph.input.remove(default_of)
         nodes += graph.node
         del graph.initializer[:], graph.node[:]
         graph.initializer.extend(tensors)
@@ -51,7 +49,7 @@ def _dequantized(
 ) -> tuple[list[Any], list[Any]] | None:
     """Return initializers with the integers and scales of a weight, and nodes that compute the weight from them.
 
-    Return None if they would not be smaller than the weight.
+    Return None if they would not be smaller than the weight, or if the weight has infinite elements or NaN.
 
     tensor: the weight.   axes: its axes.   names: the names of all values, to which the names of new values are added.
     """
@@ -59,7 +57,7 @@ def _dequantized(
 
     values = numpy_helper.to_array(tensor)
     shape, axis, block = _layout(values.shape, axes, bits, block_size)
-    if values.size == 0:
+    if values.size == 0 or not np.isfinite(values.astype(np.float32)).all():
         return None
     integers, scales = _quantized(values.reshape(shape).astype(np.float32), axis, block, bits)
     if integers.size * bits / 8 + scales.size * values.itemsize >= values.nbytes:

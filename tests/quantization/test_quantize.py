@@ -119,7 +119,33 @@ def transposed_convolutions() -> Case:
     return model_of(text, **weights), {"x": random(2, 8, 9, 9)}, {"Conv": 1, "ConvTranspose": 1}
 
 
-COMMON = (convolutions, several_inputs, matrices, functions, tied_weights)
+def scaled_products() -> Case:
+    """Gemm with alpha and beta, with biases of all shapes, and with a bias that is computed."""
+    text = """(float[3,16] x) => (float[3,8] y) {
+        a = Gemm<alpha=0.5,beta=2.0>(x, w, s)  b = Gemm<beta=3.0>(a, u, row)  c = Gemm(b, u, column)
+        d = Gemm<transB=1,beta=0.5>(c, u, whole)  y = Gemm<beta=0.25>(d, u, b) }"""
+    biases = {"s": np.array(0.3, np.float32), "row": random(1, 8), "column": random(3, 1), "whole": random(3, 8)}
+    return model_of(text, w=random(16, 8), u=random(8, 8), **biases), {"x": random(3, 16)}, {"Gemm": 5}
+
+
+def captured_values() -> Case:
+    """A subgraph that reads a computed value, which is quantized outside of it."""
+    text = """(bool c, float[N,16] x) => (float[N,16] y) { h = MatMul(x, w)
+        y = If(c) <then_branch = a () => (float[N,16] u) { u = Relu(h) },
+                   else_branch = b () => (float[N,16] v) { v = Neg(h) }> }"""
+    return model_of(text, w=random(16, 16)), {"c": np.array(True), "x": random(3, 16)}, {"MatMul": 1}
+
+
+def old_format() -> Case:
+    """IR version 3, in which initializers are inputs."""
+    text = "(float[N,16] x, float[16,8] w, float[8] b) => (float[N,8] y) { h = Gemm(x, w, b)  y = Relu(h) }"
+    model = model_of(text, 'ir_version: 3, opset_import: ["" : 8]', w=random(16, 8), b=random(8))
+    return model, {"x": random(3, 16)}, {"Gemm": 1}
+
+
+COMMON = (
+    *(convolutions, several_inputs, matrices, functions, tied_weights, scaled_products, captured_values, old_format),
+)
 ONLY_WEIGHTS = (loops, branches, half, recurrent, transposed_convolutions)
 
 
@@ -193,6 +219,19 @@ def test_subgraphs_stay_floats_in_the_modes_of_onnxruntime(tmp_path: Path) -> No
         np.testing.assert_allclose(relvm.load_model(tmp_path / "q.onnx").run(None, inputs)[0], theirs[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_infinite_weights_stay_floats(tmp_path: Path, mode: str) -> None:
+    weights = random(16, 16)
+    weights[3, 4] = -np.inf
+    text = "(float[N,16] x) => (float[N,16] y) { h = MatMul(x, w)  y = MatMul(x, u)  z = Identity(h) }"
+    model = model_of(text, w=weights, u=random(16, 16))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("z", 1, ["N", 16]))
+    inputs = {"x": np.abs(random(2, 16))}
+    report = relvm.quantize(model, tmp_path / "q.onnx", mode, calibration=[inputs])
+    assert report.operators["MatMul"] == OperatorCount(1, 1)
+    assert [each.sqnr_db > 12 for each in report.errors] == [True, True]
+
+
 @pytest.mark.parametrize("mode", ["static", "int8-weights"])
 def test_external_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """A model can have external data, and so has the result if it is large."""
@@ -253,12 +292,12 @@ TINY = model_of("(float[B,1] x) => (float[B,1] y) { y = MatMul(x, w) }", w=rando
     [
         (NO_WEIGHTS, {"mode": "dynamic"}, RelvmUnsupportedError, "has no weights to quantize: expected MatMul, Gemm"),
         (NO_WEIGHTS, {"mode": "int4-weights"}, RelvmUnsupportedError, "has no weights to quantize"),
-        (TINY, {"mode": "int8-weights"}, RelvmUnsupportedError, "more memory than the integers save"),
+        (TINY, {"mode": "int8-weights"}, RelvmUnsupportedError, "their scales would take more memory"),
         (
             branches()[0],
             {"mode": "dynamic"},
             RelvmUnsupportedError,
-            "MatMul (2): it quantizes Conv, MatMul, Gemm and G",
+            "MatMul (2): it quantizes finite weights of Conv",
         ),
         (recurrent()[0], {"mode": "dynamic"}, RelvmUnsupportedError, "has weights in LSTM (1)"),
         (half()[0], {"mode": "dynamic"}, RelvmUnsupportedError, "needs f32 weights, but the model has f16"),
@@ -330,6 +369,9 @@ def test_errors_of_all_kinds_of_outputs() -> None:
         2.0,
     ]
     meter.add(before, after)
+    infinite = ErrorMeter(["infinite"])
+    infinite.add([np.ones(2)], [np.float32([1, np.nan])])
+    assert infinite.errors()[0].sqnr_db == -np.inf and infinite.errors()[0].max_error == np.inf
     floats, integers, strings, shape, listed, equal = meter.errors()
     assert (floats.max_error, floats.mean_error, floats.sqnr_db) == (0.5, 0.5 / 3, pytest.approx(10 * np.log10(4)))
     assert (integers.max_error, integers.sqnr_db, integers.changed) == (3, None, 0.5)
