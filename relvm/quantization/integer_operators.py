@@ -17,6 +17,7 @@ from relvm.quantization.graphs import FLOAT, all_nodes, attribute, axes_of, sort
 
 # ONNX Runtime also has quantized forms of LSTM and Attention, but these are operators of its own domain.
 _DYNAMIC = ["Conv", "MatMul", "Gemm", "Gather"]
+_WARNINGS, _ERRORS = 2, 3  # log levels of ONNX Runtime, the first of which is its default
 _DOUBLE = 11  # TensorProto.DOUBLE
 _NORMALIZATIONS = {"BatchNormalization", "InstanceNormalization", "LayerNormalization"}  # computed with floats anyway
 
@@ -245,14 +246,18 @@ def _save(model: Any, path: Path) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Context manager: omit the warnings of the quantization tools, which advise on their own options."""
+    """Context manager: omit the warnings of ONNX Runtime and its tools, which are about the models in between."""
+    import onnxruntime
+
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
+    onnxruntime.set_default_logger_severity(_ERRORS)
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         logging.disable(before)
+        onnxruntime.set_default_logger_severity(_WARNINGS)
 
 
 @contextmanager
