@@ -40,7 +40,7 @@ numpydoc_show_class_members = False  # autodoc shows them
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:.*", r"(?!relvm\.).*"),
-    ("py:class", "|".join(python_api.HANDED_ON)),
+    ("py:(class|obj)", "|".join(python_api.HANDED_ON)),
 ]
 
 smartquotes = False  # --option stays as it is

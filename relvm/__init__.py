@@ -9,6 +9,8 @@ load_model, Model
     A model that is built, cached and run, as above.
 script, kernel
     Decorators for programs and kernels that are written as Python functions.
+language
+    The operators and types that scripts import for type checkers and editors.
 vm
     The compiler and the virtual machine: `vm.build`, `vm.VirtualMachine`, `vm.load`.
 quantize
@@ -37,7 +39,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from relvm import aot, distributed, errors, explore, onnxruntime, vm
+    from relvm import aot, distributed, errors, explore, language, onnxruntime, vm
     from relvm.frontend.script import call_kernel, grid, kernel, parallel, script, simd
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
@@ -56,6 +58,7 @@ __all__ = [
     "explore",
     "grid",
     "kernel",
+    "language",
     "load_model",
     "onnxruntime",
     "parallel",
@@ -87,7 +90,7 @@ if find_spec("relvm._native") is None:
 
 
 # Imported at first use, so that a program that only loads an executable never imports the compiler.
-_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "onnxruntime", "vm")
+_SUBPACKAGES = ("aot", "distributed", "errors", "explore", "language", "onnxruntime", "vm")
 _AT_FIRST_USE = {
     "BuildLimits": "relvm.limited_build",
     "ThreadPoolRunner": "relvm.runtime.thread_pool",

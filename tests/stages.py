@@ -70,6 +70,7 @@ DOCS = (
     "test_notebooks.py",
     "test_readme.py",
     "test_site.py",
+    "test_typed_documents.py",
 )
 
 # Tests that compile for other processors and run the result in an emulator.

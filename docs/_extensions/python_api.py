@@ -37,10 +37,10 @@ MODULES = (
 # one call to another, or never see them.
 HANDED_ON = (
     r"relvm\.aot\.(c\.sources\.Sources|config\.CallKind|hosted\.library\.AotLibrary|lower\.ir\.LoweredModule|lower\.place_storage\.FunctionPlacement)",
-    r"relvm\.frontend\.(text\.lexer\.Source|script\.values\.(ScriptFunction|SourceFunction))",
+    r"relvm\.frontend\.(text\.lexer\.Source|script\.(values\.(ScriptFunction|SourceFunction)|decorator\.[PR]))",
     r"relvm\.display\.Displayed",
     r"relvm\.explore\.draw\.graph\.Graph",
-    r"relvm\.ir\.(builder\.OpenFunction|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
+    r"relvm\.ir\.(builder\.OpenFunction|expr\.HasModule|kernel_def\.KernelDef|symbolic\.DimOp|node\.Node|visitor\.Any\w+)",
     r"relvm\.lir\.routine\.LirModule",
     r"relvm\.onnxruntime\.(options\.OrtEnum|values\.CDevice)",
     r"relvm\.compiler\.(find_compiler\.Compiler|target\.Target)",

@@ -33,7 +33,7 @@ from relvm.errors import (
     known_names,
     resources,
 )
-from relvm.ir.expr import Module
+from relvm.ir.expr import HasModule, Module, expect_module
 from relvm.ir.operator import clear_type_cache
 from relvm.ir.symbolic import clear_product_cache
 from relvm.ir.type_inference import infer_types
@@ -54,7 +54,7 @@ Progress = Callable[[str], None]
 
 
 def build(
-    module: Module | type[Any] | str | os.PathLike,
+    module: Module | HasModule | type[Any] | str | os.PathLike[str],
     exec_mode: str | Mapping[str, str] = "bytecode",
     target: str = "c",
     *,
@@ -70,9 +70,9 @@ def build(
     Parameters
     ----------
     module
-        A module from a front end, at stage PARSED, TYPED or ANF, or the path of an .onnx or .relvm file.  A
-        class that is decorated by `script` is a module, too.  The annotation includes `type`, because type checkers see
-        such a class as a type.
+        A module from a front end, at stage PARSED, TYPED or ANF; a function that is decorated by `script`; or the path
+        of an .onnx or .relvm file.  A class that is decorated by `script` is a module, too.  The annotation includes
+        `type`, because mypy sees such a class as a type.
     exec_mode
         "bytecode": functions are bytecode, which the interpreter runs.  "compiled": functions are native code.  The
         results are the same, bit for bit.
@@ -140,9 +140,7 @@ def build(
     chosen = parse_target(target)
     if isinstance(module, str | os.PathLike):
         module = _read(Path(module))
-    if not isinstance(module, Module):
-        what = "; pass its .module" if hasattr(module, "module") else ""
-        raise RelvmTypeError(f"build: expected an ir.Module, got {type(module).__name__}{what}")
+    module = expect_module("build: module", module)
     expect_valid_names(module)
     report = progress or (lambda step: None)
     has_observer = verified or observer is not None
@@ -253,8 +251,7 @@ def _portable(module: Module, *, fused: bool, debug: bool, verified: bool) -> Pr
 
 def lower(module: Module) -> LirModule:
     """Lower a module at stage PLANNED to routines, run the LIR passes, and return the result."""
-    expect_type("lower: module", module, Module, "an ir.Module")
-    lir = lower_to_routines(module)
+    lir = lower_to_routines(expect_module("lower: module", module))
     for step in LIR_PASSES:
         lir = step(lir)
     return lir
@@ -294,7 +291,7 @@ def build_planned(
     RelvmToolchainError
         A required C compiler is missing, or it failed.
     """
-    expect_type("build_planned: module", module, Module, "an ir.Module")
+    module = expect_module("build_planned: module", module)
     with resources("build_planned"):
         claims = {function.name: function.claims_pure for function in module.functions}
         # Checks and other builtins of this stage have effects, even in functions that are declared pure.

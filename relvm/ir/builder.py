@@ -214,12 +214,22 @@ class Builder:
         frame.bindings.append(Binding(var, typed))
         return var
 
+    def renamed(self, value: Expr, name: str) -> Expr:
+        """Return `value` under another name, if it is the variable of the latest binding.  Otherwise return `value`.
+
+        Nothing may refer to the variable yet.
+        """
+        bindings = self._frame().bindings
+        if not bindings or bindings[-1].var is not value or not isinstance(bindings[-1], Binding):
+            return value
+        return self.emit(bindings.pop().value, name)
+
     def op(self, operator: str, *args: Expr | Constantlike, name: str | None = None, **attributes: Any) -> Var:
         """Bind a call of the operator named `operator` to a new variable.
 
-        A number among `args` becomes a constant with the dtype of the first tensor among `args`.  An array becomes a
-        constant of its own dtype.  `name` is the name of the variable.  Raise RelvmArgumentError if the operator does
-        not accept these `args` and `attributes`.
+        A number among `args` becomes a constant with the dtype of the first tensor among `args` that is not bool.  An
+        array becomes a constant of its own dtype.  `name` is the name of the variable.  Raise RelvmArgumentError if the
+        operator does not accept these `args` and `attributes`.
         """
         found = find_operator(operator)
         try:

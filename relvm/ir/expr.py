@@ -11,7 +11,7 @@ import operator
 from collections.abc import Hashable
 from dataclasses import field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -530,6 +530,25 @@ class Module(Node):
         """
         same = len(functions) == len(self.functions) and all(map(operator.is_, functions, self.functions))
         return self if same else replace(self, functions=functions)
+
+
+class HasModule(Protocol):
+    """An object that has a module, such as a function decorated by `@script`."""
+
+    @property
+    def module(self) -> Module:
+        """The module."""
+
+
+def expect_module(name: str, value: Any) -> Module:
+    """Return a module, or the module of an object that has one.  Raise RelvmTypeError for other values.
+
+    name: the name of the argument, for the message.
+    """
+    module = value if isinstance(value, Module) else getattr(value, "module", None)
+    if not isinstance(module, Module):
+        raise RelvmTypeError(f"{name}: expected an ir.Module or a function with @script, got {type(value).__name__}")
+    return module
 
 
 ATOMS = (Var, FunctionRef, PackedRef, Constant, Prim, DimValue, String, DTypeValue, Null, Shape)

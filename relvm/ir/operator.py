@@ -23,7 +23,7 @@ import enum
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -391,10 +391,19 @@ def _is_narrow(arg: Any) -> bool:
 _NARROW = frozenset(row.numpy for row in DTYPES if ALL_DTYPES[row.name].is_narrow_float)
 
 
+def dtype_of_numbers(dtypes: Iterable[DType | None]) -> DType | None:
+    """Return the dtype of the numbers among the arguments of an operator: the first one but bool, or else bool.
+
+    dtypes: those of the tensors among the arguments.  None stands for an unknown dtype.
+    """
+    known = [dtype for dtype in dtypes if dtype is not None]
+    return next((dtype for dtype in known if not dtype.is_bool), known[0] if known else None)
+
+
 def with_constants(name: str, args: tuple[Any, ...]) -> tuple[Expr, ...]:
     """Return `args` with numbers and arrays converted to constants.
 
-    An array keeps its dtype.  A number gets the dtype of the first tensor in `args` whose dtype is known.
+    An array keeps its dtype.  A number gets the dtype of the first tensor in `args` whose dtype is not bool.
 
     name: the operator, for messages.
 
@@ -406,7 +415,7 @@ def with_constants(name: str, args: tuple[Any, ...]) -> tuple[Expr, ...]:
     """
     args = tuple(_plain_constant(arg) for arg in args)
     tensors = (arg.type for arg in args if isinstance(arg, Expr) and isinstance(arg.type, TensorType))
-    dtype = next((type_.dtype for type_ in tensors if type_.dtype is not None), None)
+    dtype = dtype_of_numbers(type_.dtype for type_ in tensors)
     converted = []
     for i, arg in enumerate(args):
         if not isinstance(arg, Expr):

@@ -32,6 +32,7 @@ from relvm.ir.expr import (
     Function,
     FunctionRef,
     Fused,
+    HasModule,
     If,
     KernelCall,
     KernelRun,
@@ -49,6 +50,7 @@ from relvm.ir.expr import (
     Tuple,
     TupleItem,
     Var,
+    expect_module,
 )
 from relvm.ir.kernel_def import KernelDef
 from relvm.ir.kernel_def_printer import kernel_lines
@@ -71,18 +73,19 @@ MAX_LISTED_ELEMENTS = 64  # longer constants are printed as base64
 _SIGNS = {(function, operands): form for (form, operands), function in FORMS.items()}
 
 
-def print_module(module: Module, *, elide_constants: bool = False, show_types: bool = True) -> str:
+def print_module(module: Module | HasModule, *, elide_constants: bool = False, show_types: bool = True) -> str:
     """Return the module as text that `parse_module` parses, ending in a newline.
 
     Parameters
     ----------
     module
-        A module at any stage.
+        A module at any stage, or a function that is decorated by `script`.
     elide_constants
         Whether constants of more than 64 elements become `const(f32[512, 64], ...)`, which does not parse.
     show_types
         Whether bindings show the types of their variables.  Parameters and results always show their types.
     """
+    module = expect_module("print_module: module", module)
     return "".join(f"{line}\n" for line, _ in module_lines(module, elide_constants, show_types))
 
 

@@ -118,9 +118,7 @@ def main(x: f32[n, m]) -> f32[n, m] {
 def test_kernels_are_called_by_scripts_only() -> None:
     with pytest.raises(RelvmTypeError, match="kernel scale can only be called in a function decorated with @script"):
         scale(X, 2.0)
-    with pytest.raises(
-        RelvmTypeError, match=r"call_kernel\(<kernel scale>\) can only be called in a function decorated with @script"
-    ):
+    with pytest.raises(RelvmTypeError, match="call_kernel can only be called in a function decorated with @script"):
         call_kernel(scale, X, 2.0)
     with pytest.raises(RelvmTypeError, match="kernel: expected a function, got 3"):
         kernel(3)

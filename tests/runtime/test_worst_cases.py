@@ -26,7 +26,7 @@ from relvm.runtime.packed_func import register_func, unregister_func
 from relvm.runtime.virtual_machine import VirtualMachine
 from relvm.tables import BUILTINS, PATTERNS, TYPE_CODES, numbers
 
-LIMIT, SOON = 0.1, 1.0
+LIMIT, SOON = 0.1, 5.0
 _TYPES, _PATTERNS = numbers(TYPE_CODES), numbers(PATTERNS)
 
 

@@ -22,7 +22,7 @@ from relvm.aot.project.self_test_c import print_trial
 from relvm.aot.project.tar import is_archive, write_archive
 from relvm.display import Displayed, html_table, text_table
 from relvm.errors import RelvmTypeError, RelvmUnsupportedError, expect_name, expect_path, expect_type, file_errors
-from relvm.ir.expr import Function, Module
+from relvm.ir.expr import Function, HasModule, Module, expect_module
 from relvm.ir.printer import print_module
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes
@@ -148,14 +148,14 @@ class AotProgram(Displayed):
 
 
 def build(
-    module: Module, config: AotConfig | None = None, *, entry: str = "main", verified: bool = False
+    module: Module | HasModule, config: AotConfig | None = None, *, entry: str = "main", verified: bool = False
 ) -> AotProgram:
     """Compile a function ahead of time.
 
     Parameters
     ----------
     module
-        A module from a front end.
+        A module from a front end, or a function that is decorated by `script`.
     config
         The options of the export, by default `AotConfig()`.
     entry
@@ -170,7 +170,7 @@ def build(
     RelvmMemoryError
         Tensors do not fit into the pools.
     """
-    expect_type("build: module", module, Module, "an ir.Module")
+    module = expect_module("build: module", module)
     expect_name("build: entry", entry)
     config = config or AotConfig()
     expect_type("build: config", config, AotConfig, "an AotConfig")

@@ -24,8 +24,9 @@ from relvm.explore.compare.instrument_values import (
 )
 from relvm.explore.compare.onnxruntime_values import read_proto, run_onnxruntime, with_all_outputs
 from relvm.explore.compare.report import Comparison, ComparisonRow, make_row
-from relvm.frontend.load_model import read_model
-from relvm.ir.expr import Module, Var
+from relvm.explore.stages.select import as_module, title_of
+from relvm.frontend.script import Script
+from relvm.ir.expr import HasModule, Module, Var
 from relvm.ir.interpreter import evaluate
 from relvm.ir.random_inputs import random_array
 from relvm.ir.symbolic import dim_vars
@@ -39,7 +40,7 @@ ONNXRUNTIME = "onnxruntime"
 
 
 def compare(
-    model: Module | str | Path | bytes | Any,
+    model: Module | HasModule | str | Path | bytes | Any,
     *inputs: Any,
     function: str = "main",
     modes: Sequence[str] | None = None,
@@ -110,14 +111,12 @@ def compare(
         expect_type("modes", modes, (list, tuple), "a list of modes")
     if isinstance(model, str | os.PathLike):
         expect_path("model", model)
-    is_onnx = not isinstance(model, Module) and not (isinstance(model, str | Path) and Path(model).suffix == ".relvm")
+    is_text = isinstance(model, str | os.PathLike) and Path(model).suffix == ".relvm"
+    is_onnx = not is_text and not isinstance(model, Module | Script)
     known = (*MODES, ONNXRUNTIME) if is_onnx else MODES
     chosen = known if modes is None else tuple(modes)
     _expect_modes(chosen, known)
-    if is_onnx or not isinstance(model, Module | str | Path):
-        program = _program_of_onnx(model, function, dims)
-    else:
-        program = _program_of_module(model, function)
+    program = _program_of_onnx(model, function, dims) if is_onnx else _program_of_module(model, function)
     params = program.module[program.function].params
     if dims and not is_onnx:
         _expect_dims_usable(dims, inputs, params)
@@ -167,9 +166,8 @@ class _Program:
         return run_onnxruntime(self.proto, dict(zip(names, map(np.asarray, inputs), strict=True)))
 
 
-def _program_of_module(model: Module | str | Path, function: str) -> _Program:
-    module = model if isinstance(model, Module) else read_model(Path(model))
-    title = "module" if isinstance(model, Module) else Path(model).name
+def _program_of_module(model: Module | HasModule | str | Path, function: str) -> _Program:
+    module, title = as_module(model, None), title_of(model)
     normal = to_anf(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]
     _expect_public(function, public)

@@ -32,7 +32,8 @@ from relvm.explore.debugger.kernel_code import KernelCode, KernelValues
 from relvm.explore.debugger.run_thread import PausedRun
 from relvm.explore.draw.format_value import copy_value, describe_value, nan_count
 from relvm.explore.stages.select import as_module
-from relvm.ir.expr import Module
+from relvm.frontend.script import Script
+from relvm.ir.expr import HasModule, Module
 from relvm.model_loader import expect_to_build
 from relvm.quoting import terminal
 from relvm.runtime.debug_hook import MAX_DEPTH
@@ -86,7 +87,7 @@ class Debugger(Displayed):
 
     def __init__(
         self,
-        program: Module | Executable | str | Path,
+        program: Module | HasModule | Executable | str | Path,
         *,
         exec_mode: str | Mapping[str, str] | None = None,
         target: str | None = None,
@@ -564,7 +565,7 @@ def _executable(
     trust_native: bool,
 ) -> Executable:
     is_file = isinstance(program, str | Path)
-    if isinstance(program, Module) or (is_file and Path(program).suffix not in EXECUTABLE_SUFFIXES):
+    if isinstance(program, Module | Script) or (is_file and Path(program).suffix not in EXECUTABLE_SUFFIXES):
         given = {name: value for name, value in options.items() if value is not None}
         return build(as_module(program, dims), **given, debug=True)
     if is_file or isinstance(program, Executable):

@@ -28,11 +28,11 @@ from relvm.errors import (
     near_matches,
 )
 from relvm.explore.stages.page import page, page_iframe
-from relvm.explore.stages.select import as_module
+from relvm.explore.stages.select import as_module, title_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
 from relvm.explore.views.interactive_graph import GraphPage, dataflow_page, last_pass
-from relvm.ir.expr import Module
+from relvm.ir.expr import HasModule, Module
 from relvm.ir.printer import module_lines
 from relvm.ir.verifier import Stage
 from relvm.kernels.statement_origins import statement_origins
@@ -158,7 +158,7 @@ class Exploration(Displayed):
 
 
 def explore(
-    model: Module | str | Path,
+    model: Module | HasModule | str | Path,
     *,
     exec_mode: str = "bytecode",
     target: str = "c",
@@ -202,7 +202,7 @@ def explore(
     steps = build_pipeline(target, fused=fused, without=without)
     started = time.perf_counter()
     module = as_module(model, dims)
-    title = title or ("module" if isinstance(model, Module) else Path(model).name)
+    title = title or title_of(model)
     collector = _Collector()
     collector.add(GIVEN, "As it was read or built.", time.perf_counter() - started, _module_lines(module), is_ir=True)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from relvm.errors import RelvmArgumentError, RelvmNameError, expect_choice, expect_path, expect_type, known_names
 from relvm.frontend.load_model import read_model
-from relvm.ir.expr import Module
+from relvm.ir.expr import HasModule, Module, expect_module
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import TARGETS, build_pipeline
 
 
-def run_to_stage(module: Module, stage: Stage, target: str, *, fused: bool) -> Module:
+def run_to_stage(module: Module | HasModule, stage: Stage, target: str, *, fused: bool) -> Module:
     """Run the passes of a build up to and including `stage`, and return the module.
 
     Parameters
@@ -32,19 +33,21 @@ def run_to_stage(module: Module, stage: Stage, target: str, *, fused: bool) -> M
     RelvmArgumentError
         The target is unknown.
     """
-    expect_type("module", module, Module, "an ir.Module")
+    module = expect_module("module", module)
     expect_type("fused", fused, bool, "True or False")
     expect_choice("target", target, TARGETS)
     return run_passes(module, [step for step in build_pipeline(target, fused=fused) if step.to <= stage])
 
 
-def as_module(model: Module | str | Path, dims: Mapping[str, int | tuple[int, int] | None] | None) -> Module:
+def as_module(
+    model: Module | HasModule | str | Path, dims: Mapping[str, int | tuple[int, int] | None] | None
+) -> Module:
     """Return `model` if it is a module, otherwise read the module from the file `model`.
 
     Parameters
     ----------
     model
-        A module, or the path of an .onnx or .relvm file.
+        A module, a function that is decorated by `script`, or the path of an .onnx or .relvm file.
     dims
         Sizes of an ONNX model's symbolic dimensions, as for `from_onnx`.
 
@@ -55,14 +58,20 @@ def as_module(model: Module | str | Path, dims: Mapping[str, int | tuple[int, in
     RelvmFormatError
         The file is neither an .onnx nor a .relvm file.
     """
-    if not isinstance(model, Module):
+    if isinstance(model, str | os.PathLike):
         expect_path("model", model)
         return read_model(Path(model), dims)
+    module = expect_module("model", model)
     if dims:
         raise RelvmArgumentError(
             f"dims: {', '.join(dims)}: sizes apply only to model files; a module already has its sizes"
         )
-    return model
+    return module
+
+
+def title_of(model: Module | HasModule | str | Path) -> str:
+    """Return the name of the file `model`, or "module"."""
+    return Path(model).name if isinstance(model, str | os.PathLike) else "module"
 
 
 def choose_function(built: Module, name: str | None) -> str:

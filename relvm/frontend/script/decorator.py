@@ -6,10 +6,13 @@ import ast
 import inspect
 import linecache
 import os
+import sys
 import tokenize
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import FrameType
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, get_origin, overload
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
 from relvm.frontend.script.kernels import ScriptKernel
@@ -21,12 +24,20 @@ from relvm.ir.expr import Function, Module
 from relvm.ir.types import Type
 from relvm.runtime.file_io import open_file
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Script(ScriptFunction):
+
+class Script(ScriptFunction, Generic[P, R]):
     """A function decorated by @script.  Its source is a program of relvm, and never runs as Python.
 
     Made by `script`.
     """
+
+    def __call__(self, /, *args: P.args, **keywords: P.kwargs) -> R:
+        """Raise RelvmTypeError, because only scripts can call scripts."""
+        run = f'vm.VirtualMachine(vm.build({self.name}))["{self.name}"](...)'
+        raise RelvmTypeError(f"{self.name} can only be called in a function decorated with @script; to run it: {run}")
 
     @property
     def module(self) -> Module:
@@ -39,6 +50,10 @@ class Script(ScriptFunction):
         return self.module[self.name]
 
 
+@overload
+def script(target: type[Any]) -> Module: ...  # type: ignore[overload-overlap]  # a class is also callable
+@overload
+def script(target: Callable[P, R]) -> Script[P, R]: ...
 def script(target: Any) -> Script | Module:
     """Declare a Python function, or all functions of a class, to be relvm functions.  Used as the decorator `@script`.
 
@@ -71,9 +86,9 @@ def script(target: Any) -> Script | Module:
     ...     return x + x
     """
     if inspect.isclass(target):
-        return _module_of_class(target)
+        return _module_of_class(target, _annotated_types(sys._getframe(1)))
     if inspect.isfunction(target):
-        return Script(*_read_source(target), {})
+        return Script(*_read_source(target), {}, _annotated_types(sys._getframe(1)))
     raise RelvmTypeError(f"script: expected a function or a class, got {target!r}")
 
 
@@ -115,7 +130,7 @@ def kernel(target: Any) -> ScriptKernel:
     """
     if not inspect.isfunction(target):
         raise RelvmTypeError(f"kernel: expected a function, got {target!r}")
-    return ScriptKernel(*_read_source(target), {})
+    return ScriptKernel(*_read_source(target), {}, _annotated_types(sys._getframe(1)))
 
 
 def module_of(*functions: ScriptFunction) -> Module:
@@ -135,15 +150,25 @@ def module_of(*functions: ScriptFunction) -> Module:
     return translator.module()
 
 
-def _module_of_class(cls: type) -> Module:
+def _annotated_types(frame: FrameType) -> dict[str, Any]:
+    """Return the variables of a frame whose values are Annotated types, by name.
+
+    A function does not keep variables that only its annotations use.
+    """
+    return {name: value for name, value in frame.f_locals.items() if get_origin(value) is Annotated}
+
+
+def _module_of_class(cls: type, types: dict[str, Any]) -> Module:
     members = {name: value for name, value in vars(cls).items() if not name.startswith("__")}
-    functions = []
+    functions: list[Script] = []
     for name, value in list(members.items()):
+        if isinstance(value, staticmethod):
+            value = value.__func__
         if inspect.isfunction(value):
-            functions.append(Script(*_read_source(value), members))
+            functions.append(Script(*_read_source(value), members, types))
             members[name] = functions[-1]
         elif isinstance(value, ScriptKernel):
-            members[name] = replace(value, members=members)
+            members[name] = replace(value, members=members, types={**types, **value.types})
     if not functions:
         raise RelvmTypeError(f"class {cls.__name__} has no functions")
     return module_of(*functions)

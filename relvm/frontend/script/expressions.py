@@ -6,6 +6,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from functools import partial, reduce
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,21 +19,27 @@ from relvm.errors import (
     RelvmTypeError,
     near_matches,
 )
+from relvm.frontend.script.array_functions import (
+    METHODS,
+    as_size,
+    call_array_function,
+    integer_scalar,
+    numpy_name,
+)
+from relvm.frontend.script.indexing import SliceIndex, index_tensor
 from relvm.frontend.script.kernels import ScriptKernel
-from relvm.frontend.script.names import call_kernel
+from relvm.frontend.script.names import SCRIPT_FUNCTIONS
 from relvm.frontend.script.values import (
     LARGEST_STATIC,
-    SCRIPT_FUNCTIONS,
+    ArrayMethod,
     Located,
     ScriptFunction,
-    ScriptFunctionName,
     SourceReader,
     Template,
     Unbound,
     Value,
-    annotation_text,
     as_expr,
-    closure_variables,
+    is_python,
     is_scalar,
     is_static,
     number_as_scalar,
@@ -41,32 +48,31 @@ from relvm.frontend.script.values import (
 )
 from relvm.frontend.text.parser import parse_expr, parse_type
 from relvm.ir.builder import Builder
-from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType
+from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType, dtype_of
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
-from relvm.ir.operator import Operator, operators
+from relvm.ir.operator import Operator, dtype_of_numbers, operators
 from relvm.ir.scalar_ops import FORMS
-from relvm.ir.symbolic import AnyDim, as_var, dim_op, node_count
+from relvm.ir.symbolic import AnyDim, as_var, dim_op, node_count, product
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
 
-# For each operator in Python's syntax: the name of the relvm operator on tensors, or "" if there is none, and the
-# function on Python numbers.
+# For each operator in Python's syntax: the function of NumPy for tensors, and the function for Python numbers.
 _OPERATORS: dict[type, tuple[str, Callable]] = {
     ast.Add: ("add", operator.add),
     ast.Sub: ("subtract", operator.sub),
     ast.Mult: ("multiply", operator.mul),
     ast.Div: ("divide", operator.truediv),
-    ast.FloorDiv: ("", operator.floordiv),
-    ast.Mod: ("", operator.mod),
+    ast.FloorDiv: ("floor_divide", operator.floordiv),
+    ast.Mod: ("remainder", operator.mod),
     ast.Pow: ("power", operator.pow),
     ast.MatMult: ("matmul", operator.matmul),
-    ast.BitAnd: ("logical_and", operator.and_),
-    ast.BitOr: ("logical_or", operator.or_),
-    ast.BitXor: ("", operator.xor),
-    ast.LShift: ("", operator.lshift),
-    ast.RShift: ("", operator.rshift),
+    ast.BitAnd: ("bitwise_and", operator.and_),
+    ast.BitOr: ("bitwise_or", operator.or_),
+    ast.BitXor: ("bitwise_xor", operator.xor),
+    ast.LShift: ("left_shift", operator.lshift),
+    ast.RShift: ("right_shift", operator.rshift),
     ast.USub: ("negative", operator.neg),
     ast.Not: ("logical_not", operator.not_),
-    ast.Invert: ("logical_not", operator.invert),
+    ast.Invert: ("invert", operator.invert),
     ast.Lt: ("less", operator.lt),
     ast.LtE: ("less_equal", operator.le),
     ast.Gt: ("greater", operator.gt),
@@ -98,7 +104,7 @@ _PRIM_FUNCTIONS: dict[type, str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-_PYTHON_DTYPES = {"int": I64, "float": F64}
+_PYTHON_NAMES = {"int": I64, "float": F64, "len": len}
 _LARGEST_DIM = 32  # limit on `node_count`, because products of sums grow exponentially
 
 
@@ -120,7 +126,7 @@ class ExpressionTranslator(SourceReader):
 
     def type(self, node: ast.expr) -> Type:
         """Parse the type in the annotation `node`."""
-        written = annotation_text(node)
+        written = self.annotation_text(node)
         try:
             return parse_type(written, self.dims)
         except RelvmError as error:
@@ -161,12 +167,12 @@ class ExpressionTranslator(SourceReader):
     def operator_arguments(self, values: list[Value]) -> tuple[Expr, ...]:
         """Convert the arguments of an operator.
 
-        Numbers and scalars become 0-d tensors with the dtype of the first tensor, and tuples of sizes become shapes.
-        Other arguments are unchanged.
+        Numbers and scalars become 0-d tensors, and tuples of sizes become shapes.  Other arguments are unchanged.  The
+        0-d tensors have the dtype of the first tensor whose dtype is not bool, or else bool.
         """
         values = [self.as_expr(value) if isinstance(value, np.ndarray | np.generic) else value for value in values]
         tensors = (v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType))
-        dtype = next((type_.dtype for type_ in tensors if type_.dtype), None)
+        dtype = dtype_of_numbers(type_.dtype for type_ in tensors)
         return tuple(self.operator_argument(value, dtype) for value in values)
 
     def operator_argument(self, value: Value, dtype: DType | None) -> Expr:
@@ -219,25 +225,16 @@ class ExpressionTranslator(SourceReader):
 
         Return the value of the name.  node: the expression or statement at which errors are reported.
         """
-        python = self.function.python
-        for names in (
-            self.scope,
-            self.dim_values(),
-            self.function.members,
-            closure_variables(python),
-            python.__globals__,
-        ):
+        for names in (self.scope, self.dim_values(), *self.python_names()):
             if name in names:
                 value = names[name]
                 if isinstance(value, Unbound):
                     raise self.error(value.kind, value.reason, node)
-                return ScriptFunctionName("call_kernel") if value is call_kernel else value
-        if name in SCRIPT_FUNCTIONS:
-            return ScriptFunctionName(name)
-        for names in (operators(), ALL_DTYPES, _PYTHON_DTYPES):
+                return value
+        for names in (SCRIPT_FUNCTIONS, operators(), ALL_DTYPES, _PYTHON_NAMES):
             if name in names:
                 return names[name]
-        known = {*self.scope, *self.function.members, *python.__globals__, *SCRIPT_FUNCTIONS, *operators()}
+        known = {*self.scope, *SCRIPT_FUNCTIONS, *operators()}.union(*self.python_names())
         raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
@@ -252,7 +249,7 @@ class ExpressionTranslator(SourceReader):
         """Apply the Python operator `op` to values.  node: the expression at which errors are reported."""
         if type(op) not in _OPERATORS:
             raise self.unsupported(f"the operator {type(op).__name__}", node)
-        operator_name, on_numbers = _OPERATORS[type(op)]
+        function, on_numbers = _OPERATORS[type(op)]
         if all(map(is_static, values)):
             if result_size_bound(op, values) > LARGEST_STATIC:
                 raise self.unsupported(f"a Python value of more than {LARGEST_STATIC} bits or items", node)
@@ -262,9 +259,16 @@ class ExpressionTranslator(SourceReader):
                 raise self.error(RelvmTypeError, f"{ast.unparse(node)}: {error}", node) from None
         if all(map(is_scalar, values)):
             return self.scalar_operation(op, values, name)
-        if not operator_name:
-            raise self.unsupported(f"the operator {type(op).__name__} on values other than scalars", node)
-        return self.builder.op(operator_name, *self.operator_arguments(values), name=name)
+        return self.array_function(function, values, {}, name)
+
+    def array_function(self, function: str, args: list[Value], keywords: dict[str, Any], name: str | None) -> Value:
+        """Translate a call of a function of NumPy, or of a method of its first argument."""
+        result = call_array_function(function, args, keywords, self.builder, self.operator_arguments)
+        return self.named(result, name)
+
+    def named(self, value: Value, name: str | None) -> Value:
+        """Return `value`, a new value of the program.  Its variable gets `name`, unless that is None."""
+        return self.builder.renamed(value, name) if name and isinstance(value, Expr) else value
 
     def scalar_operation(self, op: ast.AST, values: list[Value], name: str | None) -> Value:
         """Translate an operation on scalars.  If one operand is an f64, an i64 operand is converted, as in Python."""
@@ -308,13 +312,7 @@ class ExpressionTranslator(SourceReader):
 
     def as_integer(self, value: Value) -> Expr:
         """Convert an integer, or a tensor of rank 0 with an integer dtype, to an i64 scalar."""
-        value = self.as_expr(value)
-        match value.type:
-            case PrimType(dtype=dtype) if dtype == I64:
-                return value
-            case TensorType(dtype=DType(is_integer=True), rank=0):
-                return self.builder.op("to_scalar", value)
-        raise RelvmTypeError(f"expected an integer, got {value.type}")
+        return integer_scalar(self.builder, self.as_expr(value))
 
     def as_bool(self, value: Value) -> Value:
         """Convert a condition to bool.  Raise RelvmTypeError if it is a tensor with axes."""
@@ -379,7 +377,11 @@ class ExpressionTranslator(SourceReader):
         return as_expr(value) if isinstance(value, Expr | np.ndarray | np.generic) else bool(value)
 
     def item(self, base: ast.expr, index: ast.expr, name: str | None) -> Value:
-        value, at = self.expression(base), self.expression(index)
+        value = self.expression(base)
+        if isinstance(value, Expr) and isinstance(value.type, TensorType):
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
+            return self.named(index_tensor(self.builder, value, tuple(map(self.index, items))), name)
+        at = self.expression(index)
         if isinstance(at, Expr):
             raise RelvmTypeError("the index of a tuple must be known at translation time")
         if not isinstance(value, Expr):
@@ -387,13 +389,20 @@ class ExpressionTranslator(SourceReader):
                 return value[at]
             except (TypeError, LookupError) as error:
                 raise RelvmTypeError(f"{ast.unparse(base)}[{at!r}]: {error}") from None
-        if isinstance(value.type, TensorType):
-            raise RelvmTypeError("a tensor cannot be indexed with []; use gather or slice")
         if type(at) is not int:
             raise RelvmTypeError(f"the index of a tuple must be an integer, got {at!r}")
         if at < 0 and isinstance(value.type, TupleType):
             at += len(value.type.fields)
         return self.builder.emit(TupleItem(value, at), name)
+
+    def index(self, node: ast.expr) -> Value:
+        """Translate one of the indices in `x[0, 1:n, ...]`."""
+        match node:
+            case ast.Constant(value=value) if value is ...:
+                return ...
+            case ast.Slice(lower, upper, step):
+                return SliceIndex(*(part and self.expression(part) for part in (lower, upper, step)))
+        return self.expression(node)
 
     def attribute(self, value: Value, name: str) -> Value:
         match value:
@@ -403,10 +412,17 @@ class ExpressionTranslator(SourceReader):
                 return rank
             case Expr(type=TensorType(dtype=dtype)) if name == "dtype" and dtype is not None:
                 return dtype
-            case Expr(type=TensorType()) if name in ("shape", "ndim", "dtype"):
+            case Expr(type=TensorType()) if name in METHODS:
+                return ArrayMethod(value, name)
+            case Expr(type=TensorType()) if name == "T":
+                return self.builder.op("transpose", value)
+            case Expr(type=TensorType(shape=dims)) if name == "size" and dims is not None:
+                return as_size(product(dims))
+            case Expr(type=TensorType()) if name in ("shape", "ndim", "dtype", "size"):
                 raise RelvmTypeError(f'the {name} of {value.type} is unknown; state it: match_cast(x, "f32[m]")')
             case Expr():
-                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}")
+                known = (*METHODS, "T", "dtype", "ndim", "shape", "size") if isinstance(value.type, TensorType) else ()
+                raise RelvmTypeError(f"a value of type {value.type} has no attribute {name}{near_matches(name, known)}")
         if not hasattr(value, name):
             raise RelvmNameError(f"{value!r} has no attribute {name}{near_matches(name, dir(value))}")
         return getattr(value, name)
@@ -421,12 +437,20 @@ class ExpressionTranslator(SourceReader):
                 return self.operator_call(callee, node, name)
             case DType() if len(node.args) == 1 and not node.keywords:
                 return self.convert(self.expression(node.args[0]), callee, name)
+            case ArrayMethod(tensor, method):
+                args = [tensor, *map(self.expression, node.args)]
+                return self.array_function(method, args, self.static_keywords(node), name)
             case ScriptKernel():
                 return self.kernel_call(callee, node.args, node.keywords, node, name)
-            case ScriptFunctionName():
-                return getattr(self, f"call_{callee.name}")(node, name)
+            case FunctionType(__name__=function) if callee is SCRIPT_FUNCTIONS.get(function):
+                return getattr(self, f"call_{function}")(node, name)
             case DType():
                 raise RelvmArgumentError(f"{ast.unparse(node.func)}: expected one value, got {ast.unparse(node)}")
+        numpy_function = numpy_name(callee)
+        if numpy_function is not None:
+            return self.numpy_call(callee, numpy_function, node, name)
+        if callee is len and len(node.args) == 1 and not node.keywords:
+            return self.length(self.expression(node.args[0]))
         if node.keywords:
             raise self.error(RelvmArgumentError, "expected positional arguments, got a keyword", node.keywords[0].value)
         match callee:
@@ -442,6 +466,39 @@ class ExpressionTranslator(SourceReader):
         types = (*expected, *(None,) * len(node.args))
         args = [self.expr(arg, type_) for arg, type_ in zip(node.args, types, strict=False)]
         return self.builder.call(callee, *args, name=name)
+
+    def numpy_call(self, callee: Any, function: str, node: ast.Call, name: str | None) -> Value:
+        """Translate a call of a function or a scalar type of NumPy.
+
+        If all arguments are Python values, NumPy computes the result during the translation.
+        """
+        args, keywords = [self.sequence(arg) for arg in node.args], self.static_keywords(node)
+        if isinstance(callee, type) and len(args) == 1 and not keywords and not is_python(args[0]):
+            return self.convert(args[0], dtype_of(callee), name)
+        if not all(map(is_python, args)):
+            return self.array_function(function, args, keywords, name)
+        try:
+            result = callee(*args, **keywords)
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise RelvmTypeError(f"{ast.unparse(node)}: {error}") from None
+        # The result for Python numbers is a Python number, which takes the dtype of a tensor in the same operation.
+        return result.item() if isinstance(result, np.float64 | np.int64 | np.bool_) else result
+
+    def sequence(self, node: ast.expr) -> Value:
+        """Translate an argument of a function of NumPy, which can be a list of tensors."""
+        return [self.expression(part) for part in node.elts] if isinstance(node, ast.List) else self.expression(node)
+
+    def length(self, value: Value) -> Value:
+        """Translate `len(value)`."""
+        match value:
+            case tuple() | list() | str():
+                return len(value)
+            case Expr(type=TensorType(shape=(first, *_))):
+                return first if isinstance(first, int) else DimValue(first)
+            case Expr(type=TupleType(fields=fields)):
+                return len(fields)
+        shown = value.type if isinstance(value, Expr) else repr(value)
+        raise RelvmTypeError(f"len: expected a tensor of rank at least 1 and known shape, or a tuple; got {shown}")
 
     def operator_call(self, called: Operator, node: ast.Call, name: str | None) -> Expr:
         values = [self.expression(arg) for arg in node.args]

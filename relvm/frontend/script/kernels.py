@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
 from relvm.errors import RelvmError, RelvmNameError, RelvmSyntaxError, RelvmTypeError
-from relvm.frontend.script.values import Located, SourceFunction, SourceReader, annotation_text, closure_variables
+from relvm.frontend.script.values import Located, SourceFunction, SourceReader
 from relvm.frontend.text.kernel_parser import call_or_cast, finish_kernel, loop_bounds
 from relvm.frontend.text.types import parse_type
 from relvm.ir import kernel_def as kd
@@ -89,7 +88,7 @@ class _KernelTranslator(SourceReader):
         for param in params:
             if param.annotation is None:
                 raise self.error(RelvmTypeError, f"parameter {param.arg} needs a type", param)
-            is_inout, written = _split_inout(annotation_text(param.annotation))
+            is_inout, written = _split_inout(self.annotation_text(param.annotation))
             is_output = param.arg in assigned and not is_inout
             if not is_output and any(buffer.is_output for buffer in self.build.buffers.values()):
                 raise self.error(RelvmTypeError, f"input {param.arg} follows an output; outputs come last", param)
@@ -171,7 +170,7 @@ class _KernelTranslator(SourceReader):
 
     def define(self, name: str, annotation: ast.expr, value: kd.Operand, node: ast.stmt) -> None:
         """Translate `name: annotation = value`, which defines a variable with the annotated dtype."""
-        type_ = self.type(annotation_text(annotation), annotation)
+        type_ = self.type(self.annotation_text(annotation), annotation)
         if not isinstance(type_, TensorType) or type_.shape != ():
             raise self.error(
                 RelvmTypeError, f"a variable of a kernel is a scalar, such as f32, got {type_}", annotation
@@ -275,14 +274,6 @@ class _KernelTranslator(SourceReader):
                     return value
                 raise RelvmTypeError(f"{name} is a Python {type(value).__name__}; expected a bool, an int or a float")
         raise self.build.unknown(name)
-
-    def python_names(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the Python values that the kernel can use, by name.
-
-        There is one mapping each for the names of the class, the enclosing functions and the file.
-        """
-        python = self.function.python
-        return self.function.members, closure_variables(python), python.__globals__
 
     def function_name(self, node: ast.expr) -> str:
         """Return the name of a called function, which is written as `f`, or as `package.f` with an imported package."""

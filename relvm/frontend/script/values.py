@@ -6,8 +6,8 @@ A value is either an `Expr` or a Python object known at translation time.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_origin
 
 import numpy as np
 
@@ -21,20 +21,13 @@ from relvm.ir.types import PrimType, TensorType, Type
 Value = Any
 Located = ast.expr | ast.stmt | ast.arg | ast.keyword  # the syntax trees that have a position
 LARGEST_STATIC = 100_000  # limit on the bits, items or characters of Python values, which Python does not limit
-SCRIPT_FUNCTIONS = (
-    "call_kernel",
-    "const",
-    "match_cast",
-    "packed",
-    "partial",
-    "shape",
-)  # callables of scripts that are neither operators nor functions
 
 
-@value_record
-class ScriptFunctionName:
-    """The value of a name in SCRIPT_FUNCTIONS, such as `packed`, whose calls have a special translation."""
+@record
+class ArrayMethod:
+    """A method of a tensor, such as `x.sum`, which only a call uses."""
 
+    tensor: Expr
     name: str
 
 
@@ -77,12 +70,15 @@ class SourceFunction:
     members
         The attributes of the decorated class in which the function is defined, by name.  Empty if the function is not
         defined in a class.
+    types
+        The variables of the enclosing Python function that are Annotated types, by name.
     """
 
     python: Any
     tree: ast.FunctionDef
     source: Source
     members: dict[str, Value]
+    types: dict[str, Value]
 
     @property
     def name(self) -> str:
@@ -132,11 +128,44 @@ class SourceReader:
                 raise
             raise self.error(type(error), str(error), node) from error
 
+    def annotation_text(self, node: ast.expr) -> str:
+        """Convert a type annotation to a type in the text form.
 
-def annotation_text(node: ast.expr) -> str:
-    """Convert a type annotation, such as `"f32[n]"` or `f32[n]` without quotes, to a type in the text form."""
-    written = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ast.unparse(node)
-    return written.replace("[()]", "[]")
+        The annotation is `"f32[n]"`, or `f32[n]` without quotes, or `Annotated[Tensor, "f32[n]"]`, or a name of such
+        an Annotated type in Python.
+        """
+        match node:
+            case ast.Constant(str(written)):
+                return written.replace("[()]", "[]")
+            case ast.Subscript(ast.Name() | ast.Attribute() as base, ast.Tuple([_, *parts])) if (
+                self.python_value(base) is Annotated
+            ):
+                metadata = [part.value for part in parts if isinstance(part, ast.Constant)]
+            case ast.Name() | ast.Attribute() if get_origin(value := self.python_value(node)) is Annotated:
+                metadata = list(value.__metadata__)
+            case _:
+                return ast.unparse(node).replace("[()]", "[]")
+        types = [each for each in metadata if isinstance(each, str)]
+        if len(types) != 1:
+            reason = f'{ast.unparse(node)}: expected one type as a string, as in Annotated[Tensor, "f32[n]"]'
+            raise self.error(RelvmTypeError, f"{reason}; got {len(types)} strings", node)
+        return types[0]
+
+    def python_value(self, node: ast.Name | ast.Attribute) -> Any:
+        """Return the value of a name, or of a name with attributes, in Python.  Return None if it is not defined."""
+        if isinstance(node, ast.Name):
+            return next((names[node.id] for names in self.python_names() if node.id in names), None)
+        if isinstance(node.value, ast.Name | ast.Attribute):
+            return getattr(self.python_value(node.value), node.attr, None)
+        return None
+
+    def python_names(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the Python values that the source can use, by name.
+
+        There is one mapping each for the names of the class, the enclosing functions (two) and the file.
+        """
+        function = self.function
+        return function.members, closure_variables(function.python), function.types, function.python.__globals__
 
 
 def closure_variables(python: Any) -> dict[str, Value]:
@@ -162,6 +191,13 @@ def is_static(value: Value) -> bool:
     if isinstance(value, tuple):
         return all(map(is_static, value))
     return isinstance(value, bool | int | float | str | None | DType) and not isinstance(value, np.generic)
+
+
+def is_python(value: Value) -> bool:
+    """Return whether `value` is known during the translation: a static value, an array, or a list or tuple of them."""
+    if isinstance(value, tuple | list):
+        return all(map(is_python, value))
+    return is_static(value) or isinstance(value, np.ndarray | np.generic | type | np.dtype)
 
 
 def is_scalar(value: Value) -> bool:

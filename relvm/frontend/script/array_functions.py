@@ -1,0 +1,395 @@
+"""NumPy in scripts: the functions of NumPy, the methods of arrays, and their operators, on tensors of the program.
+
+Each is translated to operators of relvm, and has NumPy's meaning with one exception: a result has the dtype that the
+operators of relvm give it.  NumPy converts the operands of some functions to a wider dtype, and relvm never does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmTypeError, near_matches
+from relvm.frontend.script.values import Value, is_static
+from relvm.ir.builder import Builder
+from relvm.ir.dtypes import BOOL, I32, I64, DType, dtype_of
+from relvm.ir.expr import DimValue, Expr, Shape, constant, prim
+from relvm.ir.symbolic import AnyDim, dim_op, exact_quotient, product
+from relvm.ir.types import PrimType, TensorType
+
+# The elementwise functions of NumPy that are operators of relvm, and `where` and `matmul`.
+_OPERATORS = {
+    "absolute": "abs",
+    "add": "add",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "divide": "divide",
+    "equal": "equal",
+    "exp": "exp",
+    "fabs": "abs",
+    "floor": "floor",
+    "fmod": "remainder",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "left_shift": "shift_left",
+    "less": "less",
+    "less_equal": "less_equal",
+    "log": "log",
+    "log1p": "log1p",
+    "logical_and": "logical_and",
+    "logical_not": "logical_not",
+    "logical_or": "logical_or",
+    "matmul": "matmul",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "multiply": "multiply",
+    "negative": "negative",
+    "not_equal": "not_equal",
+    "power": "power",
+    "reciprocal": "reciprocal",
+    "remainder": "modulo",
+    "right_shift": "shift_right",
+    "rint": "round",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "subtract": "subtract",
+    "tan": "tan",
+    "tanh": "tanh",
+    "where": "where",
+}
+METHODS = (
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "astype",
+    "clip",
+    "copy",
+    "cumsum",
+    "dot",
+    "flatten",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ravel",
+    "reshape",
+    "round",
+    "squeeze",
+    "std",
+    "sum",
+    "swapaxes",
+    "take",
+    "transpose",
+    "var",
+)  # of arrays
+
+
+Convert = Callable[[list[Value]], tuple[Expr, ...]]
+
+
+class ArrayFunctions:
+    """The functions of NumPy that are not one operator.  A public method has the name and the parameters of NumPy.
+
+    builder: the builder of the program.
+    convert: converts the arguments of an operator.
+    """
+
+    def __init__(self, builder: Builder, convert: Convert) -> None:
+        self._builder = builder
+        self._convert = convert
+
+    def _op(self, operator: str, *args: Value, **attributes: Any) -> Expr:
+        return self._builder.op(operator, *self._convert(list(args)), **attributes)
+
+    def _tensor(self, value: Value) -> Expr:
+        (tensor,) = self._convert([value])
+        if not isinstance(tensor.type, TensorType) or tensor.type.rank is None:
+            raise RelvmTypeError(f"expected a tensor of known rank, got {tensor.type}")
+        return tensor
+
+    def _shape(self, value: Value) -> tuple[AnyDim, ...]:
+        dims = self._tensor(value).tensor_type.shape
+        if dims is None:
+            raise RelvmTypeError('the shape of a tensor is unknown; state it: match_cast(x, "f32[m]")')
+        return dims
+
+    # ---- elementwise ----
+
+    def square(self, x: Value) -> Expr:
+        return self._op("multiply", x, x)
+
+    def isnan(self, x: Value) -> Expr:
+        return self._op("not_equal", x, x)
+
+    def floor_divide(self, x: Value, y: Value) -> Expr:
+        quotient = self._op("divide", self._op("subtract", x, self._op("modulo", x, y)), y)
+        return self._op("round", quotient) if quotient.tensor_type.known_dtype.is_float else quotient
+
+    def invert(self, x: Value) -> Expr:
+        return self._op("logical_not", x) if self._is_bool(x) else self._op("bitwise_xor", x, -1)
+
+    def bitwise_and(self, x: Value, y: Value) -> Expr:
+        return self._op("logical_and" if self._is_bool(x, y) else "bitwise_and", x, y)
+
+    def bitwise_or(self, x: Value, y: Value) -> Expr:
+        return self._op("logical_or" if self._is_bool(x, y) else "bitwise_or", x, y)
+
+    def bitwise_xor(self, x: Value, y: Value) -> Expr:
+        return self._op("not_equal" if self._is_bool(x, y) else "bitwise_xor", x, y)
+
+    def _is_bool(self, *values: Value) -> bool:
+        tensors = [v.type for v in values if isinstance(v, Expr) and isinstance(v.type, TensorType)]
+        return any(tensor.dtype is not None and tensor.dtype.is_bool for tensor in tensors)
+
+    def round(self, x: Value) -> Expr:
+        return self._op("round", x) if self._tensor(x).tensor_type.known_dtype.is_float else self._tensor(x)
+
+    def clip(self, x: Value, min: Value = None, max: Value = None) -> Expr:
+        for operator, bound in (("maximum", min), ("minimum", max)):
+            if bound is not None:
+                x = self._op(operator, x, bound)
+        return self._tensor(x)
+
+    def astype(self, x: Value, dtype: Value) -> Expr:
+        return self._op("cast", x, to=dtype_of(dtype))
+
+    def copy(self, x: Value) -> Expr:
+        return self._tensor(x)
+
+    # ---- reductions ----
+
+    def _reduce(self, operator: str, x: Value, axis: Value, keepdims: bool) -> Expr:
+        axes = axis if axis is None or isinstance(axis, tuple) else (axis,)
+        return self._op(operator, x, axes=axes, keepdims=keepdims)
+
+    def sum(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._reduce("sum", x, axis, keepdims)
+
+    def prod(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._reduce("prod", x, axis, keepdims)
+
+    def mean(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._reduce("mean", x, axis, keepdims)
+
+    def max(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._reduce("max", x, axis, keepdims)
+
+    def min(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._reduce("min", x, axis, keepdims)
+
+    amax, amin = max, min
+
+    def var(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        distance = self._op("subtract", x, self._reduce("mean", x, axis, True))
+        return self._reduce("mean", self.square(distance), axis, keepdims)
+
+    def std(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._op("sqrt", self.var(x, axis, keepdims))
+
+    def any(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        is_true = self._op("cast", self._op("cast", x, to=BOOL), to=I64)
+        return self._op("greater", self._reduce("sum", is_true, axis, keepdims), 0)
+
+    def all(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        is_false = self._op("logical_not", self._op("cast", x, to=BOOL))
+        return self._op("logical_not", self.any(is_false, axis, keepdims))
+
+    def argmax(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._along_axis("argmax", x, axis, keepdims=keepdims)
+
+    def argmin(self, x: Value, axis: Value = None, keepdims: bool = False) -> Expr:
+        return self._along_axis("argmin", x, axis, keepdims=keepdims)
+
+    def cumsum(self, x: Value, axis: Value = None) -> Expr:
+        return self._along_axis("cumsum", x, axis)
+
+    def _along_axis(self, operator: str, x: Value, axis: Value, *others: Value, **attributes: Any) -> Expr:
+        x, axis = (self.ravel(x), 0) if axis is None else (x, axis)
+        return self._op(operator, x, *others, axis=axis, **attributes)
+
+    # ---- shapes ----
+
+    def reshape(self, x: Value, *shape: Value) -> Expr:
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        dims = [size.dim if isinstance(size, DimValue) else size for size in sizes]
+        if dims.count(-1) > 1:
+            raise RelvmArgumentError("reshape: expected at most one size of -1")
+        if -1 in dims:
+            remaining, others = list(self._shape(x)), []
+            for dim in dims:
+                if dim in remaining:
+                    remaining.remove(dim)
+                elif dim != -1:
+                    others.append(dim)
+            inferred = exact_quotient(product(remaining), product(others))
+            if inferred is None:
+                shown = ", ".join(map(str, self._shape(x)))
+                raise RelvmShapeError(f"reshape: the size for -1 cannot be computed from the shape ({shown}); state it")
+            dims[dims.index(-1)] = inferred
+        return self._op("reshape", x, Shape(tuple(dims)))
+
+    def ravel(self, x: Value) -> Expr:
+        return self.reshape(x, -1)
+
+    flatten = ravel
+
+    def transpose(self, x: Value, *axes: Value) -> Expr:
+        perm = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | None) else axes or None
+        rank = self._tensor(x).tensor_type.rank
+        return self._op("transpose", x, perm=perm and tuple(axis % rank for axis in perm))
+
+    permute_dims = transpose
+
+    def swapaxes(self, x: Value, axis1: int, axis2: int) -> Expr:
+        perm = list(range(self._tensor(x).tensor_type.known_rank))
+        perm[axis1], perm[axis2] = perm[axis2], perm[axis1]
+        return self._op("transpose", x, perm=tuple(perm))
+
+    def moveaxis(self, x: Value, source: int, destination: int) -> Expr:
+        perm = list(range(self._tensor(x).tensor_type.known_rank))
+        perm.insert(destination % len(perm), perm.pop(source))
+        return self._op("transpose", x, perm=tuple(perm))
+
+    def expand_dims(self, x: Value, axis: Value) -> Expr:
+        return self._op("expand_dims", x, axes=axis if isinstance(axis, tuple) else (axis,))
+
+    def squeeze(self, x: Value, axis: Value = None) -> Expr:
+        return self._op("squeeze", x, axes=axis if axis is None or isinstance(axis, tuple) else (axis,))
+
+    def broadcast_to(self, x: Value, shape: Value) -> Expr:
+        return self._op("broadcast_to", x, shape if isinstance(shape, tuple) else (shape,))
+
+    def concatenate(self, arrays: Sequence[Value], axis: Value = 0) -> Expr:
+        return self._op("concat", *arrays, axis=axis)
+
+    def stack(self, arrays: Sequence[Value], axis: int = 0) -> Expr:
+        return self._op("concat", *(self.expand_dims(array, axis) for array in arrays), axis=axis)
+
+    def take(self, x: Value, indices: Value, axis: Value = None) -> Expr:
+        return self._along_axis("gather", x, axis, integer_tensor(self._builder, indices))
+
+    def dot(self, a: Value, b: Value) -> Expr:
+        ranks = self._tensor(a).tensor_type.known_rank, self._tensor(b).tensor_type.known_rank
+        if 0 in ranks:
+            return self._op("multiply", a, b)
+        if ranks[1] > 2:
+            raise RelvmTypeError("dot: expected a second tensor of rank 2 or less; use matmul")
+        return self._op("matmul", a, b)
+
+    # ---- new tensors ----
+
+    def full(self, shape: Value, fill_value: Value, dtype: Value = None) -> Expr:
+        to = None if dtype is None else dtype_of(dtype)
+        if is_static(fill_value):
+            tensor: Expr = constant(np.array(fill_value, to.numpy if to else None))
+        elif isinstance(fill_value, Expr) and isinstance(fill_value.type, PrimType):
+            tensor = self._op("to_tensor", fill_value, dtype=to or fill_value.type.dtype)
+        else:
+            tensor = self._op("cast", fill_value, to=to) if to else self._tensor(fill_value)
+        return self.broadcast_to(tensor, shape)
+
+    def zeros(self, shape: Value, dtype: Value = float) -> Expr:
+        return self.full(shape, 0, dtype)
+
+    def ones(self, shape: Value, dtype: Value = float) -> Expr:
+        return self.full(shape, 1, dtype)
+
+    def full_like(self, x: Value, fill_value: Value, dtype: Value = None) -> Expr:
+        tensor = self._tensor(x).tensor_type
+        return self._op("broadcast_to", self.full((), fill_value, dtype or tensor.dtype), Shape(self._shape(x)))
+
+    def zeros_like(self, x: Value, dtype: Value = None) -> Expr:
+        return self.full_like(x, 0, dtype)
+
+    def ones_like(self, x: Value, dtype: Value = None) -> Expr:
+        return self.full_like(x, 1, dtype)
+
+    def arange(self, start: Value, stop: Value = None) -> Expr:
+        first, end = (0, start) if stop is None else (start, stop)
+        if not all(isinstance(bound, int | DimValue) for bound in (first, end)):
+            raise RelvmTypeError("arange: expected integers and sizes of tensors")
+        first, end = (bound.dim if isinstance(bound, DimValue) else bound for bound in (first, end))
+        count = dim_op("max", dim_op("sub", end, first), 0)
+        numbers = self._op("iota", Shape((count,)))
+        return numbers if first == 0 else self._op("add", numbers, self._op("to_tensor", as_size(first), dtype=I64))
+
+
+def as_size(dim: AnyDim) -> Expr:
+    """Return a dimension as a scalar of the program."""
+    return prim(dim) if isinstance(dim, int) else DimValue(dim)
+
+
+def integer_scalar(builder: Builder, value: Expr) -> Expr:
+    """Return an i64 scalar, or a tensor of rank 0 with an integer dtype, as an i64 scalar."""
+    match value.type:
+        case PrimType(dtype=dtype) if dtype == I64:
+            return value
+        case TensorType(dtype=DType(is_integer=True), rank=0):
+            return builder.op("to_scalar", value)
+    raise RelvmTypeError(f"expected an integer, got {value.type}")
+
+
+def integer_tensor(builder: Builder, indices: Value) -> Expr:
+    """Return indices (an integer, a scalar of the program, a list, an array or a tensor) as a tensor of integers."""
+    if isinstance(indices, Expr):
+        if isinstance(indices.type, PrimType) and indices.type.dtype == I64:
+            return builder.op("to_tensor", indices, dtype=I64)
+        if isinstance(indices.type, TensorType) and indices.type.known_dtype in (I32, I64):
+            return indices
+        raise RelvmTypeError(f"expected integers as indices, got {indices.type}")
+    array = np.asarray(indices)
+    if array.size and array.dtype.kind not in "iu":
+        raise RelvmTypeError(f"expected integers as indices, got {indices!r}")
+    return constant(array.astype(np.int64))
+
+
+FUNCTIONS = (*_OPERATORS, *(name for name in vars(ArrayFunctions) if not name.startswith("_")))
+
+
+def numpy_name(value: Value) -> str | None:
+    """Return the name of a function or scalar type of NumPy, or None for other values."""
+    is_numpy = isinstance(value, np.ufunc) or str(getattr(value, "__module__", "")).partition(".")[0] == "numpy"
+    return value.__name__ if is_numpy and callable(value) and hasattr(value, "__name__") else None
+
+
+def call_array_function(
+    name: str, args: list[Value], keywords: dict[str, Any], builder: Builder, convert: Convert
+) -> Value:
+    """Translate a call of a function of NumPy, or of a method of an array, whose first argument is then the array.
+
+    builder: the builder of the program.
+    convert: converts the arguments of an operator.
+
+    Raises
+    ------
+    RelvmNameError
+        Scripts do not support the function.
+    RelvmArgumentError
+        The arguments do not fit.
+    """
+    functions = ArrayFunctions(builder, convert)
+    if name in _OPERATORS:
+        return functions._op(_OPERATORS[name], *args, **keywords)
+    if name not in FUNCTIONS:
+        raise RelvmNameError(f"scripts do not support the function {name} of NumPy{near_matches(name, FUNCTIONS)}")
+    function = getattr(functions, name)
+    parameters = inspect.signature(function).parameters.values()
+    signature = inspect.Signature([parameter.replace(annotation=parameter.empty) for parameter in parameters])
+    try:
+        signature.bind(*args, **keywords)
+    except TypeError as error:
+        raise RelvmArgumentError(f"{name}{signature}: {error}") from None
+    return function(*args, **keywords)
