@@ -266,7 +266,7 @@ def with_opset(model: Any, opset: int) -> Any:
     """
     from onnx import helper, version_converter
 
-    (own,) = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")] or [1]
+    own = max((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), default=1)
     if own < opset:
         try:
             model = version_converter.convert_version(model, opset)

@@ -23,7 +23,10 @@ _NORMALIZATIONS = {"BatchNormalization", "InstanceNormalization", "LayerNormaliz
 
 
 def prepare(model: Any) -> Any:
-    """Return a simplified form of a model: constant expressions are folded, and batch normalization is fused.
+    """Return a form of a model that the tools can quantize.
+
+    Constant expressions are folded, batch normalization is fused, all nodes have names, and Gemm and shared weights are
+    rewritten.
 
     model: an onnx.ModelProto.
     """
@@ -190,7 +193,7 @@ def _copy_shared_weights(graph: Any) -> None:
     for node in graph.node:
         for index, name in enumerate(node.input):
             tensor = tensors.get(name)
-            axes = axes_of(node, index, len(tensor.dims)) if tensor else None
+            axes = None if tensor is None else axes_of(node, index, len(tensor.dims))
             if tensor is None or axes is None or first.setdefault(name, axes.channel) == axes.channel:
                 continue
             node.input[index] = f"{name}_by_axis_{axes.channel}"
