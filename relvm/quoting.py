@@ -179,6 +179,8 @@ def terminal(text: str) -> str:
 
 def terminal_lines(text: str) -> str:
     """Escape a text of several lines for a terminal.  Unlike in `terminal`, newlines and tabs are kept."""
+    if text.isprintable():
+        return text
     return "\n".join("\t".join(map(terminal, line.split("\t"))) for line in text.split("\n"))
 
 

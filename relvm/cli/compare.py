@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shutil
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,8 @@ from relvm.errors import RelvmNameError, known_names
 from relvm.explore import Comparison, compare
 from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.expr import Module
+
+_COLUMNS = 100  # if the width of the terminal is unknown
 
 
 def compare_model(options: argparse.Namespace) -> int:
@@ -41,17 +44,20 @@ def compare_model(options: argparse.Namespace) -> int:
     if options.json:
         put_json(_comparison_as_json(compared))
     else:
-        put(compared, styles=_styles(compared))
+        columns = shutil.get_terminal_size((_COLUMNS, 24)).columns
+        put(compared.format(all_rows=options.all, columns=columns), styles=_styles(compared, options.all))
     return 0 if compared.agrees else 1
 
 
-def _styles(compared: Comparison) -> dict[int, Style]:
-    """Return the colors of the lines of `str(compared)`, by line number.
+def _styles(compared: Comparison, all_rows: bool) -> dict[int, Style]:
+    """Return the colors of the lines of `compared.format`, by line number.
 
-    Only rows of values that differ, and the summary in the last line, are colored.
+    Only the summary in the first line, and rows of values that differ, are colored.
     """
-    rows: dict[int, Style] = {k: "bad" for k, row in enumerate(compared.rows, 1) if row.differs}
-    return rows | {len(compared.rows) + 1: "good" if compared.agrees else "bad"}
+    rows, first = (compared.rows, 2) if all_rows else (compared.worst(), 3)
+    styles: dict[int, Style] = {k: "bad" for k, row in enumerate(rows, first) if row.differs}
+    styles[0] = "good" if compared.agrees else "bad"
+    return styles
 
 
 def _comparison_as_json(compared: Comparison) -> dict[str, Any]:

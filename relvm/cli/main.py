@@ -377,6 +377,12 @@ def _add_run(commands) -> None:
         help="run once more and save the time of each call, for Perfetto (ui.perfetto.dev)",
     )
     command.add_argument(
+        "--timeline",
+        type=file_name,
+        metavar="OUT.html",
+        help="run once more and write an HTML page of all stages with the time of each call",
+    )
+    command.add_argument(
         "--roofline",
         nargs="?",
         const="",
@@ -643,8 +649,8 @@ def _add_compare(commands) -> None:
     command.add_argument(
         "--modes",
         metavar="MODE,MODE...",
-        help="modes to run, compared with the first: reference, bytecode, compiled, and onnxruntime for .onnx models "
-        "(default: all)",
+        help="modes to run, compared with the first: reference, bytecode, compiled, and onnxruntime for .onnx models, "
+        "if ONNX Runtime is installed (default: all)",
     )
     command.add_argument(
         "--tolerance",
@@ -653,6 +659,11 @@ def _add_compare(commands) -> None:
         least=0,
         default=1e-4,
         help="largest difference of floats, relative to the largest element of the tensor (default: 1e-4)",
+    )
+    command.add_argument(
+        "--all",
+        action="store_true",
+        help="print all values in the order of the program, not only the ten that differ most",
     )
     _add_json(command)
     command.set_defaults(run=_imported_at_call("compare.compare_model"))

@@ -41,9 +41,8 @@ def run(options: argparse.Namespace) -> int:
     expect_writable("--output", options.output)
     expect_writable("--roofline", options.roofline)
     expect_writable("--trace", options.trace)
-    expect_writable("--graph", options.graph)
-    if options.graph and Path(options.model).suffix in EXECUTABLE_SUFFIXES:
-        raise RelvmArgumentError(f"--graph requires a model, but {options.model} is an executable, already built")
+    for option in ("graph", "timeline"):
+        _expect_page(f"--{option}", getattr(options, option), options.model)
     if options.profile_kernels and options.target == "auto" and Path(options.model).suffix not in EXECUTABLE_SUFFIXES:
         options.target = "bytecode"
     executable = adapt(load_or_build(options, exec_mode="auto" if options.target == "auto" else "bytecode"))
@@ -58,6 +57,7 @@ def run(options: argparse.Namespace) -> int:
         or options.profile_kernels
         or options.trace
         or options.graph
+        or options.timeline
         or options.roofline is not None
     ):
         _wait_for_native_code(machine)
@@ -89,10 +89,23 @@ def run(options: argparse.Namespace) -> int:
         _show_roofline(machine.profile(options.function, *values), options.roofline)
     if options.graph:
         _write_graph(machine.profile(options.function, *values), options)
+    if options.timeline:
+        _write_timeline(machine.profile(options.function, *values, timeline=True), options)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     _wait_for_cache(executable)
     return 0
+
+
+def _expect_page(option: str, file: str | None, model: str) -> None:
+    """Check the file of an option that writes an HTML page about a model."""
+    if file is None:
+        return
+    if Path(file).suffix != ".html":
+        raise RelvmArgumentError(f"{option} {file}: expected a file name ending in .html")
+    if Path(model).suffix in EXECUTABLE_SUFFIXES:
+        raise RelvmArgumentError(f"{option} requires a model, but {model} is an executable, already built")
+    expect_writable(option, file)
 
 
 def _run_as_json(outputs: Mapping[str, np.ndarray], seconds: list[float], profile: Profile | None) -> dict[str, Any]:
@@ -176,6 +189,14 @@ def _write_graph(profile: Profile, options: argparse.Namespace) -> None:
     from relvm.cli.plot import write_graph
 
     write_graph(read_module(options), options, profile=profile)
+
+
+def _write_timeline(profile: Profile, options: argparse.Namespace) -> None:
+    from relvm.cli.show import stages_page
+
+    assert profile.timeline is not None
+    stages_page(options).with_timeline(profile.timeline).save(options.timeline)
+    note(f"wrote {len(profile.timeline.calls):,} calls to {options.timeline}")
 
 
 def _shown(name: str, value: np.ndarray) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relvm.bytecode.asm_printer import as_text, listing
 from relvm.bytecode.kernel_printer import kernel_listing
@@ -25,6 +26,9 @@ from relvm.passes.pass_manager import run_passes
 from relvm.passes.pipeline import build_pipeline
 from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 from relvm.vm import Executable
+
+if TYPE_CHECKING:
+    from relvm.explore import Exploration
 
 
 def show(options: argparse.Namespace) -> int:
@@ -71,14 +75,19 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write_page(options: argparse.Namespace) -> None:
+def stages_page(options: argparse.Namespace) -> Exploration:
+    """Build a model, and return the page of all its stages."""
     from relvm.explore import explore
 
     target = parse_target(chosen_target(options)).kind
-    module, mode = read_module(options), options.exec_mode
+    mode = "compiled" if options.exec_mode == "compiled" else "bytecode"
     title = Path(options.model).name
     with Progress("building"):
-        explored = explore(module, exec_mode=mode, target=target, fused=not options.unfused, title=title)
+        return explore(read_module(options), exec_mode=mode, target=target, fused=not options.unfused, title=title)
+
+
+def _write_page(options: argparse.Namespace) -> None:
+    explored = stages_page(options)
     explored.save(options.html)
     note(f"wrote {options.html}: {len(explored.views)} stages")
 

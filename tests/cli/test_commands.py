@@ -120,6 +120,14 @@ def test_a_graph_is_a_page_and_a_run_adds_its_times(folder: Path) -> None:
     assert relvm("compile", "model.relvm", "-o", "m.rvm", cwd=folder).returncode == 0
     done = relvm("run", "m.rvm", "--input", "x=x.npy", "--graph", "graph.html", cwd=folder)
     assert done.returncode == 1 and "--graph requires a model, but m.rvm is an executable, already built" in done.stderr
+    done = relvm("run", "model.relvm", "--input", "x=x.npy", "--timeline", "out.html", cwd=folder)
+    assert done.returncode == 0 and " calls to out.html" in done.stderr, done.stderr
+    page = (folder / "out.html").read_text()
+    assert '"timeline":{"function":"main","names":' in page and '"fuse_ops"' in page
+    for file, message in (("m.rvm", "--timeline requires a model"), ("model.relvm", "out.json: expected a file name")):
+        name = "out.html" if file == "m.rvm" else "out.json"
+        done = relvm("run", file, "--input", "x=x.npy", "--timeline", name, cwd=folder)
+        assert done.returncode == 1 and message in done.stderr
 
 
 def test_options_of_pictures_that_have_no_meaning_are_refused(folder: Path) -> None:

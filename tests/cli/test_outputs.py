@@ -41,6 +41,7 @@ def folder(tmp_path: Path) -> Path:
         "export fixed.relvm -o out.tar",
         "export fixed.relvm -o folder --show storage --draw out.svg",
         "show fixed.relvm --html out.html",
+        "run fixed.relvm --random --target numpy --timeline out.html",
         "show fixed.relvm --graph out.html",
         "show fixed.relvm --picture dataflow -o out.html",
         "show fixed.relvm --picture dataflow -o out.svg",

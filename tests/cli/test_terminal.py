@@ -90,7 +90,7 @@ def test_what_is_colored(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert not any("\x1b" in line for line in plain)
     monkeypatch.setenv("FORCE_COLOR", "1")
     colorful, _ = colors_of(capsys, *compare)
-    assert colorful == [*plain[:-1], f"{GREEN}{plain[-1]}{END}"]
+    assert colorful == [f"{GREEN}{plain[0]}{END}", *plain[1:]]
     profile, notes = colors_of(capsys, "run", "model.relvm", "--random", "--profile-kernels")
     assert sum(line.startswith(f"{YELLOW}*") for line in profile) >= 1
     assert not any("\x1b" in line for line in [*profile[:3], *notes])

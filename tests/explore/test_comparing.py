@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +16,8 @@ from relvm import ops
 from relvm.cli.main import main
 from relvm.compiler import build
 from relvm.errors import RelvmArgumentError, RelvmFormatError, RelvmNameError, RelvmUnsupportedError
-from relvm.explore import compare
+from relvm.explore import Comparison, compare
+from relvm.explore.compare import run
 from relvm.explore.compare.report import largest_difference, make_row
 from relvm.frontend.onnx import registry
 from relvm.frontend.text import parse_module
@@ -96,7 +98,7 @@ def test_modes_agree_on_every_value(module: Module, target: str) -> None:
     assert set(row.differences) == {"bytecode", "compiled"}
     assert 0.9 < row.largest < 1
     assert np.isnan(row.values["compiled"][1]).all()
-    assert str(compared).endswith("8 values agree: bytecode, compiled against reference")
+    assert re.match("8 values agree( exactly)?: bytecode, compiled against reference", str(compared))
 
 
 def test_the_first_value_that_differs_is_that_of_the_wrong_operator(module: Module, swap: Callable) -> None:
@@ -105,8 +107,40 @@ def test_the_first_value_that_differs_is_that_of_the_wrong_operator(module: Modu
     assert not compared.agrees
     assert compared.first.name == "a" and compared.first.differences["bytecode"] > 0.3
     assert [row.name for row in compared.rows if not row.differs] == ["value", "k", "returned[1]"]
-    assert str(compared).splitlines()[2].startswith("!  a ")
+    assert compared.worst()[0].differs and len(compared.worst(2)) == 2
+    assert [line[:4] for line in compared.format(all_rows=True).splitlines()[2:4]] == ["   v", "!  a"]
     assert "the first is a" in str(compared) and compared._repr_html_().count("<tr style=") == 5
+
+
+def test_only_the_largest_differences_are_printed(module: Module) -> None:
+    one = np.ones(2, np.float32)
+    rows = [
+        make_row(f"a_long_name_of_value_{k}", "model.relvm:2:3", {"reference": one, "bytecode": one + k / 100}, 0.105)
+        for k in range(20)
+    ]
+    compared = Comparison("title", ("reference", "bytecode"), tuple(rows))
+    shown = str(compared).splitlines()
+    assert shown[0] == "9 of 20 values differ: bytecode against reference; the first is a_long_name_of_value_11"
+    assert len(shown) == 13 and "value_19" in shown[3] and "value_10" in shown[12] and "model.relvm:2:3" in shown[3]
+    assert [line[0] for line in shown[3:]] == ["!"] * 9 + [" "]
+    narrow = compared.format(columns=50).splitlines()
+    assert max(map(len, narrow[2:])) <= 50 and "a_long_n..._value_19" in narrow[3] and "model.relvm" not in narrow[3]
+    assert len(compared.format(all_rows=True).splitlines()) == 22
+    equal = Comparison("title", ("reference", "bytecode"), (make_row("x", "", {"reference": one, "bytecode": one}, 0),))
+    assert str(equal) == "1 values agree exactly: bytecode against reference"
+
+
+def test_onnx_models_are_compared_without_onnxruntime_and_onnx(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "model.onnx"
+    node = helper.make_node("Relu", ["x"], ["y"])
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy")
+    file.write_bytes(helper.make_model(helper.make_graph([node], "g", [x], [y])).SerializeToString())
+    assert "onnxruntime" in compare(file).modes
+    for missing in (("onnxruntime",), ("onnxruntime", "onnx")):
+        monkeypatch.setattr(run, "find_spec", lambda name, missing=missing: None if name in missing else name)
+        compared = compare(file, dims={"n": 3})
+        assert compared.agrees and compared.modes == ("reference", "bytecode", "compiled")
+        assert compared.rows[0].shape == (3,)
 
 
 def test_what_is_wrong_inside_a_branch_shows_in_what_it_gives(module: Module, swap: Callable) -> None:
@@ -269,8 +303,8 @@ def test_sizes_that_no_random_input_has_are_errors(tmp_path: Path) -> None:
 def test_without_onnxruntime_it_is_said_what_to_install(model: ModelProto, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(RelvmUnsupportedError, match=r"pip install 'relvm\[explore\]'"):
-        compare(model)
-    assert compare(model, modes=["reference", "bytecode"]).agrees
+        compare(model, modes=["reference", "onnxruntime"])
+    assert compare(model).modes == ("reference", "bytecode", "compiled")
 
 
 def test_the_command_prints_the_table_and_says_by_its_status_whether_they_agree(

@@ -91,18 +91,18 @@ def test_a_kernel_is_in_the_scope_of_all_its_operators() -> None:
 def test_edges_enter_and_leave_a_box_through_ports() -> None:
     data = page_data(browse_dataflow(onnx_module(*SCOPED), fused=False).page())
     (box,) = (item for item in data["items"] if item["label"] == "a")
-    rows = [[place for place, _, _ in places] for _, _, places in data["boxes"][str(box["key"])]["rows"]]
+    rows = [[place for place, _, _ in places] for _, _, places in data["views"][0]["boxes"][str(box["key"])]["rows"]]
     x, last = find(data["items"], "x")["key"], find(data["items"], "r")["key"]
     first = next(item["key"] for item in box["inside"] if item["label"] == "first")
     assert rows == [[f"i{x}"], [str(first)], [str(last)], [f"o{last}"]]
-    outer = [[place for place, _, _ in places] for _, _, places in data["boxes"]["-1"]["rows"]]
+    outer = [[place for place, _, _ in places] for _, _, places in data["views"][0]["boxes"]["-1"]["rows"]]
     assert outer[:2] == [[str(x)], [str(box["key"])]]
 
 
 def test_an_edge_that_passes_a_layer_has_a_lane() -> None:
     data = data_of("def main(x: f32[n]) -> f32[n] { a = exp(x)\nb = sin(a)\nreturn add(b, x) }", fused=False)
     keys = {name: find(data["items"], name)["key"] for name in ("x", "result")}
-    routes = data["boxes"]["-1"]["routes"]
+    routes = data["views"][0]["boxes"]["-1"]["routes"]
     (lanes,) = (lanes for edge, lanes in routes.items() if edge == f"{keys['x']} {keys['result']}")
     assert len(lanes) == 2
 

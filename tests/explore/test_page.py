@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,11 +97,78 @@ def test_the_page_shows_stages_beside_each_other(page) -> None:
     assert page.title == "</script> & <b>"
     choose(page, "fuse_ops")
     assert page.find_element(By.CSS_SELECTOR, "#left h2").text.startswith("decompose")
-    assert any("= fused {" in line for line in lines(page, "right", ".added"))
+    assert any("= fused {" in line for line in lines(page, "right", ".frame"))
     assert not any("= fused {" in line for line in lines(page, "left"))
     common = "def main(x: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {"
     assert common in lines(page, "left") and common in lines(page, "right")
     assert common not in lines(page, "left", ".removed")
+
+
+def test_the_page_opens_on_the_fused_module_and_its_kernels(page, browser, tmp_path: Path) -> None:
+    assert titles(page) == ["share_kernels", "kernels"]
+    unfused = explore(parse_module(SMALL), fused=False, target="numpy")
+    unfused.save(tmp_path / "numpy.html")
+    open_page(browser, (tmp_path / "numpy.html").as_uri())
+    lowered = unfused.names.index("lower_to_kernels")
+    assert titles(page) == list(unfused.names[lowered - 2 : lowered])
+
+
+def test_fusion_moves_lines_into_groups(page) -> None:
+    choose(page, "fuse_ops")
+    assert lines(page, "left", ".removed") == lines(page, "right", ".added") == []
+    rows = [
+        {element.rect["y"]: element.get_property("textContent") for element in found}
+        for found in (page.find_elements(By.CSS_SELECTOR, f"#{side} .line.moved") for side in ("left", "right"))
+    ]
+    operators = [[text.split(" = ")[1].split("(")[0] for text in row.values()] for row in rows]
+    assert rows[0].keys() == rows[1].keys() and operators[0] == operators[1]
+    assert operators[0][:3] == ["multiply", "add", "relu"]  # the last one has another name in the group
+    assert set(lines(page, "right", ".moved")) < set(lines(page, "right", ".grouped"))
+    assert lines(page, "left", ".grouped") == []
+
+
+def test_operators_precede_types(page) -> None:
+    """A line ends with its type.  The setting shows the line as it is."""
+    choose(page, "infer_types")
+    row = line(page, "right", "relu(")
+    wait(page, lambda: row.get_attribute("data-type"))
+    assert row.get_attribute("data-type") == row.get_attribute("title") == "f32[n, 4]"
+    hidden = row.find_element(By.CSS_SELECTOR, ".cut")
+    assert hidden.get_property("textContent") == ": f32[n, 4]" and hidden.size["width"] == 0
+    assert row.get_property("textContent") == "  b: f32[n, 4] = relu(add(a, y))"  # what a copy contains
+    press(page, "f")
+    wait(page, lambda: not row.get_attribute("data-type"))
+    assert row.find_element(By.TAG_NAME, "code").text.strip() == "b: f32[n, 4] = relu(add(a, y))"
+
+
+def test_long_sizes_constants_and_strings_are_shortened(browser, tmp_path: Path) -> None:
+    values = ", ".join(map(str, range(100, 120)))
+    text = (
+        "def main(x: f32[number_of_sequences, 20]) -> f32[number_of_sequences * 2, 20] {\n"
+        f"  a = add(x, const(f32[20], [{values}]))\n  return concat(a, a, axis=0)\n}}"
+    )
+    open_page(browser, save_page(tmp_path, text) + "#stage=infer_types")
+    row = line(browser, "right", "add(")
+    wait(browser, lambda: row.get_attribute("data-type"))
+    assert (
+        row.get_attribute("data-type") == "f32[d0, 20]" and row.get_attribute("title") == "f32[number_of_sequences, 20]"
+    )
+    constant = row.find_element(By.CSS_SELECTOR, ".cut[data-short='\u2026']")
+    assert constant.get_attribute("title").startswith("[100.0, 101.0,") and constant.size["width"] < 20
+    signature = line(browser, "right", "def main")
+    shorts = [cut.get_attribute("data-short") for cut in signature.find_elements(By.CSS_SELECTOR, ".cut")]
+    assert shorts == ["d0", "d1"]
+    press(browser, "g")  # the graph has the same names
+    wait(browser, lambda: browser.current_url.endswith("graph="))
+    browser.switch_to.frame("graph")
+    wait(browser, lambda: "d1 d0 * 2" in browser.find_element(By.ID, "panel").text)
+    browser.switch_to.default_content()
+    assert browser.get_log("browser") == []
+
+
+def test_times_of_passes_have_a_unit(page) -> None:
+    times = [element.text for element in page.find_elements(By.CSS_SELECTOR, ".stage .ms")]
+    assert times and all(re.fullmatch(r"\d+\.\d m?s|\d+\.\d\d s", text) for text in times)
 
 
 def test_lines_that_are_the_same_are_at_the_same_height(page) -> None:
@@ -108,7 +176,9 @@ def test_lines_that_are_the_same_are_at_the_same_height(page) -> None:
     places = [
         {
             element.get_property("textContent").strip(): element.rect["y"]
-            for element in page.find_elements(By.CSS_SELECTOR, f"#{side} .line[data-n]:not(.added, .removed)")
+            for element in page.find_elements(
+                By.CSS_SELECTOR, f"#{side} .line[data-n]:not(.added, .removed, .moved, .frame)"
+            )
         }
         for side in ("left", "right")
     ]
@@ -238,7 +308,10 @@ def test_long_names_are_shortened_in_the_middle(page) -> None:
     wait(page, lambda: page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] == short)
     name = page.find_element(By.CSS_SELECTOR, "#right .long")
     press(page, "f")
-    assert name.size["width"] > 1.5 * short and page.find_element(By.CSS_SELECTOR, "[data-setting=names]").is_selected()
+    assert (
+        page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short
+        and page.find_element(By.CSS_SELECTOR, "[data-setting=names]").is_selected()
+    )
     page.refresh()
     wait(page, lambda: page.find_elements(By.CSS_SELECTOR, "#right .long"))
     assert page.find_element(By.CSS_SELECTOR, "#right .long").size["width"] > 1.5 * short
@@ -276,7 +349,7 @@ KINDS = [
     (
         "infer_types",
         "a: ",
-        {"type": ["f32", "f32"], "number": ["4", "1", "2.0"], "call": ["multiply"], "keyword": ["const"]},
+        {"type": ["f32"], "number": ["1", "2.0"], "call": ["multiply"], "keyword": ["const"]},
     ),
     ("routine", "check_tensor_info", {"string": ['"vm.builtin.check_tensor_info"']}),
     ("kernels", "input f32", {"keyword": ["input"], "type": ["f32"], "number": ["4"]}),
@@ -305,7 +378,7 @@ def test_a_click_puts_stage_and_line_into_the_address(page, address: str) -> Non
     assert page.current_url == f"{address}#stage=fuse_ops"
     wait(page, lambda: lines(page, "right", ".selected") == [])
     page.back()
-    wait(page, lambda: titles(page) == ["given", "infer_types"])
+    wait(page, lambda: titles(page) == ["share_kernels", "kernels"])
 
 
 def test_an_address_opens_a_stage_at_a_line(page, address: str) -> None:
@@ -375,7 +448,7 @@ def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -
     """The documentation promises two seconds.  The test allows more, because the machine may be busy."""
     steps = "\n".join(f"  a{i + 1} = {'relu' if i % 3 else 'exp'}(add(a{i}, y))" for i in range(1000))
     text = f"def main(a0: f32[n, 4], y: f32[n, 4]) -> f32[n, 4] {{\n{steps}\n  return a1000\n}}"
-    open_page(browser, save_page(tmp_path, text))
+    open_page(browser, save_page(tmp_path, text) + "#stage=infer_types")
     took = browser.execute_script(
         "const t = performance.getEntriesByType('navigation')[0]; return t.loadEventEnd - t.startTime"
     )

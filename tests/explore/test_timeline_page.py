@@ -82,3 +82,31 @@ def test_a_page_contains_the_longest_calls(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_timeline_is_required() -> None:
     with pytest.raises(RelvmTypeError, match="timeline: expected the attribute timeline of a profile"):
         explore(MODULE).with_timeline({})
+
+
+def test_kernels_show_their_share_of_the_time(browser, tmp_path: Path) -> None:
+    """The page opens at the kernel that takes most of the time."""
+    module = parse_module("def main(x: f32[n, 4]) -> f32[4, n] { return relu(transpose(x, perm=(1, 0))) }")
+    explored = explore(module, target="bytecode", fused=False)
+    recorded = vm.VirtualMachine(vm.build(module, target="bytecode", fused=False))
+    timeline = recorded.profile("main", np.ones((3, 4), np.float32), timeline=True).timeline
+    first, second = [call.name for call in timeline.calls if call.kind == "kernel"]
+    calls = TimelineCall(first, "kernel", 0.0, 1e-3, 8, 0), TimelineCall(second, "kernel", 1e-3, 3e-3, 8, 0)
+    explored.with_timeline(Timeline("main", 4e-3, calls)).save(tmp_path / "page.html")
+    open_page(browser, (tmp_path / "page.html").as_uri())
+    assert titles(browser) == [explored.graph.stage, "kernels"]
+    for side in ("left", "right"):
+        shares = [
+            (
+                row.get_property("textContent").strip(),
+                row.find_element(By.CLASS_NAME, "time").get_attribute("data-text"),
+            )
+            for row in browser.find_elements(By.CSS_SELECTOR, f"#{side} .line:has(.time)")
+        ]
+        assert [share for _, share in shares] == ["25.0 %", "75.0 %"]
+        if side == "right":
+            assert [text for text, _ in shares] == [f"kernel {first}", f"kernel {second}"]
+    row = browser.find_elements(By.CSS_SELECTOR, "#right .line:has(.time)")[1].rect
+    box = browser.find_element(By.CSS_SELECTOR, "#right .lines").rect
+    assert box["y"] <= row["y"] < box["y"] + box["height"]
+    assert browser.get_log("browser") == []

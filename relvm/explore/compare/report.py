@@ -13,7 +13,9 @@ from relvm.errors import RelvmNameError, known_names
 from relvm.ir.dtypes import dtype_of
 from relvm.quoting import terminal
 
-_LONGEST_ORIGIN = 60  # characters of an origin shown in a table
+_WORST = 10  # rows of a table in text
+_COLUMNS = 100
+_LEAST = 12  # columns of a shortened cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,11 @@ class ComparisonRow:
     differences: Mapping[str, float]
     largest: float
     differs: bool
+
+    @property
+    def relative(self) -> float:
+        """The largest difference of all modes, divided by `largest` if that exceeds 1."""
+        return max(self.differences.values(), default=0.0) / max(1.0, self.largest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,10 +99,38 @@ class Comparison(Displayed):
     def _ipython_key_completions_(self) -> list[str]:
         return self._names()
 
-    def __str__(self) -> str:
+    def worst(self, count: int = _WORST) -> tuple[ComparisonRow, ...]:
+        """Return the rows with the largest differences, relative to the magnitude of the value, the largest first.
+
+        Rows without a difference are omitted.
+
+        Parameters
+        ----------
+        count
+            The maximum number of rows.  Rows whose difference exceeds the tolerance come first.
+        """
+        rows = sorted((row for row in self.rows if row.relative > 0), key=lambda row: (not row.differs, -row.relative))
+        return tuple(rows[:count])
+
+    def format(self, *, all_rows: bool = False, columns: int = _COLUMNS) -> str:
+        """Return a summary, and a table of the ten values with the largest differences.
+
+        Parameters
+        ----------
+        all_rows
+            Whether the table contains all values, in the order of the program.
+        columns
+            The width of the text.  Long names and locations are shortened.
+        """
+        rows = self.rows if all_rows else self.worst()
         heads = self._heads()
-        table = text_table([heads, *map(self._cells, self.rows)], left=range(len(heads)))
-        return "\n".join((*table, self._summary()))
+        lines = [self._summary()]
+        if not all_rows and rows:
+            lines.append(f"the largest differences, relative to {self.modes[0]}:")
+        return "\n".join((*lines, *_fitting([heads, *map(self._cells, rows)], columns))) if rows else lines[0]
+
+    def __str__(self) -> str:
+        return self.format()
 
     def _repr_html_(self) -> str:
         rows = [self._heads(), *map(self._cells, self.rows)]
@@ -109,16 +144,36 @@ class Comparison(Displayed):
         mark = "!" if row.differs else ""
         type_ = f"{row.dtype}[{', '.join(map(str, row.shape))}]"
         found = (f"{row.differences[mode]:.1e}" if mode in row.differences else "-" for mode in self.modes[1:])
-        is_long = len(row.origin) > _LONGEST_ORIGIN
-        origin = f"{row.origin[:_LONGEST_ORIGIN]}..." if is_long else row.origin
-        return (mark, terminal(row.name), type_, f"{row.largest:.1e}", *found, terminal(origin))
+        return (mark, terminal(row.name), type_, f"{row.largest:.1e}", *found, terminal(row.origin))
 
     def _summary(self) -> str:
         ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
         if self.first is None:
-            return f"{len(self.rows)} values agree: {ways}"
+            exactly = "" if any(row.relative for row in self.rows) else " exactly"
+            return f"{len(self.rows)} values agree{exactly}: {ways}"
         count = sum(row.differs for row in self.rows)
         return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
+
+
+def _fitting(rows: list[tuple[str, ...]], columns: int) -> list[str]:
+    """Return the lines of a table of the given width.
+
+    If the table is too wide, the last column is omitted.  If it is still too wide, the second column is shortened.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(widths) + 2 * (len(widths) - 1) > columns:
+        rows = [row[:-1] for row in rows]
+        longest = max(columns - sum(widths) + widths[-1] + widths[1] - 2 * (len(widths) - 2), _LEAST)
+        rows = [(row[0], _shortened(row[1], longest), *row[2:]) for row in rows]
+    return text_table(rows, left=range(len(rows[0])))
+
+
+def _shortened(text: str, width: int) -> str:
+    """Return the beginning and the end of a text that is longer than `width`."""
+    if len(text) <= width:
+        return text
+    head = (width - 3) // 2
+    return f"{text[:head]}...{text[len(text) - (width - 3 - head) :]}"
 
 
 def make_row(name: str, origin: str, values: Mapping[str, np.ndarray], tolerance: float) -> ComparisonRow:

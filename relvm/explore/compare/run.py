@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from relvm.explore.compare.instrument_values import (
 from relvm.explore.compare.onnxruntime_values import read_proto, run_onnxruntime, with_all_outputs
 from relvm.explore.compare.report import Comparison, ComparisonRow, make_row
 from relvm.explore.stages.select import as_module, title_of
+from relvm.frontend.onnx import from_onnx
 from relvm.frontend.script import Script
 from relvm.ir.expr import HasModule, Module, Var
 from relvm.ir.interpreter import evaluate
@@ -68,8 +70,8 @@ def compare(
         The function to run.  For an ONNX model it must be "main".
     modes
         At least two of "reference", "bytecode", "compiled", and for ONNX models "onnxruntime".  The default is all of
-        them.  The other modes are compared with the first mode.  The first mode cannot be "onnxruntime", because ONNX
-        Runtime computes only some of the values.
+        them, except "onnxruntime" if ONNX Runtime is not installed.  The other modes are compared with the first mode.
+        The first mode cannot be "onnxruntime", because ONNX Runtime computes only some of the values.
     tolerance
         The largest difference to ignore.  For floats it is relative to the largest element of the tensor if that is
         above 1, and at least two units in the last place.
@@ -114,9 +116,13 @@ def compare(
     is_text = isinstance(model, str | os.PathLike) and Path(model).suffix == ".relvm"
     is_onnx = not is_text and not isinstance(model, Module | Script)
     known = (*MODES, ONNXRUNTIME) if is_onnx else MODES
-    chosen = known if modes is None else tuple(modes)
+    default = known if find_spec("onnxruntime") and find_spec("onnx") else MODES
+    chosen = default if modes is None else tuple(modes)
     _expect_modes(chosen, known)
-    program = _program_of_onnx(model, function, dims) if is_onnx else _program_of_module(model, function)
+    if is_onnx and find_spec("onnx"):
+        program = _program_of_onnx(model, function, dims)
+    else:
+        program = _program_of_module(from_onnx(model, dims=dims) if is_onnx else model, function, title_of(model))
     params = program.module[program.function].params
     if dims and not is_onnx:
         _expect_dims_usable(dims, inputs, params)
@@ -166,8 +172,8 @@ class _Program:
         return run_onnxruntime(self.proto, dict(zip(names, map(np.asarray, inputs), strict=True)))
 
 
-def _program_of_module(model: Module | HasModule | str | Path, function: str) -> _Program:
-    module, title = as_module(model, None), title_of(model)
+def _program_of_module(model: Module | HasModule | str | Path, function: str, title: str) -> _Program:
+    module = as_module(model, None)
     normal = to_anf(infer_types(module))
     public = [f.name for f in normal.functions if not f.private]
     _expect_public(function, public)
@@ -178,8 +184,6 @@ def _program_of_module(model: Module | HasModule | str | Path, function: str) ->
 
 
 def _program_of_onnx(model: Any, name: str, dims: Mapping[str, int | tuple[int, int] | None] | None) -> _Program:
-    from relvm.frontend.onnx import from_onnx
-
     _expect_public(name, ["main"])
     proto = read_proto(model)
     count = len(proto.graph.output)

@@ -87,12 +87,19 @@ def arrange_box(sizes: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> 
         The edges inside the box.  An end of an edge is the key of an item, or a `Port`: the point at which the edge
         enters or leaves the box.
     """
-    ports = dict.fromkeys(end for edge in edges for end in edge if end not in sizes)
-    first, last = ([port for port in ports if isinstance(port, Port) and port.side == side] for side in ("in", "out"))
+    ports = _ports(sizes, edges)
+    first, last = ([port for port in ports if port.side == side] for side in ("in", "out"))
     return arrange({**sizes, **dict.fromkeys(ports, (LANE, 0.0))}, edges, GAP, first, last)
 
 
-def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict[str, Any]]:
+def _ports(items: Mapping[Hashable, Point], edges: Mapping[Edge, None]) -> list[Port]:
+    ends = dict.fromkeys(end for edge in edges for end in edge if end not in items)
+    return [end for end in ends if isinstance(end, Port)]
+
+
+def box_layouts(
+    graph: Graph, numbers: Mapping[Hashable, int], known: dict[Hashable, Layout]
+) -> dict[int, dict[str, Any]]:
     """Return the layout of each box by the number of the box, as JSON data for the page's scripts.
 
     A box is arranged in horizontal layers.  A layer contains places of three kinds.  The first kind is an item of the
@@ -113,30 +120,55 @@ def box_layouts(graph: Graph, numbers: Mapping[Hashable, int]) -> dict[int, dict
         The graph.
     numbers
         A number for each item, by the key of the item.
+    known
+        Layouts of boxes.  This function adds those that it computes, so that boxes with the same structure, which are
+        frequent, are laid out once.
     """
     edges = edges_in_boxes(graph)
     boxes = [(ROOT, graph.items), *((each.key, each.inside) for each in all_items(graph.items) if each.inside)]
     found = {}
     for key, items in boxes:
         sizes: dict[Hashable, Point] = {item.key: text_size(item) for item in items}
-        layout = arrange_box(sizes, edges.get(key, {}))
-        found[ROOT if key == ROOT else numbers[key]] = _layout_as_json(layout, numbers)
+        inner = edges.get(key, {})
+        ports = _ports(sizes, inner)
+        # The layout of a box in which the items and ports are numbered by their order.
+        order = {place: number for number, place in enumerate([*sizes, *ports])}
+        structure = (
+            tuple(sizes.values()),
+            tuple(port.side for port in ports),
+            tuple((order[source], order[target]) for source, target in inner),
+        )
+        if structure not in known:
+            renamed = {
+                place: Port(place.side, number) if isinstance(place, Port) else number
+                for place, number in order.items()
+            }
+            known[structure] = arrange_box(
+                {renamed[item]: size for item, size in sizes.items()},
+                {(renamed[source], renamed[target]): None for source, target in inner},
+            )
+        ids = [str(numbers[item]) for item in sizes] + [f"{port.side[0]}{numbers[port.value]}" for port in ports]
+        found[ROOT if key == ROOT else numbers[key]] = _layout_as_json(known[structure], ids)
     return found
 
 
-def _layout_as_json(layout: Layout, numbers: Mapping[Hashable, int]) -> dict[str, Any]:
+def _layout_as_json(layout: Layout, ids: Sequence[str]) -> dict[str, Any]:
     """Convert a layout to the JSON data that `box_layouts` describes.
 
     The id of a lane, which is a gap through which edges cross a layer, is "l" and a number.
+
+    layout: a layout whose places are numbers, ports whose values are numbers, and lanes.
+    ids: the id of each place by its number.
     """
     names: dict[Hashable, str] = {}
     for place in (place for layer in layout.layers for place, _, _ in layer.places):
-        if place in numbers:
-            names[place] = str(numbers[place])
-        elif isinstance(place, Port):
-            names[place] = f"{place.side[0]}{numbers[place.value]}"
-        else:
-            names[place] = f"l{len(names)}"
+        match place:
+            case int():
+                names[place] = ids[place]
+            case Port(value=int() as number):
+                names[place] = ids[number]
+            case _:
+                names[place] = f"l{len(names)}"
     rows = [
         [
             _pixels(layer.top),

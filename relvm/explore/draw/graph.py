@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from relvm.explore.draw.sugiyama import Point
@@ -16,20 +16,21 @@ LETTER = 0.63 * FONT / 72  # the width of a letter of DejaVu Sans Mono, rounded 
 LINE = 1.3 * FONT / 72
 PAD = 0.08  # inches between the border of a node or box and its contents
 SCALE = 120  # pixels per inch in an HTML page
-GAP = (0.2, 0.3)  # inches between nodes of a layer, and between layers
+GAP = (0.2, 0.25)  # inches between nodes of a layer, and between layers
 _NAME_LETTERS = 28  # longer names are shortened to their end
 
 # The kind of a node or box -> its color.
 COLORS = {
-    "end": "#eeeeee",
+    "end": "#e6e6e6",
     "plain": "#ffffff",
     "operator": "#d6e8fa",
     "call": "#fde3c4",
     "group": "#e4f4e0",
-    "choice": "#f3e6f8",
-    "branch": "#fbf6fd",
+    "choice": "#fbdff0",
+    "branch": "#fdf4fa",
     "cycle": "#fbd0d0",
-    "scope": "#f4f4f6",
+    "scope": "#f6f7f9",
+    "repeat": "#e7e3f6",
     "function": "#f7f3ea",
 }
 
@@ -56,6 +57,8 @@ class Item:
         What the item shows: a binding, or the variable of a parameter.  None if it shows neither.
     function
         The function that the item calls, or "".
+    is_bookkeeping
+        Whether the item computes no tensor, but for example a size or a check.  A page hides such items at first.
     """
 
     key: Hashable
@@ -66,6 +69,7 @@ class Item:
     inside: tuple[Item, ...] = ()
     binding: Binding | MatchCast | Var | None = None
     function: str = ""
+    is_bookkeeping: bool = False
 
     @property
     def title(self) -> str:
@@ -91,10 +95,22 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph to draw: items, and arrows between them."""
+    """A graph to draw.
+
+    Attributes
+    ----------
+    items, arrows
+        The items, and the arrows between them.
+    sizes
+        For each size that has a short name in the items, such as `d0`, the size.
+    legend
+        For each kind of item, what items of this kind are.
+    """
 
     items: tuple[Item, ...]
     arrows: tuple[Arrow, ...]
+    sizes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    legend: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def collapse(graph: Graph, depth: int) -> Graph:
@@ -117,11 +133,14 @@ def collapse(graph: Graph, depth: int) -> Graph:
         ends = seen_as[arrow.source], seen_as[arrow.target]
         if ends[0] != ends[1] or ends == (arrow.source, arrow.target):
             moved[replace(arrow, source=ends[0], target=ends[1])] = None
-    return Graph(items, tuple(moved))
+    return replace(graph, items=items, arrows=tuple(moved))
 
 
 def format_graph(graph: Graph) -> str:
-    """Return the graph as text: one line for each item with its predecessors, and the items of a box indented below."""
+    """Return the graph as text: one line for each item with its predecessors, and the items of a box indented below.
+
+    The last lines are the sizes that have short names.
+    """
     names = {item.key: item.name or item.label for item in all_items(graph.items)}
     sources: dict[Hashable, list[str]] = {}
     for arrow in graph.arrows:
@@ -137,6 +156,7 @@ def format_graph(graph: Graph) -> str:
 
     for item in graph.items:
         write(item, "")
+    lines.extend(f"{name} = {size}\n" for name, size in graph.sizes.items())
     return "".join(lines)
 
 

@@ -23,6 +23,7 @@ Point = tuple[float, float]
 Edge = tuple[Hashable, Hashable]
 
 SWEEPS = 6  # number of sweeps, alternately down and up, for ordering and for positioning
+LANE_WEIGHT = 1e-4  # how much a lane moves the nodes beside it, compared to a node
 LANE = 0.12  # width of a lane for edges that cross a layer
 
 
@@ -110,7 +111,7 @@ def arrange(
                 widths[place] = LANE
         nx.add_path(neighbors, [source, *lane, target])
     _order_layers(layers, neighbors)
-    x = _x_coordinates(layers, neighbors, widths, gap[0])
+    x = _x_coordinates(layers, neighbors, widths, gap[0], set(sizes) - set(first) - set(last))
     heights = [max((sizes[node][1] for node in layer if node in sizes), default=0.0) for layer in layers]
     above = itertools.accumulate(heights, initial=0.0)
     tops = [height + i * gap[1] for i, height in zip(range(len(layers)), above, strict=False)]
@@ -163,7 +164,7 @@ def _layer_numbers(
     """Assign each node to a layer.  Return the number of its layer, counted from 0 at the top.
 
     A node is in the layer below its lowest predecessor.  A node without predecessors is in the layer above its topmost
-    successor.
+    successor.  A node without edges is in the layer of the next node that has edges.
 
     first, last: the nodes of the first layer and of the last layer, which contain no other nodes.
     """
@@ -180,6 +181,12 @@ def _layer_numbers(
     for node in order:
         if not graph.pred[node] and graph.succ[node] and node not in first:
             depth[node] = min(depth[after] for after in graph.succ[node]) - 1
+    beside = None
+    for node in reversed(list(nodes)):
+        if graph.degree[node]:
+            beside = depth[node]
+        elif beside is not None and node not in first and node not in last:
+            depth[node] = min(max(beside, top), bottom - 1)
     return depth
 
 
@@ -199,21 +206,36 @@ def _order_layers(layers: list[list[Hashable]], graph: nx.DiGraph) -> None:
 
 
 def _x_coordinates(
-    layers: list[list[Hashable]], graph: nx.DiGraph, widths: Mapping[Hashable, float], gap: float
+    layers: list[list[Hashable]],
+    graph: nx.DiGraph,
+    widths: Mapping[Hashable, float],
+    gap: float,
+    inner: Collection[Hashable],
 ) -> dict[Hashable, float]:
     """Return the x coordinate of each node's center, as close as possible to the mean coordinate of its neighbors.
 
-    The order of the nodes in a layer does not change, and there is a space of at least `gap` between them.
+    A sweep down considers the neighbors in the layer above, and a sweep up those in the layer below.  The order of the
+    nodes in a layer does not change, and there is a space of at least `gap` between them.
 
     widths: the width of each node.
+    inner: the nodes without those of `first` and `last`.  The coordinate of such a node depends only on neighbors of
+    this kind, if it has any, so that a chain of nodes is straight although other edges lead to it.
     """
+
+    def neighbors(node: Hashable, down: bool) -> list[Hashable]:
+        above, below = list(graph.pred[node]), list(graph.succ[node])
+        found = (above or below) if down else (below or above)
+        return ([each for each in found if each in inner] if node in inner else []) or found
+
+    near = {down: {node: neighbors(node, down) for node in graph} for down in (True, False)}
     x: dict[Hashable, float] = {}
     for layer in layers:
-        _place_layer(layer, dict.fromkeys(layer, 0.0), widths, gap, x)
-    for sweep in range(SWEEPS):
-        for layer in layers if sweep % 2 == 0 else reversed(layers):
-            preferred = {n: _mean([x[m] for m in (*graph.pred[n], *graph.succ[n])], x[n]) for n in layer}
-            _place_layer(layer, preferred, widths, gap, x)
+        _place_layer(layer, dict.fromkeys(layer, 0.0), widths, gap, inner, x)
+    for sweep in range(SWEEPS + 1):
+        down = sweep % 2 == 0
+        for layer in layers if down else reversed(layers):
+            preferred = {n: _mean([x[m] for m in near[down][n]], x[n]) for n in layer}
+            _place_layer(layer, preferred, widths, gap, inner, x)
     left = min((x[node] - widths[node] / 2 for node in x), default=0.0)
     return {node: middle - left for node, middle in x.items()}
 
@@ -223,23 +245,26 @@ def _place_layer(
     preferred: Mapping[Hashable, float],
     widths: Mapping[Hashable, float],
     gap: float,
+    inner: Collection[Hashable],
     x: dict[Hashable, float],
 ) -> None:
     """Compute the x coordinates of a layer's nodes, and store them in `x`.
 
     The coordinates are as close as possible to the preferred ones.  Nodes that would be closer to each other than `gap`
-    are placed side by side, around the mean of their preferred coordinates.
+    are placed side by side, around the mean of their preferred coordinates.  In this mean, lanes and ports, which are
+    not in `inner`, have little weight, so that they move aside.
     """
-    runs: list[tuple[float, float, list[Hashable]]] = []  # left, width, nodes
+    runs: list[tuple[float, float, float, list[Hashable]]] = []  # left, width, weight, nodes
     for node in layer:
         left, width, nodes = preferred[node] - widths[node] / 2, widths[node], [node]
+        weight = 1.0 if node in inner else LANE_WEIGHT
         while runs and runs[-1][0] + runs[-1][1] + gap > left:
-            before_left, before_width, before = runs.pop()
-            count, more = len(before), len(nodes)
-            together = before_left * count + (left - before_width - gap) * more
-            left, width, nodes = together / (count + more), before_width + gap + width, before + nodes
-        runs.append((left, width, nodes))
-    for left, _, nodes in runs:
+            before_left, before_width, before_weight, before = runs.pop()
+            together = before_left * before_weight + (left - before_width - gap) * weight
+            weight += before_weight
+            left, width, nodes = together / weight, before_width + gap + width, before + nodes
+        runs.append((left, width, weight, nodes))
+    for left, _, _, nodes in runs:
         for node in nodes:
             x[node] = left + widths[node] / 2
             left += widths[node] + gap

@@ -4,12 +4,67 @@
 // Runs that differ by more than MAX_EDITS lines are shown as removed and added as a whole.
 const MAX_EDITS = 3000;
 
-// Pair the lines of two texts: [line of a, line of b], -1 where a side has none.  Indentation is ignored.
-function aligned(a, b) {
-  return pairedBy(a.map((text) => text.trim()), b.map((text) => text.trim()), (onlyA, onlyB) =>
-    // Among lines that differ, those that define the same value stand beside each other.
-    pairedBy(onlyA.map((line) => definedIn(a[line])), onlyB.map((line) => definedIn(b[line])), beside)
-      .map(([x, y]) => [onlyA[x] ?? -1, onlyB[y] ?? -1]));
+// Compare two modules line by line.  Indentation is ignored, and so is the name of the last value in a fused group, which
+// is the group's own name outside of it.  Lines that differ are paired by operator and source location, or else by name.
+//   pairs: [line of a, line of b], -1 where a side has none
+//   kinds: for each side, the kind of each line: "changed", "moved", "frame" (the first and last lines of a group) or ""
+//   groups: for each side, the first line of the fused group that contains a line, or -1
+function aligned(stageA, stageB) {
+  const [a, b] = [stageA.lines, stageB.lines], [groupsA, groupsB] = [fusedGroups(a), fusedGroups(b)];
+  const [keysA, keysB] = [groupsA.keys, groupsB.keys];
+  const sourceIn = (stage, line) => {
+    const operator = /^\s*[^\s:=(]+(?:: .*?)? = (\w+)\(/.exec(stage.lines[line])?.[1];
+    return operator && stage.origins[line].length ? `${operator} ${stage.origins[line][0]}` : stage.lines[line];
+  };
+  // Pair lines by a key, and those that are left by the next one.  The result has positions in linesA and linesB.
+  const paired = (linesA, linesB, [keys, ...others]) =>
+    pairedBy(linesA.map(keys[0]), linesB.map(keys[1]), (restA, restB) => (others.length
+      ? paired(restA.map((i) => linesA[i]), restB.map((i) => linesB[i]), others).map(([x, y]) => [restA[x] ?? -1, restB[y] ?? -1])
+      : beside(restA, restB)));
+  const pairs = paired([...a.keys()], [...b.keys()], [
+    [(line) => keysA[line], (line) => keysB[line]],
+    [(line) => sourceIn(stageA, line), (line) => sourceIn(stageB, line)],
+    [(line) => definedIn(keysA[line]), (line) => definedIn(keysB[line])],
+  ]);
+  const kindsA = a.map(() => ""), kindsB = b.map(() => ""), gone = new Map(); // key -> the lines of a without an equal one
+  for (const [x, y] of pairs) {
+    if (x >= 0 && y >= 0 && (keysA[x] === keysB[y] || sourceIn(stageA, x) === sourceIn(stageB, y))) {
+      if ((groupsA.of[x] < 0) !== (groupsB.of[y] < 0)) kindsA[x] = kindsB[y] = "moved";
+      else if (keysA[x] !== keysB[y]) kindsA[x] = kindsB[y] = "changed";
+      continue;
+    }
+    if (x >= 0) {
+      kindsA[x] = y < 0 && groupsA.frames.has(x) ? "frame" : "changed";
+      gone.set(keysA[x], [...(gone.get(keysA[x]) ?? []), x]);
+    }
+    if (y >= 0) kindsB[y] = x < 0 && groupsB.frames.has(y) ? "frame" : "changed";
+  }
+  // A line that is gone here and new there has moved.
+  for (const [, y] of pairs) {
+    const x = y >= 0 && kindsB[y] === "changed" && definedIn(keysB[y]) !== keysB[y] ? gone.get(keysB[y])?.shift() : undefined;
+    if (x !== undefined && kindsA[x] === "changed") kindsA[x] = kindsB[y] = "moved";
+  }
+  return { pairs, kinds: [kindsA, kindsB], groups: [groupsA.of, groupsB.of] };
+}
+
+// The fused groups of a module.
+function fusedGroups(lines) {
+  const of = lines.map(() => -1), frames = new Set(), keys = lines.map((text) => text.trim());
+  let group = null; // {start, indent, name, result}
+  lines.forEach((text, line) => {
+    const opened = group ? null : /^(\s*)([^\s:=(]+)(?:: .*)? = fused \{$/.exec(text);
+    if (opened) { group = { start: line, indent: opened[1], name: opened[2], result: "" }; frames.add(line); }
+    if (!group) return;
+    of[line] = group.start;
+    const result = /^\s*return (\S+)$/.exec(text);
+    if (result) { group.result = result[1]; frames.add(line); }
+    if (text !== `${group.indent}}`) return;
+    frames.add(line);
+    for (let i = group.start + 1; i < line; i++)
+      if (!frames.has(i) && definedIn(keys[i]) === group.result) keys[i] = group.name + keys[i].slice(group.result.length);
+    group = null;
+  });
+  return { of, frames, keys };
 }
 
 // The name that a line defines, or the whole line.

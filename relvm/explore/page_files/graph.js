@@ -8,7 +8,10 @@ const svg = document.getElementById("graph"), world = document.getElementById("w
 const items = []; // all items by key, each before those inside it
 const parent = new Map([[ROOT, null]]);
 const isOpen = new Set([ROOT]);
-const incoming = new Map(), outgoing = new Map(); // key -> arrows
+const bookkeeping = new Set(data.hidden); // the items that are hidden unless `isFull`
+let isFull = data.views.length === 1;
+let arrows = [], incoming = new Map(), outgoing = new Map(); // key -> arrows
+let layouts = {}; // the layout of each box
 const view = { x: 0, y: 0, scale: 1 }; // the position of the graph's origin on the screen, and the zoom
 let selected = null; // the key of the selected item
 const hitKeys = new Set(); // the items that match the search
@@ -26,14 +29,25 @@ const hitKeys = new Set(); // the items that match the search
   const boxes = data.items.filter((item) => item.inside);
   if (boxes.length && (boxes[0].kind === "function" || data.items.length === 1)) isOpen.add(boxes[0].key);
 }
-const arrows = data.arrows.map(([source, target, marked], number) => ({ source, target, marked, number }));
-for (const arrow of arrows) {
-  if (!outgoing.has(arrow.source)) outgoing.set(arrow.source, []);
-  if (!incoming.has(arrow.target)) incoming.set(arrow.target, []);
-  outgoing.get(arrow.source).push(arrow);
-  incoming.get(arrow.target).push(arrow);
+
+// Use the graph with or without bookkeeping.
+function chooseView() {
+  const chosen = data.views[isFull ? data.views.length - 1 : 0];
+  layouts = chosen.boxes;
+  arrows = chosen.arrows.map(([source, target, marked], number) => ({ source, target, marked, number }));
+  incoming = new Map();
+  outgoing = new Map();
+  for (const arrow of arrows) {
+    if (!outgoing.has(arrow.source)) outgoing.set(arrow.source, []);
+    if (!incoming.has(arrow.target)) incoming.set(arrow.target, []);
+    outgoing.get(arrow.source).push(arrow);
+    incoming.get(arrow.target).push(arrow);
+  }
 }
-const inside = (box) => (box === ROOT ? data.items : items[box].inside);
+chooseView();
+
+const isShown = (key) => isFull || !bookkeeping.has(key);
+const inside = (box) => (box === ROOT ? data.items : items[box].inside).filter(({ key }) => isShown(key));
 
 // From the outermost box to the item itself.
 function pathOf(key) {
@@ -69,7 +83,7 @@ let contents = new Map(); // key of an open box -> { x, y, at, rows }: see `arra
 function arranged(box) {
   const at = new Map(), rows = [], sizes = new Map();
   let down = 0, left = Infinity, right = -Infinity, bottom = 0;
-  for (const [top, height, row] of data.boxes[box].rows) {
+  for (const [top, height, row] of layouts[box].rows) {
     const grown = row.map(([id, , width]) => {
       if (!isOpen.has(Number(id))) return 0;
       const size = sizeOf(Number(id));
@@ -94,7 +108,7 @@ function arranged(box) {
   return { at, rows, sizes, width: at.size ? right - left : 0, height: bottom };
 }
 
-const titleHeight = (box) => (box === ROOT ? 0 : line * items[box].lines.length + pad);
+const titleHeight = (box) => (box === ROOT ? 0 : line + pad); // of the bar at the top of an open box
 
 function sizeOf(box) {
   const content = arranged(box);
@@ -126,6 +140,7 @@ function layOut() {
 // ---- edges ----
 
 const MARGIN = 20; // how far a curve may go beyond the points that it connects
+const ASIDE = 10, TURN = 12; // how far an edge that turns around an open box is from its side, and from its top or bottom
 let pieces = []; // the lines to draw: { path, box, arrows, ends, marked }
 
 function route() {
@@ -149,6 +164,11 @@ function route() {
       add(known, arrow, [at, ...way(box, from[i], `o${arrow.source}`, [at, null]), port, end], false);
       at = end;
     }
+    if (isBack && common < from.length - 1) { // around the open box, and up
+      const { x, y, width } = places.get(from[common]), side = x + width + ASIDE;
+      add(known, arrow, [at, { x: side, y: at.y, turn: TURN }, { x: side, y }], false);
+      at = { x: side, y };
+    }
     // Across the common box, and down to the target.
     for (let i = common; i < to.length; i++) {
       const ends = i === to.length - 1, box = to[i - 1], item = to[i];
@@ -157,9 +177,15 @@ function route() {
       const meeting = ends && isAcross && isBack ? beside(bottomOf(item)) : ends ? topOf(item) : null;
       const end = meeting ?? { x: port.x, y: places.get(item).y };
       const between = way(box, isAcross ? from[common] : `i${arrow.source}`, item, [isAcross ? at : null, end]);
-      add(known, arrow, [at, ...between, end], ends);
-      at = end;
-      if (!ends) { add(known, arrow, [end, port], false); at = port; }
+      if (isAcross && isBack && !ends) { // around the open box, and down
+        const { x, y, width, height } = places.get(item), side = x + width + ASIDE;
+        between.push({ x: side, y: y + height }, { x: side, y });
+        end.turn = -TURN;
+      }
+      add(known, arrow, [at, ...between, end], true);
+      if (ends) break;
+      add(known, arrow, [{ x: port.x, y: end.y + titleHeight(item) }, port], false); // no line crosses the title
+      at = port;
     }
   }
   pieces = [...known.values()];
@@ -188,7 +214,7 @@ function way(box, source, target, ends) {
   const down = first < last, points = [];
   const layer = (row) => [content.y + content.rows[row].top, content.y + content.rows[row].top + content.rows[row].height];
   if (down && ends[0]) points.push({ x: ends[0].x, y: layer(first)[1] });
-  for (const id of data.boxes[box].routes[`${source} ${target}`] ?? []) {
+  for (const id of layouts[box].routes[`${source} ${target}`] ?? []) {
     const { x, row } = content.at.get(id), crossing = layer(row).map((y) => ({ x: content.x + x, y }));
     const [enter, leave] = down ? crossing : crossing.reverse();
     points.push(enter, { ...leave, isCut: true }); // edges of the same source share what is before
@@ -229,6 +255,7 @@ function curve(points) {
   for (let i = 1; i < points.length; i++) {
     const a = points[i - 1], b = points[i];
     if (Math.abs(a.x - b.x) < 0.5 && Math.abs(a.y - b.y) < 0.5) continue;
+    if (b.turn) { path += `C${near(a.x)},${near(a.y + b.turn)} ${near(b.x)},${near(b.y + b.turn)} ${near(b.x)},${near(b.y)}`; continue; }
     if (Math.abs(a.x - b.x) < 0.5) { path += `V${near(b.y)}`; continue; }
     const reach = Math.max(Math.abs(b.y - a.y) / 2, 14) * (b.y < a.y ? -1 : 1);
     path += `C${near(a.x)},${near(a.y + reach)} ${near(b.x)},${near(b.y - reach)} ${near(b.x)},${near(b.y)}`;
@@ -265,10 +292,10 @@ function paint() {
     const item = items[key], opened = isOpen.has(key);
     const group = `<g class="${classesOf(item, opened, hottest)}" data-key="${key}"${heatOf(item, hottest)}`;
     const role = item.inside ? ` role="button" aria-expanded="${opened}"` : ' role="button"';
-    const rect = `<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="4"/>`;
+    const rect = `${item.kind === "repeat" && !opened ? cardsOf(places.get(key)) : ""}<rect x="${x}" y="${y}" width="${width}" height="${height}" rx="4"/>`;
     const text = far ? farTextOf(item, places.get(key)) : textOf(item, places.get(key), opened);
     (opened ? open : front).push(`${group} tabindex="0"${role} aria-label="${escaped(item.lines.join(", "))}">${rect}${opened ? "" : text}</g>`);
-    if (opened) titles.push(`${group}>${text}</g>`);
+    if (opened) titles.push(`${group}>${far ? "" : barOf(places.get(key))}${text}</g>`);
   }
   const isSeen = ({ box }) => meets(box, part) && Math.max(box[2] - box[0], box[3] - box[1]) - 2 * MARGIN >= least;
   const edges = pieces.filter(isSeen).map((piece) => {
@@ -316,14 +343,23 @@ function heatOf(item, hottest) {
   return ` style="--share: ${(seconds.get(item.key) / hottest).toFixed(3)}"`;
 }
 
+// The bar behind the title of an open box.
+const barOf = ({ x, y, width }) =>
+  `<path class="bar" d="M${x + 0.75},${y + line + pad}v${4 - line - pad}q0,-3.25 3.25,-3.25h${width - 8}q3.25,0 3.25,3.25v${line + pad - 4}z"/>`;
+
+// Further cards behind the box of all copies of a block.
+const cardsOf = ({ x, y, width, height }) => [7, 3.5].map((by) =>
+  `<path class="card" d="M${x + width - 4},${y + by}h${by}q4,0 4,4v${height - 8}q0,4 -4,4h${8 - width}q-4,0 -4,-4v${-by}"/>`).join("");
+
 function textOf(item, { x, y, width }, opened) {
+  const top = opened ? y + pad / 2 : y + pad, lines = opened ? item.lines.slice(0, 1) : item.lines;
   const sign = item.inside
-    ? `<text class="sign" x="${x + 3}" y="${y + pad + line * 0.78}">${opened ? "\u25be" : "\u25b8"}</text>` : "";
+    ? `<text class="sign" x="${x + 3}" y="${top + line * 0.78}">${opened ? "\u25be" : "\u25b8"}</text>` : "";
   const start = opened ? x + 2 * pad : x + width / 2 + (item.inside ? 4 : 0);
-  return sign + item.lines.map((text, i) => {
-    const isName = item.name && item.label && i === item.lines.length - 1;
+  return sign + lines.map((text, i) => {
+    const isName = item.name && item.label && i > 0 && i === lines.length - 1;
     const name = [i === 0 ? "label" : isName ? "name" : "", opened ? "title" : ""].filter(Boolean).join(" ");
-    return `<text class="${name}" x="${start}" y="${y + pad + line * (i + 0.78)}" text-anchor="${opened ? "start" : "middle"}">${escaped(text)}</text>`;
+    return `<text class="${name}" x="${start}" y="${top + line * (i + 0.78)}" text-anchor="${opened ? "start" : "middle"}">${escaped(text)}</text>`;
   }).join("");
 }
 
@@ -395,16 +431,46 @@ function pan(dx, dy) {
   moved();
 }
 
+const LARGEST = 1.5; // the zoom at which a small graph is shown
+
+// Show the whole graph.  least: the smallest zoom; a graph that does not fit then is shown from its beginning.
 function fit(least = 0.005) {
   const { width, height } = places.get(ROOT), { clientWidth, clientHeight } = svg;
-  view.scale = Math.min(1, Math.max(least, Math.min((clientWidth - 20) / width, (clientHeight - 20) / height)));
+  view.scale = Math.min(LARGEST, Math.max(least, Math.min((clientWidth - 20) / width, (clientHeight - 20) / height)));
   view.x = (clientWidth - width * view.scale) / 2;
   view.y = height * view.scale < clientHeight ? (clientHeight - height * view.scale) / 2 : 10;
-  if (width * view.scale > clientWidth) { // begin at the first item
-    const { x, width: own } = places.get(data.items[0]?.key) ?? places.get(ROOT);
-    view.x = clientWidth / 2 - (x + own / 2) * view.scale;
-  }
+  if (width * view.scale > clientWidth) view.x = clientWidth / 2 - view.scale * middleOf(clientHeight / view.scale);
   moved();
+}
+
+// The middle of the part of the screen's width that shows most items of the graph's beginning.
+function middleOf(height) {
+  const reach = svg.clientWidth / view.scale - 20;
+  const first = data.items.filter(({ key }) => places.get(key)?.y < height).map(({ key }) => places.get(key)).sort((a, b) => a.x - b.x);
+  let best = 0, middle = places.get(ROOT).width / 2;
+  for (const { x: left } of first) {
+    const seen = first.filter(({ x, width }) => x >= left && x + width <= left + reach);
+    if (seen.length <= best) continue;
+    best = seen.length;
+    middle = (left + Math.max(...seen.map(({ x, width }) => x + width))) / 2;
+  }
+  return middle;
+}
+
+// Open boxes that only group items, the outermost first, as long as the whole graph can be read on the screen.
+function openWhatFits() {
+  const fits = () => {
+    layOut();
+    const { width, height } = places.get(ROOT);
+    return width <= svg.clientWidth - 20 && height <= svg.clientHeight - 20;
+  };
+  if (!fits()) return;
+  for (const { key, kind } of items) {
+    if (!["scope", "repeat"].includes(kind) || isOpen.has(key) || !isOpen.has(parent.get(key)) || !isShown(key)) continue;
+    isOpen.add(key);
+    if (!fits()) isOpen.delete(key);
+  }
+  layOut();
 }
 
 // Move an item to the middle of the screen, unless it is well inside.
@@ -452,6 +518,17 @@ function redraw() {
   applyView();
 }
 
+// Show bookkeeping or hide it.
+function setFull(full) {
+  if (full === isFull || data.views.length === 1) return;
+  isFull = full;
+  document.getElementById("full").checked = full;
+  if (selected !== null && !isShown(selected)) select(null);
+  chooseView();
+  keepPlace();
+  showPanel();
+}
+
 // The top of the box stays where it is on the screen.
 function toggle(key) {
   if (!items[key].inside) return;
@@ -482,13 +559,14 @@ function keepPlace() {
   layOut();
   route();
   painted = null;
-  if (selected === null) fit(0.6);
+  if (selected === null) fit(1);
   else reveal(selected);
   applyView();
 }
 
 // Open the boxes around an item.
 function uncover(key) {
+  if (!isShown(key)) setFull(true);
   const closed = pathOf(key).slice(0, -1).filter((box) => !isOpen.has(box));
   if (!closed.length) return;
   for (const box of closed) isOpen.add(box);

@@ -75,6 +75,7 @@ const KEYS = {
   Enter: ["open or close the selected box, also a double click", () => { if (selected !== null) { toggle(selected); showPanel(); } }],
   o: ["open all boxes", () => openAll()],
   c: ["close all boxes", () => closeAll()],
+  ...(data.views.length > 1 && { b: ["show or hide sizes, checks and constants", () => setFull(!isFull)] }),
   "/": ["search", () => { field.focus(); field.select(); }],
   n: ["next hit, also Enter in the search field", () => jump(1)],
   N: ["previous hit, also Shift+Enter in the search field", () => jump(-1)],
@@ -103,12 +104,15 @@ document.addEventListener("keydown", (event) => {
 for (const [id, run] of [["in", () => zoom(1.25)], ["out", () => zoom(0.8)], ["fit", () => fit()], ["open", openAll],
   ["close", closeAll], ["keys", () => help.showModal()]])
   document.getElementById(id).addEventListener("click", () => run());
+document.getElementById("full").addEventListener("change", (event) => setFull(event.target.checked));
 new ResizeObserver(() => moved()).observe(svg);
 
 applySettings();
+document.getElementById("switch").hidden = data.views.length === 1;
 layOut();
+openWhatFits();
 route();
-fit(0.6);
+fit(1);
 applyView();
 showPanel();
 if (isFramed) parent_.postMessage({ relvm: "ready" }, "*");

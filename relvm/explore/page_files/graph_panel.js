@@ -24,14 +24,19 @@ function select(key, { show = true } = {}) {
 function showPanel() {
   panel.innerHTML = selected === null ? overview() : detailsOf(items[selected]);
   panel.scrollTop = 0;
+  const kinds = new Set(items.filter(({ key }) => isShown(key)).map(({ kind }) => kind));
+  document.getElementById("colors").innerHTML = Object.entries(data.legend).filter(([kind]) => kinds.has(kind))
+    .map(([kind, meaning]) => `<span class="item ${kind}"><i></i>${escaped(meaning)}</span>`).join("");
 }
 
 function overview() {
-  const nodes = items.filter((item) => !item.inside).length, boxes = items.length - nodes;
-  const rows = [["nodes", nodes], ["boxes", boxes], ["edges", arrows.length]];
+  const shown = items.filter(({ key }) => isShown(key)), boxes = shown.filter((item) => item.inside).length;
+  const rows = [["nodes", shown.length - boxes], ["boxes", boxes], ["edges", arrows.length]];
+  if (!isFull) rows.push(["hidden", `${items.length - shown.length} (bookkeeping)`]);
   const hot = [...seconds].filter(([key]) => items[key].kernel).sort((a, b) => b[1] - a[1]).slice(0, 15);
   return `<h2>${escaped(document.title)}</h2>${table(rows)}` +
     section("Longest times", table(hot.map(([key, time]) => [formatSeconds(time), go(key)]))) +
+    section("Sizes", table(Object.entries(data.sizes).map(([name, size]) => [name, code(size)]))) +
     "<p class=\"where\">Click a node for its details. Double-click a box, or click its triangle, to open or close it.</p>";
 }
 

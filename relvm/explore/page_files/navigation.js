@@ -21,6 +21,21 @@ function link({ replace = false } = {}) {
   else location.assign(url);
 }
 
+// Show the module after fusion beside its kernels, or else beside the module before fusion.  If there are times, show the
+// kernel that takes most of them.
+function chooseFirst() {
+  const stageOf = (name) => stages.findIndex((stage) => stage.name === name);
+  const lowered = stageOf("lower_to_kernels"), kernels = ["kernels", "c"].map(stageOf).find((stage) => stage >= 0);
+  if (lowered < 1) { choose(Math.min(1, stages.length - 1)); return; }
+  choose(kernels ?? lowered - 1);
+  if (kernels !== undefined) choose(lowered - 1, true);
+  for (const side of SIDES) {
+    const stage = stages[shown[side]], shares = stage.lines.map((text) => shareOf(stage, text));
+    const most = shares.reduce((most, share) => Math.max(most, share), 0);
+    if (most > 0) reveal(side, shares.indexOf(most));
+  }
+}
+
 // Show what the address says.
 function restore() {
   const parts = new URLSearchParams(location.hash.slice(1));
@@ -33,7 +48,8 @@ function restore() {
   const unknown = [];
   const right = numberOf("stage"), left = numberOf("compare"), side = parts.get("side") === "left" ? "left" : "right";
   pinned = null;
-  choose(right >= 0 ? right : Math.min(1, stages.length - 1));
+  if (right < 0 && left < 0) chooseFirst();
+  else choose(right >= 0 ? right : Math.min(1, stages.length - 1));
   if (left >= 0) choose(left, true);
   const line = Number(parts.get("line")) - 1;
   if (parts.has("line") && !unknown.length) {
@@ -82,7 +98,7 @@ const KEYS = {
   g: ["the graph, at the node of the selected line, or back", () => toggleGraph()],
   d: ["differences on or off", () => set("diff", !settings.diff)],
   w: ["wrap long lines or not", () => set("wrap", !settings.wrap)],
-  f: ["long names in full or not", () => set("names", !settings.names)],
+  f: ["lines in full or in short", () => set("names", !settings.names)],
   Escape: ["remove the highlighting", () => { unselect(); link(); }],
   "?": ["this help", showHelp],
 };

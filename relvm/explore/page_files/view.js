@@ -38,9 +38,12 @@ function linesOf(stage, wanted) {
 
 const CHUNK = 100; // lines; the browser lays out, and this script colors, only chunks that are near the screen
 
-function fill(side, pairs) {
-  const stage = stages[shown[side]], at = side === "left" ? 0 : 1, kind = side === "left" ? "removed" : "added";
-  const texts = stage.lines, others = stages[shown[otherSide(side)]].lines;
+// alignment: the result of `aligned`, or null.
+function fill(side, alignment) {
+  const stage = stages[shown[side]], at = side === "left" ? 0 : 1, texts = stage.lines;
+  const pairs = alignment?.pairs ?? texts.map((_, line) => [line, line]), kinds = alignment?.kinds[at] ?? [];
+  const groups = alignment?.groups[at] ?? (stage.ir ? fusedGroups(texts).of : []);
+  const classOf = { changed: side === "left" ? "removed" : "added", moved: "moved", frame: "frame" };
   panes[side].querySelector("h2").innerHTML = `${escaped(stage.name)} <small>${escaped(stage.about)}</small>`;
   panes[side].querySelector("h2").title = stage.about;
   partners[side] = new Map();
@@ -51,10 +54,9 @@ function fill(side, pairs) {
     for (const pair of chunk) {
       const line = pair[at], other = pair[1 - at];
       if (line < 0) { html.push('<div class="line filler"></div>'); continue; }
-      const changed = other < 0 || (other !== undefined && others[other].trim() !== texts[line].trim());
-      if (changed && other >= 0) partners[side].set(line, other);
-      const traced = stage.origins[line].length ? " traced" : "";
-      html.push(`<div class="line${traced}${changed ? ` ${kind}` : ""}" data-n="${line + 1}"><code>${escaped(texts[line])}</code></div>`);
+      if (kinds[line] && other >= 0) partners[side].set(line, other);
+      const names = ["line", stage.origins[line].length && "traced", classOf[kinds[line]], groups[line] >= 0 && "grouped"];
+      html.push(`<div class="${names.filter(Boolean).join(" ")}" data-n="${line + 1}"><code>${escaped(texts[line])}</code>${timeHtml(stage, texts[line])}</div>`);
     }
     html.push("</div>");
   }
@@ -85,7 +87,12 @@ function paint(side, chunk) {
     if (!element.dataset.n) continue;
     const line = Number(element.dataset.n) - 1, text = stage.lines[line], other = partners[side].get(line);
     const marks = other === undefined ? [] : changedWords(text, others[other]).map((range) => [...range, "word"]);
-    element.firstChild.innerHTML = colored(text, table, [...marks, ...hitsIn(text)]);
+    const isShort = stage.ir && !settings.names, type = isShort ? typeRange(text) : null;
+    element.firstChild.innerHTML = colored(text, table, [...marks, ...hitsIn(text)], isShort ? shortParts(text) : []);
+    element.title = type ? text.slice(type[0] + 2, type[1]) : "";
+    element.classList.toggle("new-type", Boolean(type) && marks.some(([start]) => start >= type[0] && start < type[1]));
+    if (type) element.dataset.type = shortType(text);
+    else delete element.dataset.type;
   }
 }
 
@@ -97,10 +104,10 @@ function repaint() {
 function show() {
   const left = stages[shown.left], right = stages[shown.right];
   const compared = settings.diff && left.ir && right.ir && left !== right;
-  const pairs = compared && aligned(left.lines, right.lines);
+  const alignment = compared ? aligned(left, right) : null;
   version++;
-  fill("left", pairs || left.lines.map((_, line) => [line, undefined]));
-  fill("right", pairs || right.lines.map((_, line) => [undefined, line]));
+  fill("left", alignment);
+  fill("right", alignment);
   document.body.dataset.compared = compared;
   buttons.forEach((button, number) => {
     button.classList.toggle("left", number === shown.left);
@@ -143,6 +150,32 @@ function reveal(side, line) {
   if (top >= box.top && bottom <= box.bottom) return;
   row.scrollIntoView({ block: "center", inline: "nearest" });
   if (side === active) follow();
+}
+
+// ---- the times of a run ----
+
+const ownValue = (table, name) => (Object.hasOwn(table, name) ? table[name] : undefined);
+
+// The kernel that a line begins or calls, or "".
+function kernelIn(stage, text) {
+  if (stage.name === "kernels") return /^kernel (\S+)$/.exec(text)?.[1] ?? "";
+  if (stage.name === "c") return /^rvm_status kernel_(\w+)\(.*[^;]$/.exec(text)?.[1] ?? "";
+  return stage.name === data.graphStage ? ownValue(data.kernels, nameIn(text)) ?? "" : "";
+}
+
+// The share of a run's time that a kernel takes.  In a module, several values may be computed by calls of one kernel.
+function shareOf(stage, text) {
+  const time = data.times && ownValue(data.times.kernels, kernelIn(stage, text));
+  return time ? time.seconds / data.times.seconds / (stage.ir ? time.count : 1) : 0;
+}
+
+function timeHtml(stage, text) {
+  const share = shareOf(stage, text);
+  if (share < 0.0005) return "";
+  const { count } = data.times.kernels[kernelIn(stage, text)];
+  const calls = count === 1 ? "" : stage.ir ? `, the mean of ${count} calls of the kernel` : ` in ${count} calls`;
+  const title = `${stageTime(1000 * share * data.times.seconds)} of ${stageTime(1000 * data.times.seconds)}${calls}`;
+  return `<span class="time" data-text="${(100 * share).toFixed(1)} %" style="--heat: ${Math.round(90 * Math.sqrt(share))}%" title="${title}"></span>`;
 }
 
 // ---- where lines come from ----
@@ -220,6 +253,8 @@ for (const side of SIDES) {
 
 let buttons = [];
 
+const stageTime = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(1)} ms`);
+
 function list() {
   buttons = stages.map((stage, number) => {
     const button = document.createElement("button");
@@ -227,7 +262,7 @@ function list() {
     button.title = `${stage.about}\nClick: show this stage on the right and the previous one on the left. Shift-click: show it on the left.`;
     button.innerHTML = `<span class="changed">${stage.changed ? "●" : ""}</span><span class="name">${escaped(stage.name)}</span>` +
       `<span class="count badge" title="highlighted lines"></span><span class="hits badge" title="hits of the search"></span>` +
-      `<span class="ms">${stage.ms.toFixed(1)}</span>`;
+      `<span class="ms">${stageTime(stage.ms)}</span>`;
     button.addEventListener("click", (event) => { choose(number, event.shiftKey); link(); });
     return button;
   });
@@ -236,6 +271,7 @@ function list() {
 
 index();
 list();
+nameSizes(data.sizes ?? {});
 
 function choose(number, leftOnly = false) {
   if (leftOnly) shown.left = number;

@@ -137,7 +137,7 @@ class Exploration(Displayed):
             partial.write_text(self._page(page), encoding="utf-8")
 
     def _page(self, make: Callable[..., str]) -> str:
-        return make(self.title, self.views, self.graph.embedded_page(), self.graph.stage, self.timeline)
+        return make(self.title, self.views, self.graph, self.timeline)
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from relvm.explore.draw.graph import all_items
 from relvm.explore.draw.html_page import as_iframe, fill_template
 from relvm.explore.stages.view import View
+from relvm.explore.views.interactive_graph import GraphPage
+from relvm.ir.expr import Binding
 from relvm.runtime.timeline import Timeline
 
 _SCRIPTS = (
@@ -17,14 +20,12 @@ _SCRIPTS = (
     "search_bar.js",
     "search.js",
     "graph_view.js",
-    "navigation.js",
 )
+_LAST_SCRIPT = "navigation.js"  # shows what the address says, when all panes have their sizes
 _MAX_CALLS = 100_000  # limit on the calls of a timeline, which then take about 5 MB
 
 
-def page(
-    title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
-) -> str:
+def page(title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None) -> str:
     """Return the self-contained HTML page that shows the stages of a model.
 
     Parameters
@@ -34,18 +35,42 @@ def page(
     views
         The stages.
     graph
-        The HTML page of a graph, or "" for no graph.  The page gets a button that shows the graph in front of the
-        stages.
-    graph_stage
-        Name of the stage whose values the graph shows.
+        The dataflow graph of the model, or None.  The page gets a button that shows the graph in front of the stages.
     timeline
-        The timeline to show below the stages, or None.
+        The timeline to show below the stages, or None.  Kernels then show their share of its time.
     """
-    data = {"title": title, **stage_data(views), "graph": graph, "graphStage": graph_stage}
+    data = {"title": title, **stage_data(views)}
+    if graph is not None:
+        data |= {"graph": graph.embedded_page(), "graphStage": graph.stage, "sizes": graph.graph.sizes}
+        data["kernels"] = _kernels_by_value(graph)
     if timeline is None:
-        return fill_template("view", _SCRIPTS, title, data)
+        return fill_template("view", (*_SCRIPTS, _LAST_SCRIPT), title, data)
     data["timeline"] = _timeline_data(timeline)
-    return fill_template("view", (*_SCRIPTS, "timeline.js"), title, data, parts=("timeline",))
+    data["times"] = _kernel_times(timeline)
+    return fill_template("view", (*_SCRIPTS, "timeline.js", _LAST_SCRIPT), title, data, parts=("timeline",))
+
+
+def _kernels_by_value(graph: GraphPage) -> dict[str, str]:
+    """Return the kernel that computes each value, by the name of the value in the text of the graph's stage.
+
+    A name that stands for values of several kernels, in different functions, is left out.
+    """
+    found: dict[str, set[str]] = {}
+    for item in all_items(graph.graph.items):
+        if isinstance(item.binding, Binding) and item.binding.var in graph.kernels:
+            found.setdefault(item.name, set()).add(graph.kernels[item.binding.var])
+    return {name: next(iter(kernels)) for name, kernels in found.items() if len(kernels) == 1}
+
+
+def _kernel_times(timeline: Timeline) -> dict[str, Any]:
+    """Return the total time of a run in seconds, and the time and number of the calls of each kernel, as JSON data."""
+    kernels: dict[str, dict[str, float]] = {}
+    for call in timeline.calls:
+        if call.kind == "kernel":
+            row = kernels.setdefault(call.name, {"seconds": 0.0, "count": 0})
+            row["seconds"] += call.seconds
+            row["count"] += 1
+    return {"seconds": sum(call.seconds for call in timeline.calls if call.depth == 0), "kernels": kernels}
 
 
 def live_page(title: str, views: Iterable[View], live: Any) -> str:
@@ -54,7 +79,7 @@ def live_page(title: str, views: Iterable[View], live: Any) -> str:
     live: the data of the editor, for page_files/live.js.
     """
     data = {"title": title, **stage_data(views), "live": live}
-    return fill_template("view", (*_SCRIPTS, "live.js"), title, data, parts=("live",))
+    return fill_template("view", (*_SCRIPTS, _LAST_SCRIPT, "live.js"), title, data, parts=("live",))
 
 
 def stage_data(views: Iterable[View]) -> dict[str, Any]:
@@ -98,14 +123,7 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
 
 
 def page_iframe(
-    title: str, views: Iterable[View], graph: str = "", graph_stage: str = "", timeline: Timeline | None = None
+    title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None
 ) -> str:
-    """Return the page of `page` in an iframe, isolated from the surrounding page.
-
-    title: the title of the page.
-    views: the stages.
-    graph: the HTML page of a graph, or "" for no graph.
-    graph_stage: the name of the stage whose values the graph shows.
-    timeline: the timeline to show below the stages, or None.
-    """
-    return as_iframe(page(title, views, graph, graph_stage, timeline))
+    """Return the page of `page`, with the same parameters, in an iframe, isolated from the surrounding page."""
+    return as_iframe(page(title, views, graph, timeline))

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _KINDS = {"public": "operator", "private": "plain", "packed": "call", "kernel": "group"}
+_LEGEND = {
+    "operator": "public function",
+    "plain": "private function",
+    "cycle": "recursive function",
+    "call": "function of the host",
+    "group": "kernel",
+}
 
 
 def call_graph(module: Module, *, kernels: bool = False, target: str = "c", fused: bool = True) -> nx.DiGraph:
@@ -153,7 +160,7 @@ def calls_with_kernels(module: Module, *, target: str, fused: bool) -> Graph:
             items.append(replace(item, detail=detail, inside=kernels))
     edges = (edge for edge in graph.edges(data="cycle") if edge[1][0] != "kernel")
     arrows = (Arrow(source, target, marked=cycle) for source, target, cycle in edges)
-    return Graph(tuple(items), tuple(arrows))
+    return Graph(tuple(items), tuple(arrows), legend=_LEGEND)
 
 
 def _used_nodes(function: Function) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ from relvm.errors import RelvmArgumentError
 from relvm.explore.draw.graph import Arrow, Graph, Item, collapse, format_graph
 from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.views.bookkeeping import is_bookkeeping, mark_size_tensors
+from relvm.explore.views.size_names import SizeNames
 from relvm.ir.expr import (
     Binding,
     Block,
@@ -31,7 +33,6 @@ from relvm.ir.expr import (
 )
 from relvm.ir.node import walk
 from relvm.ir.printer import print_expr, printed_names
-from relvm.ir.types import format_type
 from relvm.ir.verifier import Stage
 from relvm.quoting import terminal
 
@@ -39,6 +40,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MAX_LETTERS = 40  # longer types and descriptions are cut
+
+# The kinds of items in a dataflow graph.
+LEGEND = {
+    "end": "input or result",
+    "operator": "operator with a kernel of its own",
+    "group": "kernel of several operators",
+    "call": "call of a function",
+    "choice": "if",
+    "branch": "branch of an if",
+    "function": "function",
+    "scope": "scope of names, or block",
+    "repeat": "repeated scopes or blocks",
+    "plain": "size, check or other value",
+}
 
 
 def draw_dataflow(
@@ -135,12 +150,15 @@ def dataflow_graph(module: Module, function: str | None, target: str, fused: boo
     """
     built = run_to_stage(module, Stage.ANF, target, fused=fused)
     name = choose_function(built, function)
-    return function_graph(built[name]), name
+    return function_graph(built[name], SizeNames([built[name]])), name
 
 
-def function_graph(function: Function) -> Graph:
-    """Return the dataflow graph of a function at stage ANF, with all boxes open."""
-    return _Builder(function).graph
+def function_graph(function: Function, sizes: SizeNames) -> Graph:
+    """Return the dataflow graph of a function at stage ANF, with all boxes open.
+
+    sizes: the short names of sizes, to which this function adds those of the graph.
+    """
+    return mark_size_tensors(_Builder(function, sizes).graph)
 
 
 def _with_depth(graph: Graph, depth: int | None) -> Graph:
@@ -156,12 +174,13 @@ class _Builder:
     "result", and a related variable or block.
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, sizes: SizeNames) -> None:
+        self.sizes = sizes
         self.names = printed_names(function)
         self.arrows: dict[Arrow, None] = {}
         params = tuple(self.item(param, "", "end", param) for param in function.params)
         body = self.block(function.block)
-        self.graph = Graph((*params, *body), tuple(self.arrows))
+        self.graph = Graph((*params, *body), tuple(self.arrows), sizes.sizes, LEGEND)
 
     def item(self, var: Var, label: str, kind: str, binding: Binding | MatchCast | Var | None, **more: Any) -> Item:
         """Return a graph item that shows the variable `var`.
@@ -171,7 +190,8 @@ class _Builder:
         binding: what the item shows: a binding, or the variable of a parameter.
         more: further attributes of the item.
         """
-        return Item(var, label, kind, truncate(format_type(var.type)), self.names[var], binding=binding, **more)
+        more["is_bookkeeping"] = isinstance(binding, Binding | MatchCast) and is_bookkeeping(binding)
+        return Item(var, label, kind, truncate(self.sizes.format(var.type)), self.names[var], binding=binding, **more)
 
     def block(self, block: Block) -> tuple[Item, ...]:
         """Return an item for each binding of a block, and one for its result."""

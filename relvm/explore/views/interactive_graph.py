@@ -24,14 +24,17 @@ from relvm.explore.draw.graph import (
 )
 from relvm.explore.draw.graph_figure import draw_graph
 from relvm.explore.draw.html_page import as_iframe, fill_template
+from relvm.explore.draw.sugiyama import Layout
 from relvm.explore.stages.select import choose_function, run_to_stage
+from relvm.explore.views.bookkeeping import bookkeeping_keys, hide_bookkeeping
 from relvm.explore.views.call_graph import calls_with_kernels
-from relvm.explore.views.dataflow import function_graph, truncate
+from relvm.explore.views.dataflow import LEGEND, function_graph, truncate
 from relvm.explore.views.name_scopes import group_by_scope
 from relvm.explore.views.node_details import NodeDetails
+from relvm.explore.views.repeated_blocks import fold_repeats
+from relvm.explore.views.size_names import SizeNames
 from relvm.ir.expr import Binding, KernelCall, Module, PackedCall, Var
 from relvm.ir.node import walk
-from relvm.ir.types import format_type
 from relvm.ir.verifier import Stage
 from relvm.passes.pass_manager import Pass, run_passes
 from relvm.passes.pipeline import build_pipeline
@@ -73,7 +76,7 @@ class GraphPage(Displayed):
     stage: str = ""
 
     def figure(self, depth: int | None = None) -> Figure:
-        """Draw the graph as a figure in which `depth` levels of boxes are open.
+        """Draw the graph without bookkeeping, as a figure in which `depth` levels of boxes are open.
 
         The default is the number of levels that are open when the page is first shown (the attribute `depth`).
 
@@ -85,7 +88,7 @@ class GraphPage(Displayed):
             matplotlib is not installed.
         """
         levels = self.depth if depth is None else _expect_depth(depth)
-        return draw_graph(collapse(self.graph, levels), self.title)
+        return draw_graph(collapse(hide_bookkeeping(self.graph), levels), self.title)
 
     def page(self) -> str:
         """Return the HTML page, which needs no network."""
@@ -98,10 +101,15 @@ class GraphPage(Displayed):
     def _page(self, *, in_stages: bool) -> str:
         numbers = {item.key: number for number, item in enumerate(all_items(self.graph.items))}
         details = NodeDetails(numbers, self.kernels)
+        hidden = bookkeeping_keys(self.graph)
+        views = [hide_bookkeeping(self.graph), self.graph] if hidden else [self.graph]
+        layouts: dict[Hashable, Layout] = {}
         data = {
             "items": _items_as_json(self.graph.items, numbers, details, {}),
-            "arrows": [[numbers[each.source], numbers[each.target], each.marked] for each in self.graph.arrows],
-            "boxes": box_layouts(self.graph, numbers),
+            "hidden": [numbers[key] for key in hidden],
+            "views": [_view_as_json(view, numbers, layouts) for view in views],
+            "sizes": self.graph.sizes,
+            "legend": self.graph.legend,
             "depth": self.depth,
             "measures": {"line": LINE * SCALE, "pad": PAD * SCALE},
             "stage": self.stage if in_stages else "",
@@ -146,7 +154,8 @@ def browse_dataflow(
     function
         Name of the function.  By default the page shows all functions.  If there are several, each is a box.
     depth
-        Number of levels of boxes that are open at first.
+        Number of levels of boxes that are open at first.  Further boxes of scopes and repeated blocks are open if the
+        whole graph can then be read on the screen.
     scopes
         Whether to group the nodes of an ONNX model into boxes by their hierarchical names.  For example,
         /encoder/layer.0/MatMul is in the box layer.0 inside the box encoder.
@@ -226,14 +235,16 @@ def dataflow_page(
         _expect_profile(profile, set(kernels.values()))
     items: list[Item] = []
     arrows: list[Arrow] = []
+    sizes = SizeNames(chosen)
     for each in chosen:
-        graph = function_graph(each)
+        graph = function_graph(each, sizes)
         inside = group_by_scope(graph.items, each.name) if scopes else graph.items
         arrows += graph.arrows
         box = Item(("function", each.name), f"function {terminal(each.name)}", "function", inside=inside)
-        items += inside if len(chosen) == 1 else [replace(box, detail=truncate(format_type(each.type)))]
+        items += inside if len(chosen) == 1 else [replace(box, detail=truncate(sizes.format(each.type)))]
     title = chosen[0].name if len(chosen) == 1 else "dataflow"
-    return GraphPage(title, Graph(tuple(items), tuple(arrows)), depth, profile, kernels, stage)
+    graph = fold_repeats(Graph(tuple(items), tuple(arrows), sizes.sizes, LEGEND))
+    return GraphPage(title, graph, depth, profile, kernels, stage)
 
 
 def browse_calls(module: Module, *, depth: int = 0, target: str = "c", fused: bool = True) -> GraphPage:
@@ -288,6 +299,16 @@ def _kernel_names(lowered: Module) -> dict[Var, str]:
                 case Binding(var, KernelCall(name) | PackedCall(name)):
                     found[var] = name
     return found
+
+
+def _view_as_json(graph: Graph, numbers: Mapping[Hashable, int], layouts: dict[Hashable, Layout]) -> dict[str, Any]:
+    """Return the arrows of a graph and the layout of its boxes as JSON data.
+
+    numbers: the number of each item.
+    layouts: the known layouts of boxes, to which this function adds those that it computes.
+    """
+    arrows = [[numbers[each.source], numbers[each.target], each.marked] for each in graph.arrows]
+    return {"arrows": arrows, "boxes": box_layouts(graph, numbers, layouts)}
 
 
 def _items_as_json(
