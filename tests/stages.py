@@ -37,6 +37,10 @@ FAST = {
         "ops/test_operators.py::test_type_rule_gives_what_numpy_gives",
     ],
     "passes": ["passes/test_passes.py"],
+    "quantization": [
+        "quantization/test_quantize.py::test_errors_of_all_kinds_of_outputs",
+        "quantization/test_quantize.py::test_mistakes",
+    ],
     "runtime": ["runtime/test_signature.py", "vm/cases/test_calls.py", "vm/cases/test_builtins.py"],
     "": [
         "test_data_classes.py",
