@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from relvm.frontend.script.values import SCRIPT_FUNCTIONS
+from relvm.frontend.script.names import SCRIPT_FUNCTIONS
 from relvm.frontend.text import parse_module
 from relvm.frontend.text.lexer import DEEPEST_NESTING, Source, tokenize
 from relvm.ir.dtypes import ALL_DTYPES
