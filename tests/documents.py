@@ -58,8 +58,8 @@ def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, sho
     """Run the code blocks of a page in order, in an empty folder.
 
     Python blocks share a namespace.  A C block is written to the file that its first comment names.  Shell commands are
-    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has, and contains the model
-    `model.onnx` (`small_model`).
+    run, except pip.  Blocks of the language `py` need packages that the tests do not install, and are not run.  The
+    folder has links to `examples` and `csrc`, as a checkout has, and contains the model `model.onnx` (`small_model`).
 
     shows: whether a text block contains lines that the block before it prints.  Numbers, and thus the order of the
     lines, can differ.
