@@ -250,7 +250,9 @@ class Operator:
         try:
             bound = self.signature.bind(*args, **attributes)
         except TypeError as error:
-            raise RelvmArgumentError(f"{self.name}{self.signature}: {error}") from None
+            unknown = [name for name in attributes if name not in self.signature.parameters]
+            near = near_matches(unknown[0], [parameter.name for parameter in self.attributes]) if unknown else ""
+            raise RelvmArgumentError(f"{self.name}{self.signature}: {error}{near}") from None
         for parameter in self.parameters:
             if parameter.name in attributes:
                 raise RelvmArgumentError(
