@@ -144,3 +144,26 @@ def test_a_run_shows_times_outputs_and_the_shares_of_kernels(browser, address: s
     wait(browser, lambda: not problem.is_displayed())
     assert not browser.find_elements(By.CSS_SELECTOR, ".time")
     assert browser.get_log("browser") == []
+
+
+def test_assembly_is_a_stage_that_is_linked_to_the_others(browser, address: str) -> None:
+    open_page(browser, address)
+    wait(browser, lambda: text_of(browser, "#status").startswith("Built in "))
+    assert "assembly" not in text_of(browser, "#stages")
+    browser.find_element(By.CSS_SELECTOR, "[data-option=assembly]").click()
+    wait(browser, lambda: "assembly" in text_of(browser, "#stages"))
+    choose(browser, "assembly")
+    assert titles(browser) == ["c", "assembly"]
+    shown = lines(browser, "right")
+    assert any(re.match(r"kernel_\w+:$", each) for each in shown) and not any(".loc" in each for each in shown)
+    next(
+        each
+        for each in browser.find_elements(By.CSS_SELECTOR, "#right .line.traced")
+        if re.match(r"  # c:\d+: .* = ", each.get_property("textContent"))
+    ).click()
+    (selected,) = lines(browser, "right", ".selected")
+    number, _, text = selected.removeprefix("  # c:").partition(": ")
+    assert lines(browser, "left")[int(number) - 1].strip() == text
+    assert text in [each.strip() for each in lines(browser, "left", ".pinned")]
+    assert browser.find_elements(By.CSS_SELECTOR, "#program-lines .pinned")
+    assert browser.get_log("browser") == []

@@ -88,6 +88,7 @@ def _stages(module: Module, request: BuildRequest) -> dict[str, Any]:
         target=request.target,
         fused=request.fused,
         without=request.without,
+        assembly=request.assembly,
     )
     steps = build_pipeline(request.target, fused=request.fused)
     passes = [{"name": step.name, "optional": step.optional} for step in steps]
