@@ -13,6 +13,8 @@ language
     The operators and types that scripts import for type checkers and editors.
 vm
     The compiler and the virtual machine: `vm.build`, `vm.VirtualMachine`, `vm.load`.
+quantize
+    Quantization of ONNX models to 8 and 4 bits.
 onnxruntime
     The Python API of onnxruntime, on relvm.
 explore
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from relvm.limited_build import BuildLimits
     from relvm.magics import load_ipython_extension as load_ipython_extension
     from relvm.model import Model, load_model
+    from relvm.quantization import quantize
     from relvm.runtime.thread_pool import ThreadPoolRunner
 
 __all__ = [
@@ -59,6 +62,7 @@ __all__ = [
     "load_model",
     "onnxruntime",
     "parallel",
+    "quantize",
     "script",
     "simd",
     "vm",
@@ -92,6 +96,7 @@ _AT_FIRST_USE = {
     "ThreadPoolRunner": "relvm.runtime.thread_pool",
     "Model": "relvm.model",
     "load_model": "relvm.model",
+    "quantize": "relvm.quantization",
     "load_ipython_extension": "relvm.magics",
 } | dict.fromkeys(("call_kernel", "grid", "kernel", "parallel", "script", "simd"), "relvm.frontend.script")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -9,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 
 from relvm.cli.main import main
@@ -50,29 +54,69 @@ def commands(text: str) -> list[list[str]]:
     return [words for words in found if words]
 
 
-def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def follow(document: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, *, shows: bool) -> None:
     """Run the code blocks of a page in order, in an empty folder.
 
     Python blocks share a namespace.  A C block is written to the file that its first comment names.  Shell commands are
-    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has.
+    run, except pip.  The folder has links to `examples` and `csrc`, as a checkout has, and contains the model
+    `model.onnx` (`small_model`).
+
+    shows: whether a text block contains lines that the block before it prints.  Numbers, and thus the order of the
+    lines, can differ.
     """
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     Path("examples").symlink_to(ROOT / "examples")
     Path("csrc").symlink_to(csrc_directory())
+    onnx.save(small_model(), "model.onnx")
     namespace: dict = {"__name__": "page"}
+    printed = ""
     for number, (language, text) in enumerate(blocks(document)):
-        match language:
-            case "python":
-                place = folder / f"block_{number}.py"  # @script reads the source file
-                place.write_text(text)
-                exec(compile(text, str(place), "exec"), namespace)
-            case "c":
-                (name,) = re.findall(r"\A/\* (\w+\.c):", text)
-                Path(name).write_text(text)
-            case "sh":
-                for words in commands(text):
-                    _run(words)
+        if language == "text" and shows:
+            lines = without_numbers(printed)
+            other = [line for line in without_numbers(text) if line not in lines]
+            assert not other, f"{document}: the block before prints\n{printed}"
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            _run_block(number, language, text, folder, namespace)
+        printed = output.getvalue()
+
+
+def small_model() -> onnx.ModelProto:
+    """Return a convolutional model for images of 32 x 32 pixels."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    network (float[batch, 3, 32, 32] image) => (float[batch, 10] scores) {
+        c = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (image, w1)
+        r = Relu(c)
+        d = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (r, w2)
+        s = Relu(d)
+        p = GlobalAveragePool(s)
+        f = Flatten(p)
+        scores = MatMul(f, w3)
+    }"""
+    model, generator = onnx.parser.parse_model(text), np.random.default_rng(0)
+    for name, shape in {"w1": (32, 3, 3, 3), "w2": (64, 32, 3, 3), "w3": (64, 10)}.items():
+        weights = generator.standard_normal(shape).astype(np.float32) / 8
+        model.graph.initializer.append(onnx.numpy_helper.from_array(weights, name))
+    return model
+
+
+def without_numbers(text: str) -> list[list[str]]:
+    """Return the words of each line, with a placeholder for numbers and for words that depend on measured times."""
+    return [re.sub(r"\d[\d.,]*(e[-+]\d+)?|faster|slower", "#", line).split() for line in text.splitlines()]
+
+
+def _run_block(number: int, language: str, text: str, folder: Path, namespace: dict) -> None:
+    match language:
+        case "python":
+            place = folder / f"block_{number}.py"  # @script reads the source file
+            place.write_text(text)
+            exec(compile(text, str(place), "exec"), namespace)
+        case "c":
+            (name,) = re.findall(r"\A/\* (\w+\.c):", text)
+            Path(name).write_text(text)
+        case "sh":
+            for words in commands(text):
+                _run(words)
 
 
 def _run(words: list[str]) -> None:

@@ -37,6 +37,10 @@ FAST = {
         "ops/test_operators.py::test_type_rule_gives_what_numpy_gives",
     ],
     "passes": ["passes/test_passes.py"],
+    "quantization": [
+        "quantization/test_quantize.py::test_errors_of_all_kinds_of_outputs",
+        "quantization/test_quantize.py::test_mistakes",
+    ],
     "runtime": ["runtime/test_signature.py", "vm/cases/test_calls.py", "vm/cases/test_builtins.py"],
     "": [
         "test_data_classes.py",
@@ -48,8 +52,9 @@ FAST = {
     ],
 }
 
-# Tests in the files above that take longer, because their programs are large.
+# Tests in the files above that take longer, because their programs are large or they install packages.
 SLOW = (
+    "editors/test_vscode.py::test_the_extension_compiles",
     "frontend/test_text.py::test_a_function_of_many_bindings_prints_and_parses_in_linear_time",
     "frontend/test_text.py::test_every_module_reads_back",
     "frontend/test_text_errors.py::test_nesting_that_is_too_deep_is_a_syntax_error",

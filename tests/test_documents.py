@@ -20,7 +20,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 SUFFIXES = (".py", ".c", ".h", ".def", ".md", ".ipynb", ".cases", ".toml", ".relvm", ".json")
 
 # Pages on which all blocks are run in order.  On other pages only the Python blocks are run.
-FOLLOWED = ("docs/tutorial.md", "docs/how-to.md")
+SHOWING = ("docs/fusion.md", "docs/quantize.md", "docs/slow.md")  # text blocks show what the block before prints
+FOLLOWED = ("docs/tutorial.md", "docs/how-to.md", *SHOWING)
 ELSEWHERE = {
     "README.md": "tests/test_readme.py",
     "docs/reference/errors.md": "tests/error_examples.py",
@@ -70,7 +71,7 @@ def test_examples_in_documents_run(document: Path, tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_a_page_can_be_followed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ROOT / name in WITH_PYTHON
-    follow(ROOT / name, tmp_path, monkeypatch)
+    follow(ROOT / name, tmp_path, monkeypatch, shows=name in SHOWING)
 
 
 def test_the_first_page_shows_what_its_program_prints(capsys: pytest.CaptureFixture) -> None:

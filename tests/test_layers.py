@@ -30,7 +30,7 @@ LAYERS = (
     ("relvm.explore", "relvm.distributed"),
     ("relvm.editors",),
     ("relvm.model",),
-    ("relvm.magics", "relvm.onnxruntime"),
+    ("relvm.magics", "relvm.onnxruntime", "relvm.quantization"),
     ("relvm.cli",),
     ("relvm.__main__",),
 )

@@ -19,6 +19,7 @@ from sphinx.application import Sphinx
 MODULES = (
     "relvm.vm",
     "relvm.model",
+    "relvm.quantization",
     "relvm.onnxruntime",
     "relvm.bytecode.program",
     "relvm.frontend.script",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from relvm.cli.inputs import input_values, runner, signature_of
@@ -13,9 +14,11 @@ from relvm.compiler.adapt import adapt
 from relvm.editors.debug_adapter import DebugAdapter, Launch
 from relvm.errors import RelvmArgumentError
 from relvm.explore.debugger.debugger import Debugger
+from relvm.runtime.file_io import EXECUTABLE_SUFFIXES
 
 _TEXTS = {"function": "--function", "execMode": "--exec-mode", "target": "--target"}
 _MAPPINGS = {"inputs": "--input", "dims": "--dim"}
+_SWITCHES = {"random": "--random", "unfused": "--unfused"}
 
 
 def serve_debugger(options: argparse.Namespace) -> int:
@@ -42,6 +45,8 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
         "dims" maps the names of symbolic dimensions to sizes, as the option --dim does.
         "random" states whether inputs that are not in "inputs" get random values.  It is true by default if there are
         no "inputs", and false otherwise.
+        "unfused" states whether each operator has a kernel of its own, so that a program stops at each of its lines.
+        It is true by default, except for an executable, which is already built.
     parse
         A function that parses the command-line arguments of `relvm debug`.
 
@@ -63,8 +68,13 @@ def launch_program(arguments: Mapping[str, Any], parse: Callable[[list[str]], ar
         if not isinstance(values, dict):
             raise RelvmArgumentError(f"launch: {name}: expected an object that maps names to values")
         words += [word for key, value in values.items() for word in (option, f"{key}={value}")]
-    if arguments.get("random", not arguments.get("inputs")):
-        words.append("--random")
+    is_built = Path(arguments["program"]).suffix in EXECUTABLE_SUFFIXES
+    defaults = {"random": not arguments.get("inputs"), "unfused": not is_built}
+    for name, option in _SWITCHES.items():
+        value = arguments.get(name, defaults[name])
+        if not isinstance(value, bool):
+            raise RelvmArgumentError(f"launch: {name}: expected true or false, got {value!r}")
+        words += [option] * value
     try:
         options = parse(words)
     except SystemExit:

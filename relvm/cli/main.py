@@ -25,6 +25,7 @@ _PASSES = (
     *("lower_shapes", "list_append_in_place", "insert_kills"),
 )
 STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c", "assembly")
+QUANTIZATION_MODES = ("dynamic", "static", "int8-weights", "int4-weights")  # relvm.quantization.MODES
 _MAX_INTEGER = (1 << 63) - 1
 
 
@@ -91,6 +92,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_map(commands)
     _add_compile(commands)
     _add_export(commands)
+    _add_quantize(commands)
     _add_show(commands)
     _add_explore(commands)
     _add_compare(commands)
@@ -536,6 +538,50 @@ def _add_export(commands) -> None:
     )
     _add_inputs(command)
     command.set_defaults(run=_imported_at_call("export.export"))
+
+
+def _add_quantize(commands) -> None:
+    command = commands.add_parser(
+        "quantize",
+        help="write an ONNX model with 8-bit or 4-bit integers, and report the errors",
+        description="Quantize a model, and compare the outputs on the inputs of --calibration or --input, or on random "
+        "ones. The result is standard ONNX. Modes dynamic and static need the package onnxruntime: pip install "
+        "'relvm[quantize]'.",
+    )
+    command.add_argument("model", type=file_name, metavar="MODEL", help="an .onnx model")
+    command.add_argument("-o", "--output", required=True, type=file_name, metavar="OUT.onnx", help="file to write")
+    command.add_argument(
+        "--mode",
+        choices=QUANTIZATION_MODES,
+        default="dynamic",
+        help="dynamic (default): 8-bit weights and activations; static: the same with ranges from calibration data; "
+        "int8-weights, int4-weights: only the weights",
+    )
+    command.add_argument(
+        "--calibration",
+        action="append",
+        default=[],
+        type=file_name,
+        metavar="FILES",
+        help="typical inputs: a folder of .npz files, each with an array for every input, or a quoted pattern, or a "
+        "file; a .npy file is the first input; repeatable",
+    )
+    command.add_argument(
+        "--block-size",
+        action=Number,
+        type=int,
+        least=1,
+        most=_MAX_INTEGER,
+        default=32,
+        metavar="N",
+        help="weights that share a scale with int4-weights (default: 32)",
+    )
+    command.add_argument(
+        "--dim", action="append", default=[], metavar="NAME=SIZE", help="a symbolic size of random inputs"
+    )
+    _add_inputs(command)
+    _add_json(command)
+    command.set_defaults(run=_imported_at_call("quantize.quantize_model"))
 
 
 def _add_show(commands) -> None:

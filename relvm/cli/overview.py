@@ -19,7 +19,7 @@ _FIRST_STEPS = (
 )
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "Run a model": ("info", "run", "bench", "map", "run-python"),
-    "Build a model": ("compile", "export", "verify", "cache"),
+    "Build a model": ("compile", "export", "quantize", "verify", "cache"),
     "See what happens": ("show", "explore", "compare", "debug"),
     "Write programs": ("fmt", "lsp", "dap", "config"),
     "Reference": ("ops", "builtins", "opcodes", "help", "completion"),
@@ -43,6 +43,7 @@ EXAMPLES: Mapping[str, str] = {
     "map": "relvm map model.onnx --inputs 'in/*.npy' -o out",
     "opcodes": "relvm opcodes call",
     "ops": "relvm ops matmul conv",
+    "quantize": "relvm quantize model.onnx -o model.int8.onnx",
     "run": "relvm run model.onnx --random --profile",
     "run-python": "relvm run-python --as-onnxruntime program.py",
     "show": "relvm show model.onnx --stage fuse_ops",

@@ -76,7 +76,8 @@ def print_bytecode(module: LirModule, routines: Iterable[Routine] | None = None,
         printer = _Printer(functions, constants, extra_constants, routine)
         printer.block(routine.body)
         if not always_tail_calls(routine.body):
-            printer.statement_positions.append(printer.emit(program.ret(len(routine.params))))
+            ret = printer.emit(program.ret(len(routine.params)), origins=routine.result_origins)
+            printer.statement_positions.append(ret)
         if not debug:
             printer.shorten_jumps()
         code[routine.name] = tuple(printer.instructions)

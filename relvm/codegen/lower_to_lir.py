@@ -143,7 +143,13 @@ class _Generator:
         params = self.function.input_names
         body = self.block(self.function.body, Register(len(params)), "")
         return Routine(
-            self.function.name, params, self.next_register, body, self.function.private, not self.function.pure
+            self.function.name,
+            params,
+            self.next_register,
+            body,
+            self.function.private,
+            not self.function.pure,
+            result_origins=_origins(self.function.body),
         )
 
     def new_register(self) -> Register:
@@ -160,8 +166,8 @@ class _Generator:
         statements: list[Statement] = []
         for binding in block.bindings:
             self.binding(binding, statements)
-        source, origins = self.operand(block.result), (block.origin,) if block.origin else ()
-        copy = CallStatement(COPY, (source,), result.index, comment=name, origins=origins)
+        source = self.operand(block.result)
+        copy = CallStatement(COPY, (source,), result.index, comment=name, origins=_origins(block))
         self.tables.function(copy.function)
         return (*statements, copy)
 
@@ -268,3 +274,8 @@ class _Generator:
 
     def _where(self, expr: Expr) -> str:
         return f"{self.function.name}: {getattr(expr, 'name', type(expr).__name__)}"
+
+
+def _origins(block: Expr) -> tuple[str, ...]:
+    """Return the source locations of the result of a block."""
+    return (block.origin,) if isinstance(block, Block) and block.origin else ()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from relvm.errors import RelvmArgumentError, RelvmError, RelvmFormatError
+from relvm.explore.debugger.debug_info import is_unwritten
 from relvm.explore.debugger.debugger import Debugger
 from relvm.explore.debugger.frames import Frame, Stop
 from relvm.explore.draw.format_value import describe_value
@@ -60,6 +61,7 @@ class DebugAdapter:
         self._writes = threading.Lock()
         self._runner: threading.Thread | None = None
         self._stops_at_entry = False
+        self._stops_at_errors = True
         self._listings: dict[int, str] = {}  # names of functions by the numbers of their listings
         self._stop: Stop | None = None
 
@@ -138,11 +140,14 @@ class DebugAdapter:
         stops.
         """
         debugger = self._debugger()
+        is_entry = run_until_stop == self._begin
         self._stop = None
 
         def run() -> None:
             try:
                 stop = run_until_stop(debugger)
+                if stop.reason == "error" and not self._stops_at_errors:
+                    stop = debugger.resume()  # raises the error
             except RelvmError as error:
                 self._event("output", category="stderr", output=f"{error}\n")
                 self._end(1)
@@ -153,7 +158,7 @@ class DebugAdapter:
                 return
             self._stop = stop
             about = {"description": stop.about, "text": stop.about} if stop.about else {}
-            reason = _REASONS.get(stop.reason, stop.reason)
+            reason = "entry" if is_entry and stop.reason == "step" else _REASONS.get(stop.reason, stop.reason)
             self._event("stopped", reason=reason, threadId=_THREAD, allThreadsStopped=True, **about)
 
         self._runner = threading.Thread(target=run, name="relvm debug adapter", daemon=True)
@@ -163,8 +168,13 @@ class DebugAdapter:
 
     def _begin(self, debugger: Debugger) -> Stop:
         assert self.program
-        begin = debugger.start if self._stops_at_entry else debugger.run
-        return begin(self.program.function, *self.program.arguments)
+        if not self._stops_at_entry:
+            return debugger.run(self.program.function, *self.program.arguments)
+        stop = debugger.start(self.program.function, *self.program.arguments)
+        code = debugger.code.find(stop.frame.function) if stop.frame and stop.reason == "step" else None
+        if code is not None and stop.frame and code.is_housekeeping(stop.frame.instruction):
+            return debugger.step()  # to the first instruction that computes a value
+        return stop
 
     def _end(self, status: int) -> None:
         self._event("exited", exitCode=status)
@@ -204,7 +214,8 @@ class DebugAdapter:
         if self.program is not None:
             raise RelvmArgumentError("a program is running already; start another adapter for a second one")
         self.path = str(arguments.get("program", ""))
-        self._stops_at_entry = bool(arguments.get("stopOnEntry", False))
+        self._stops_at_errors = not arguments.get("noDebug", False)
+        self._stops_at_entry = bool(arguments.get("stopOnEntry", False)) and self._stops_at_errors
         self.program = self.launch(arguments)
 
     def _set_breakpoints(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,7 +295,7 @@ class DebugAdapter:
 
     def _variables(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         frame = int(arguments.get("variablesReference") or 0) - _FRAME_REFERENCES
-        rows = self._paused().registers(frame)
+        rows = [row for row in self._paused().registers(frame) if not is_unwritten(row.name)]
         return {"variables": [{"name": r.name or r.label, "value": r.shown, "variablesReference": 0} for r in rows]}
 
     def _evaluate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class RelvmLexer(RegexLexer):
             (r"\d+", Number.Integer),
             (r"(def|kernel)(\s+)([^\W\d]\w*)(?=\s*\()", bygroups(*DEFINITION)),
             (r"@(?:packed\b|[^\W\d]\w*)", Name.Function),
+            # Words that are keywords only in these places.
+            (r"\bprivate\b(?=\s+def\b)", Keyword.Declaration),
+            (r"\binout\b(?=\s+[^\W\d])", Keyword),
+            (r"\bfused\b(?=\s*\{)", Keyword),
             (words(sorted(_CONSTANTS), prefix=r"\b", suffix=r"\b"), Keyword.Constant),
             (words(sorted(_DECLARATIONS), prefix=r"\b", suffix=r"\b"), Keyword.Declaration),
             (words(sorted(_TYPES), prefix=r"\b", suffix=r"\b(?=[\[(\])},;\n ]|$)"), Keyword.Type),

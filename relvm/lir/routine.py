@@ -217,6 +217,7 @@ class Routine(Displayed):
     registers: the number of registers, at least n + 1.
     private: whether hosts cannot find the function by its name.
     impure: whether it can have side effects.
+    result_origins: the source locations of the expression that it returns.
     """
 
     name: str
@@ -225,6 +226,7 @@ class Routine(Displayed):
     body: tuple[Statement, ...]
     private: bool = False
     impure: bool = False
+    result_origins: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
     @property
     def key(self) -> FunctionKey:

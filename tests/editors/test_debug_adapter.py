@@ -154,6 +154,56 @@ def test_stop_on_entry_function_breakpoints_and_steps(editor: Editor, program: P
     editor.ask("disconnect")
 
 
+LINES = """\
+def main(x: f32[n]) -> f32[n] {
+  a = exp(x)
+  b = add(a, x)
+  c = softmax(b)
+  return c
+}
+"""
+
+
+def test_steps_stop_at_the_lines_of_the_program_until_it_returns(editor: Editor, program: Path) -> None:
+    program.write_text(LINES)
+    editor.start(program, stopOnEntry=True, **OPTIONS)
+    editor.ask("configurationDone")
+    assert editor.wait_for("stopped")["reason"] == "entry"
+    lines, shown = [], []
+    for _ in range(4):
+        lines += editor.lines()
+        (scope,) = editor.ask("scopes", frameId=0)["scopes"]
+        shown.append({each["name"] for each in editor.ask("variables", **scope)["variables"]})
+        editor.ask("next", threadId=1)
+        assert lines[-1] == ("main", 5) or editor.wait_for("stopped")["reason"] == "step"
+    assert lines == [("main", 2), ("main", 3), ("main", 4), ("main", 5)]
+    assert [names & {"a", "b", "c"} for names in shown] == [set(), {"a"}, {"b"}, {"c"}]
+    assert not any("room for" in name for names in shown for name in names)
+    assert editor.wait_for("exited") == {"exitCode": 0}
+
+
+@pytest.mark.parametrize(("arguments", "stops"), [({}, 2), ({"unfused": False}, 1)])
+def test_operators_have_kernels_of_their_own_unless_fused(
+    editor: Editor, program: Path, arguments: dict[str, bool], stops: int
+) -> None:
+    program.write_text(LINES)
+    editor.start(program, **OPTIONS, **arguments)
+    editor.ask("setBreakpoints", source={"path": str(program)}, breakpoints=[{"line": 3}, {"line": 4}])
+    editor.ask("configurationDone")
+    for _ in range(stops):
+        assert editor.wait_for("stopped")["reason"] == "breakpoint"
+        editor.ask("continue", threadId=1)
+    assert editor.wait_for("exited") == {"exitCode": 0}
+
+
+@pytest.mark.parametrize(("divisor", "status"), [(1, 0), (0, 1)])
+def test_a_run_without_debugging_does_not_stop(editor: Editor, program: Path, divisor: int, status: int) -> None:
+    program.write_text("def main(i: i64) -> i64 = 1 // i\n")
+    editor.start(program, stopOnEntry=True, noDebug=True, target="bytecode", inputs={"i": divisor})
+    editor.ask("configurationDone")
+    assert editor.wait_for("exited") == {"exitCode": status}
+
+
 def test_a_frame_without_a_source_shows_its_bytecode(editor: Editor, program: Path) -> None:
     from relvm import vm
     from relvm.frontend.text import parse_module
@@ -209,6 +259,7 @@ def test_errors_of_the_program_and_wrong_requests(editor: Editor, program: Path,
         ({"program": str(program), "function": "nix"}, "nix"),
         ({"program": str(program), "dims": [1]}, "dims: expected an object"),
         ({"program": str(program), "execMode": "fast"}, "wrong arguments"),
+        ({"program": str(program), "unfused": "no"}, "unfused: expected true or false"),
     ):
         response = editor.request("launch", **arguments)
         assert not response["success"] and message in response["message"], response

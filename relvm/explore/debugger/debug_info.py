@@ -16,6 +16,7 @@ from relvm.tables import BUILTIN_PREFIX, OPCODES
 
 _LETTERS = {row.name: row.operands for row in OPCODES}
 _COPY, _ALLOC = BUILTIN_PREFIX + "copy", BUILTIN_PREFIX + "alloc_tensor"
+_UNWRITTEN = "room for "  # prefix of the name of a tensor that is allocated but not yet written
 # Builtins that compilation adds: they compute no value of the program.
 _HOUSEKEEPING = tuple(BUILTIN_PREFIX + name for name in ("alloc_", "check_", "match_", "make_shape", "compute_dim"))
 
@@ -154,7 +155,7 @@ class FunctionCode:
             state.pop(current.operands[0], None)
         elif destination >= 0:
             name = ", ".join(names) or self._name_of_copied(number, state)
-            state[destination] = f"room for {name}" if name and self.callee(number) == _ALLOC else name
+            state[destination] = _UNWRITTEN + name if name and self.callee(number) == _ALLOC else name
         elif current.op == "call" and names:
             state.update(zip(self.written_registers(number), names, strict=False))
 
@@ -180,6 +181,11 @@ def _merge_names(first: Mapping[int, str], second: Mapping[int, str] | None) -> 
     for register, name in (second or {}).items():
         merged[register] = name if merged.get(register, name) == name else ""
     return merged
+
+
+def is_unwritten(name: str) -> bool:
+    """Return whether `name`, a result of `FunctionCode.register_names`, is that of a tensor that is not yet written."""
+    return name.startswith(_UNWRITTEN)
 
 
 def is_version(name: str, base: str) -> bool:

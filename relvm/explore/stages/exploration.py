@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,8 +28,9 @@ from relvm.errors import (
     expect_type,
     near_matches,
 )
+from relvm.explore.draw.html_page import as_iframe
 from relvm.explore.stages.assembly import assembly_lines
-from relvm.explore.stages.page import page, page_iframe
+from relvm.explore.stages.page import page
 from relvm.explore.stages.select import as_module, title_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
@@ -136,10 +137,10 @@ class Exploration(Displayed):
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, as an HTML file that needs no Jupyter kernel and no network."""
         with complete_file(path) as partial:
-            partial.write_text(self._page(page), encoding="utf-8")
+            partial.write_text(self._page(), encoding="utf-8")
 
-    def _page(self, make: Callable[..., str]) -> str:
-        return make(self.title, self.views, self.graph, self.timeline)
+    def _page(self) -> str:
+        return page(self.title, self.views, self.graph, self.timeline)
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""
@@ -156,7 +157,7 @@ class Exploration(Displayed):
         return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
-        return self._page(page_iframe)
+        return as_iframe(self._page(), str(self), self.graph.picture() if self.graph else None)
 
 
 def explore(

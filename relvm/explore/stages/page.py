@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from relvm.explore.draw.graph import all_items
-from relvm.explore.draw.html_page import as_iframe, fill_template
+from relvm.explore.draw.html_page import fill_template
 from relvm.explore.stages.view import View
 from relvm.explore.views.interactive_graph import GraphPage
 from relvm.ir.expr import Binding
@@ -127,10 +127,3 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
     ]
     omitted = len(timeline.calls) - len(longest) + timeline.dropped
     return {"function": timeline.function, "names": list(names), "calls": calls, "omitted": omitted}
-
-
-def page_iframe(
-    title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None
-) -> str:
-    """Return the page of `page`, with the same parameters, in an iframe, isolated from the surrounding page."""
-    return as_iframe(page(title, views, graph, timeline))
