@@ -25,7 +25,7 @@ class View(Displayed):
     Attributes
     ----------
     name
-        Name of the pass that produced the stage, or "given", "routine", "bytecode", "kernels" or "c".
+        Name of the pass that produced the stage, or "given", "routine", "bytecode", "kernels", "c" or "assembly".
     about
         Description of the stage.  For a pass it is the first sentence of the pass's docstring.
     seconds
