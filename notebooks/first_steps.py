@@ -62,7 +62,7 @@ except RelvmTypeError as error:
 executable.save("model.rvm")
 loaded = vm.VirtualMachine(vm.load("model.rvm"))
 assert loaded["main"](x, w).numpy().tobytes() == y.numpy().tobytes()
-executable.stats()
+print(executable.stats())
 
 # %% [markdown]
 # `%load_ext relvm` adds two magic commands to Jupyter. `%relvm_profile` runs a call and shows the time of each

@@ -66,7 +66,7 @@ from relvm.explore import compare
 
 compared = compare("classifier.onnx", x)
 assert compared.agrees
-compared
+print(compared.format(all_rows=True))
 
 # %% [markdown]
 # A profile shows the time of each kernel. It also compares the operations and bytes per second with the measured peak

@@ -79,7 +79,7 @@ alone = parse_module(
 )
 compared = compare(alone, x)
 assert compared.agrees
-compared
+print(compared.format(all_rows=True))
 
 # %% [markdown]
 # The type rule rejects unsupported types.

@@ -11,7 +11,7 @@ from typing import Any
 
 from relvm.quoting import html_text, terminal_lines
 
-MAX_LINES = 40
+MAX_LINES = 10
 MAX_COLUMNS = 120
 MAX_HEIGHT = 480  # height of a box in a notebook, in pixels
 _HTML_LINES = 1000  # maximum lines of a text, and rows of a table

@@ -533,7 +533,9 @@ def _expect_options(options: Mapping[str, Any]) -> None:
     known = VirtualMachine.__init__.__kwdefaults__ or {}
     for name in options:
         if name not in known:
-            raise RelvmTypeError(f"unknown option {name}{known_names(name, known)}")
+            raise RelvmTypeError(
+                f"unknown option {name}{known_names(name, (*(load_model.__kwdefaults__ or {}), *known))}"
+            )
 
 
 def _restored(

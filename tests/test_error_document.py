@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from error_examples import Example, examples, failure_of, prelude, shown
 from error_examples import update as write_what_is_shown
@@ -30,9 +32,14 @@ def test_every_class_has_an_example() -> None:
     assert {row.python_class for row in STATUS if row.python_class} <= CLASSES
 
 
+def stable(text: str) -> str:
+    """Replace the number of bytes in use, which depends on what the process has built before."""
+    return re.sub(r"\d+ of (?=\d+ bytes)", "some of ", text)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.heading)
 def test_an_example_fails_as_the_document_shows(example: Example, namespace: dict) -> None:
     error = failure_of(example, namespace)
-    assert shown(error) == example.shown
+    assert stable(shown(error)) == stable(example.shown)
     if isinstance(error, errors.RelvmError):
         assert type(error).__name__ == example.heading

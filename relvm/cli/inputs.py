@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from relvm.bytecode.program import input_names, scalar_kind, signature_entry
 from relvm.cli.output import note
-from relvm.cli.typical_inputs import typical_array, typical_sizes
 from relvm.errors import (
     RelvmArgumentError,
     RelvmFormatError,
-    RelvmIndexError,
-    RelvmShapeError,
     RelvmUnsupportedError,
     near_matches,
 )
 from relvm.frontend.dim_settings import parse_dims
 from relvm.ir.dtypes import dtype_of
-from relvm.ir.random_inputs import random_array
-from relvm.ir.symbolic import as_var, evaluate_with, known_size
-from relvm.ir.types import TensorType, type_vars
+from relvm.ir.input_chooser import ChosenInputs, InputChooser
 from relvm.runtime.array_files import restore_dtype, translate_numpy_errors
 from relvm.runtime.file_io import open_file
 from relvm.vm import Executable, VirtualMachine
@@ -65,8 +58,8 @@ def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Ca
     """Return the arguments of a function: the inputs from --input, and with --random, random values for the others.
 
     A symbolic size of a random input has the value that --dim states, or else the value in the inputs from --input.
-    The other symbolic sizes are chosen: typical ones first (relvm/cli/typical_inputs.py), then common ones, until `run`
-    raises no shape or index error.  A note on standard error lists them, and values that are not the usual ones.
+    The other symbolic sizes are chosen: typical ones first, then common ones, until `run` raises no shape or index
+    error (relvm/ir/input_chooser.py).  A note on standard error lists them, and values that are not the usual ones.
 
     Parameters
     ----------
@@ -94,106 +87,41 @@ def input_values(options: argparse.Namespace, signature: dict[str, Any], run: Ca
         raise RelvmArgumentError(f"missing inputs: {', '.join(missing)}; give them with --input, or use --random")
     if not options.random:
         return [given_values[name] for name in names]
-    return _RandomInputs(options, names, params, given_values).values(run)
+    chooser = _random_inputs(options, names, params, given_values)
+    try:
+        chosen = chooser.choose(run)
+    except RelvmArgumentError as error:
+        raise RelvmArgumentError(f"--random: {error}; use --dim NAME=SIZE or --input") from None
+    _note_choice(chosen)
+    return chosen.values
 
 
-class _RandomInputs:
-    """Generator of random values for the inputs that are not given."""
+def _random_inputs(
+    options: argparse.Namespace, names: list[str], params: list[dict], given_values: dict[str, Any]
+) -> InputChooser:
+    """Return the chooser of the inputs that are not given.  Raise RelvmArgumentError for unknown names in --dim."""
+    from relvm.frontend.text.parser import parse_type
 
-    def __init__(
-        self, options: argparse.Namespace, names: list[str], params: list[dict], given_values: dict[str, Any]
-    ) -> None:
-        from relvm.frontend.text.parser import parse_type
-
-        self.names, self.given_values, self.seed = names, given_values, options.seed
-        self.types = [parse_type(param["type"]) for param in params]
-        symbols = list(dict.fromkeys(var.name for type_ in self.types for var in type_vars(type_)))
-        sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
-        self.sizes = {name: n for name, n in sizes.items() if n is not None}
-        unknown = [name for name in self.sizes if name not in symbols]
-        if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
-            known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
-            raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
-        for name, type_ in zip(names, self.types, strict=True):
-            if name in given_values and isinstance(type_, TensorType):
-                for dim, size in zip(type_.shape or (), np.shape(given_values[name]), strict=False):
-                    if (var := as_var(dim)) is not None:
-                        self.sizes.setdefault(var.name, size)
-        self.free = [symbol for symbol in symbols if symbol not in self.sizes]
-
-    def values(self, run: Callable[[list[Any]], Any]) -> list[Any]:
-        failed = None
-        tried: list[tuple[dict[str, int], bool]] = []
-        for candidate in self.candidates():
-            if candidate in tried:
-                continue
-            tried.append(candidate)
-            sizes, is_typical = candidate
-            if failed and self.element_count(self.sizes | sizes) > _MAX_ELEMENTS:
-                continue
-            values, described = self.draw(self.sizes | sizes, is_typical)
-            try:
-                if self.free or described:
-                    run(values)
-            except (RelvmShapeError, RelvmIndexError) as error:
-                failed = failed or error
-                continue
-            if sizes or described:
-                chosen = ", ".join(f"{name}={size}" for name, size in sizes.items())
-                elements = ", ".join(f"{name}: {text}" for name, text in described.items())
-                changed = " and ".join(
-                    option for option, is_used in (("--dim", sizes), ("--input", described)) if is_used
-                )
-                note(f"--random: {'; '.join(filter(None, (chosen, elements)))} (change with {changed})")
-            return values
-        message = f"--random: found no working sizes for {', '.join(self.free)}; set them with --dim NAME=SIZE"
-        raise RelvmArgumentError(f"{message}.  First: {failed}") from failed
-
-    def candidates(self) -> Iterator[tuple[dict[str, int], bool]]:
-        """Yield candidates for the sizes that neither the inputs nor --dim determine, and whether values are typical.
-
-        The first candidate has typical sizes, and 1 for others, with typical values.  It follows with the usual values,
-        and 1 for all sizes.  For each usual size, such as 32, two candidates follow: 1 for batch sizes and 32 for the
-        others, then 32 for all.  Batch sizes are those with a name like `batch` or `n`.  If no size has such a name,
-        the first size counts as a batch size.
-        """
-        typical = {name: size for name, size in typical_sizes(self.names, self.types).items() if name in self.free}
-        for is_typical in (True, False):
-            yield dict.fromkeys(self.free, 1) | typical, is_typical
-        yield dict.fromkeys(self.free, 1), False
-        batches = [name for name in self.free if re.search("batch|^n$|^b$", name.lower())] or self.free[:1]
-        for size in _USUAL_SIZES:
-            yield dict.fromkeys(self.free, size) | dict.fromkeys(batches, 1), False
-            yield dict.fromkeys(self.free, size), False
-
-    def element_count(self, sizes: dict[str, int]) -> int:
-        """Return the total number of elements of all inputs for the given sizes."""
-        dims = [type_.shape or () for type_ in self.types if isinstance(type_, TensorType)]
-        return sum(
-            math.prod(known_size(evaluate_with(dim, lambda var: sizes[var.name])) for dim in shape) for shape in dims
-        )
-
-    def draw(self, sizes: dict[str, int], is_typical: bool) -> tuple[list[Any], dict[str, str]]:
-        """Return a value for each input, and descriptions of those that are typical but not usual, by name."""
-        rng = np.random.default_rng(self.seed)
-        values: list[Any] = []
-        described: dict[str, str] = {}
-        for name, type_ in zip(self.names, self.types, strict=True):
-            if name in self.given_values:
-                values.append(self.given_values[name])
-                continue
-            try:
-                typical, text = typical_array(name, type_, sizes, rng) if is_typical else (None, "")
-                values.append(random_array(type_, sizes, rng) if typical is None else typical)
-            except RelvmArgumentError as error:
-                raise RelvmArgumentError(f"--random: input {name}: {error}; use --input or --dim") from None
-            if text:
-                described[name] = text
-        return values, described
+    types = [parse_type(param["type"]) for param in params]
+    sizes = {name: max(n) if isinstance(n, tuple) else n for name, n in parse_dims(options.dim).items()}
+    chooser = InputChooser(
+        names, types, given_values, {name: n for name, n in sizes.items() if n is not None}, options.seed
+    )
+    unknown = [name for name, n in sizes.items() if n is not None and name not in chooser.symbols]
+    if unknown and not options.model.endswith(".onnx"):  # an ONNX model may have used --dim when it was read
+        symbols = chooser.symbols
+        known = f"expected one of {', '.join(symbols)}" if symbols else "no input has a symbolic size"
+        raise RelvmArgumentError(f"--dim {unknown[0]}: {known}{near_matches(unknown[0], symbols)}")
+    return chooser
 
 
-_MAX_ELEMENTS = 1 << 23  # limit on the total elements of the inputs when sizes are chosen
-_USUAL_SIZES = (2, 4, 8, 16, 32, 64, 128, 224, 256, 320, 512, 1024, 4096, 16000)
+def _note_choice(chosen: ChosenInputs) -> None:
+    """Print a note about sizes and values that were chosen."""
+    sizes = ", ".join(f"{name}={size}" for name, size in chosen.sizes.items())
+    elements = ", ".join(f"{name}: {text}" for name, text in chosen.described.items())
+    if sizes or elements:
+        changed = " and ".join(option for option, is_used in (("--dim", sizes), ("--input", elements)) if is_used)
+        note(f"--random: {'; '.join(filter(None, (sizes, elements)))} (change with {changed})")
 
 
 def _read_inputs(settings: list[str], names: list[str], params: list[dict]) -> dict[str, Any]:

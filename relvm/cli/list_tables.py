@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Mapping
 
 from relvm.cli.output import put, put_json
-from relvm.errors import RelvmNameError, near_matches
+from relvm.errors import RelvmNameError
+from relvm.ir.operator import similar_names
 from relvm.tables import BUILTIN_PREFIX, BUILTINS, OPCODES
 
 
@@ -43,7 +44,7 @@ def print_table(options: argparse.Namespace) -> int:
 def _row_of(name: str, rows: Mapping[str, tuple[str, ...]], table: str) -> tuple[str, ...]:
     row = rows.get(name.removeprefix(BUILTIN_PREFIX))
     if row is None:
-        raise RelvmNameError(f"relvm {table}: no entry {name}{near_matches(name, rows)}")
+        raise RelvmNameError(f"relvm {table}: no entry {name}{similar_names(name, rows)}")
     return row
 
 

@@ -24,7 +24,7 @@ _PASSES = (
     *("fuse_attention", "decompose", "fuse_ops", "share_kernels", "lower_to_kernels", "plan_memory"),
     *("lower_shapes", "list_append_in_place", "insert_kills"),
 )
-STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c")
+STAGES = ("given", *_PASSES, "routine", "bytecode", "kernels", "c", "assembly")
 QUANTIZATION_MODES = ("dynamic", "static", "int8-weights", "int4-weights")  # relvm.quantization.MODES
 _MAX_INTEGER = (1 << 63) - 1
 
@@ -593,7 +593,7 @@ def _add_show(commands) -> None:
         choices=STAGES,
         default="infer_types",
         metavar="STAGE",
-        help="given, a pass such as fuse_ops, routine, bytecode, kernels or c; default: infer_types",
+        help="given, a pass such as fuse_ops, routine, bytecode, kernels, c or assembly; default: infer_types",
     )
     what.add_argument("--picture", choices=PICTURES, help="print a diagram as text, or draw it with --output")
     what.add_argument("--memory", action="store_true", help="the same as --picture memory")

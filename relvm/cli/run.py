@@ -51,15 +51,10 @@ def run(options: argparse.Namespace) -> int:
     signature = signature_of(executable, options.function)
     attributes = signature["attributes"]
     values = input_values(options, signature, lambda values: function(*values))
-    if (
-        options.repeat > 1
-        or options.profile
-        or options.profile_kernels
-        or options.trace
-        or options.graph
-        or options.timeline
-        or options.roofline is not None
-    ):
+    has_timeline = bool(options.trace or options.timeline)
+    is_profiled = has_timeline or options.profile or options.profile_kernels or options.graph
+    is_profiled = is_profiled or options.roofline is not None
+    if options.repeat > 1 or is_profiled:
         _wait_for_native_code(machine)
     seconds = []
     for _ in range(options.repeat):
@@ -70,27 +65,28 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         save_arrays(options.output, outputs)
         note(f"wrote {', '.join(outputs)} to {options.output}")
-    if options.trace:
-        _save_trace(machine.profile(options.function, *values, timeline=True), options.trace)
     profile = None
-    if options.profile or options.profile_kernels:
-        profile = machine.profile(options.function, *values, kernels=options.profile_kernels)
+    if is_profiled:  # one run, so that all tables and pages show the same times
+        profile = machine.profile(options.function, *values, kernels=options.profile_kernels, timeline=has_timeline)
         if options.profile_kernels and not profile.kernels:
             note("no kernel ran as bytecode, so no instructions were measured; build the model with --target bytecode")
+    is_printed = options.profile or options.profile_kernels
     if options.json:
-        put_json(_run_as_json(outputs, seconds, profile))
+        put_json(_run_as_json(outputs, seconds, profile if is_printed else None))
     else:
         if not options.output:
             for name, value in outputs.items():
                 put(_shown(name, value))
-        if profile:
+        if profile and is_printed:
             put(profile, styles=_hot_lines(profile))
-    if options.roofline is not None:
-        _show_roofline(machine.profile(options.function, *values), options.roofline)
-    if options.graph:
-        _write_graph(machine.profile(options.function, *values), options)
-    if options.timeline:
-        _write_timeline(machine.profile(options.function, *values, timeline=True), options)
+    if profile and options.trace:
+        _save_trace(profile, options.trace)
+    if profile and options.roofline is not None:
+        _show_roofline(profile, options.roofline)
+    if profile and options.graph:
+        _write_graph(profile, options)
+    if profile and options.timeline:
+        _write_timeline(profile, options)
     runs = f", median of {options.repeat} runs" if options.repeat > 1 else ""
     note(f"{statistics.median(seconds) * 1e3:.3f} ms{runs}")
     _wait_for_cache(executable)
@@ -138,7 +134,7 @@ def _wait_for_cache(executable: Executable) -> None:
     sys.stdout.flush()
     try:
         if not upgrade.wait(1.0):
-            note("compiling native code for the next run; Ctrl-C skips this")
+            note("compiling native code for the next run; Ctrl-C skips this, and --target bytecode does without it")
             upgrade.wait(None)
     except RelvmError:
         return  # the logger "relvm" has printed a warning

@@ -16,6 +16,7 @@ from relvm.cli.progress import Progress
 from relvm.codegen.c.module import print_c
 from relvm.codegen.kernel_bytecode import print_kernel_bytecode
 from relvm.compiler.build import lower
+from relvm.compiler.find_compiler import expect_compiler
 from relvm.compiler.target import parse_target
 from relvm.errors import RelvmArgumentError
 from relvm.ir.expr import Module
@@ -62,6 +63,10 @@ def show(options: argparse.Namespace) -> int:
         case "c":
             lir = lower(_run_passes_to(module, None, options))
             put(print_c(lir, routines=[routine.name for routine in lir.routines]), end="")
+        case "assembly":
+            expect_compiler("; without one, there is no stage assembly")
+            explored = stages_page(options, assembly=True)
+            put(explored["assembly"].text if "assembly" in explored.names else "no kernels in C\n", end="")
         case "bytecode":
             program = build_model(module, options, "bytecode").program
             put(as_text(program) if options.full_constants else listing(program), end="")
@@ -75,15 +80,15 @@ def show(options: argparse.Namespace) -> int:
     return 0
 
 
-def stages_page(options: argparse.Namespace) -> Exploration:
-    """Build a model, and return the page of all its stages."""
+def stages_page(options: argparse.Namespace, *, assembly: bool = False) -> Exploration:
+    """Build a model, and return the page of all its stages.   assembly: whether to add the stage `assembly`."""
     from relvm.explore import explore
 
     target = parse_target(chosen_target(options)).kind
     mode = "compiled" if options.exec_mode == "compiled" else "bytecode"
-    title = Path(options.model).name
+    fused, title = not options.unfused, Path(options.model).name
     with Progress("building"):
-        return explore(read_module(options), exec_mode=mode, target=target, fused=not options.unfused, title=title)
+        return explore(read_module(options), exec_mode=mode, target=target, fused=fused, assembly=assembly, title=title)
 
 
 def _write_page(options: argparse.Namespace) -> None:

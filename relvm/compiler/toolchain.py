@@ -80,9 +80,9 @@ def compile_native(
     options = _options(compiler, target)
     macros = _macros(compiler, options)
     triple, cpu = _triple(compiler, macros), required_features(macros)
-    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in macros else ()
     disk_cache.limit_bytes()  # to raise errors of settings before anything is compiled
-    units = [(text, (*_COMMON, *_KERNELS, *options, *wide)) for text in source.kernels]
+    flags = _kernel_flags(compiler, target)
+    units = [(text, flags) for text in source.kernels]
     if source.routines:
         units.append((source.routines, (*_COMMON, *_ROUTINES)))
 
@@ -239,11 +239,44 @@ def _get_or_make(digest: str, make: Callable[[], bytes]) -> bytes:
     return new_content
 
 
+UNIT_FILE = "unit.c"
+
+
+def kernel_assembly(units: Sequence[str]) -> list[str]:
+    """Compile translation units with kernels, and return their assembly code with the numbers of the lines of C.
+
+    The flags are those of `compile_native`.  Directives `.loc` state the lines of the file UNIT_FILE.
+
+    Raises
+    ------
+    RelvmToolchainError
+        There is no C compiler, or the compiler failed.
+    """
+    compiler = expect_compiler()
+    flags = _kernel_flags(compiler, HERE)
+
+    def compiled(text: str) -> str:
+        with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
+            Path(folder, UNIT_FILE).write_text(text)
+            run_compiler(compiler, [*flags, *include_flags(), "-g1", "-S", UNIT_FILE, "-o", "unit.s"], Path(folder))
+            return Path(folder, "unit.s").read_text()
+
+    with ThreadPool(os.cpu_count()) as pool:
+        return pool.map(compiled, units, chunksize=1)
+
+
+def _kernel_flags(compiler: Compiler, target: Target) -> tuple[str, ...]:
+    """Return the flags with which kernels are compiled."""
+    options = _options(compiler, target)
+    wide = ("-mprefer-vector-width=512",) if "__AVX512VL__" in _macros(compiler, options) else ()
+    return (*_COMMON, *_KERNELS, *options, *wide)
+
+
 def _compile(compiler: Compiler, text: str, flags: tuple[str, ...]) -> bytes:
     """Compile the C code `text` to an object file, and return its content."""
     with tempfile.TemporaryDirectory(prefix="relvm-") as folder:
-        Path(folder, "unit.c").write_text(text)
-        return _object(compiler, "unit.c", flags, Path(folder))
+        Path(folder, UNIT_FILE).write_text(text)
+        return _object(compiler, UNIT_FILE, flags, Path(folder))
 
 
 def _compile_file(compiler: Compiler, source: Path, flags: Sequence[str]) -> bytes:

@@ -250,7 +250,9 @@ class Operator:
         try:
             bound = self.signature.bind(*args, **attributes)
         except TypeError as error:
-            raise RelvmArgumentError(f"{self.name}{self.signature}: {error}") from None
+            unknown = [name for name in attributes if name not in self.signature.parameters]
+            near = near_matches(unknown[0], [parameter.name for parameter in self.attributes]) if unknown else ""
+            raise RelvmArgumentError(f"{self.name}{self.signature}: {error}{near}") from None
         for parameter in self.parameters:
             if parameter.name in attributes:
                 raise RelvmArgumentError(
@@ -498,8 +500,54 @@ def _unpickle_operator(module: str, name: str) -> Operator:
 def find_operator(name: str) -> Operator:
     """Return the operator named `name`.  Raise RelvmNameError with similar names if there is none."""
     if name not in _operators:
-        raise RelvmNameError(f"no operator {name}{near_matches(name, _operators)}")
+        raise RelvmNameError(f"no operator {name}{similar_names(name, _operators)}")
     return _operators[name]
+
+
+# Names of operators in NumPy, PyTorch and ONNX that are not similar to those of relvm.
+_OTHER_NAMES = {
+    "average": "mean",
+    "bmm": "matmul",
+    "cat": "concat",
+    "concatenate": "concat",
+    "conv1d": "conv",
+    "conv2d": "conv",
+    "div": "divide",
+    "dot": "matmul",
+    "eq": "equal",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "index_select": "gather",
+    "invert": "logical_not",
+    "le": "less_equal",
+    "linear": "matmul",
+    "logistic": "sigmoid",
+    "lt": "less",
+    "max_pool2d": "max_pool",
+    "mm": "matmul",
+    "mod": "modulo",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "neg": "negative",
+    "permute": "transpose",
+    "pow": "power",
+    "range": "iota",
+    "arange": "iota",
+    "select": "where",
+    "sub": "subtract",
+    "take": "gather",
+    "topk": "argtopk",
+    "top_k": "argtopk",
+    "unsqueeze": "expand_dims",
+    "view": "reshape",
+}
+
+
+def similar_names(name: str, known: Iterable[str]) -> str:
+    """Return the suggestion of `near_matches`, or the operator for which `name` stands in another library."""
+    plain = name.lower().replace("reduce", "").strip("_")
+    other = _OTHER_NAMES.get(plain, plain)
+    return f"; did you mean {other}?" if other in _operators else near_matches(name, known)
 
 
 def expect(condition: bool, message: str, *values: Any, error: type[Exception] = RelvmTypeError) -> None:

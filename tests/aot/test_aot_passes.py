@@ -324,7 +324,7 @@ def other(x: f32[4]) => f32[4] {
     parts += ["recursion other than tail calls"]
     for part in parts:
         assert any(part in line for line in lines), (part, lines)
-    assert first == f"{len(lines)} parts of the program cannot be exported:"
+    assert first.startswith(f"{len(lines)} parts of the program cannot be exported")
     assert all(line.startswith("  model.relvm:") for line in lines)
     assert len(set(lines)) == len(lines)
     assert not any("host.unused" in line or "b:" in line for line in lines)

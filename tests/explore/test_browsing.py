@@ -283,7 +283,7 @@ def test_a_title_that_looks_like_html_is_text(opened) -> None:
 
 def test_a_notebook_shows_the_page_in_a_frame() -> None:
     page = browse_dataflow(parse_module(TEXT), depth=1)
-    (content,) = re.findall(r'^<iframe srcdoc="([^"]*)"', page._repr_html_())
+    (content,) = re.findall(r'<iframe srcdoc="([^"]*)"', page._repr_html_())
     assert html.unescape(content) == page.page()
     assert str(page) == format_dataflow(parse_module(TEXT))
 

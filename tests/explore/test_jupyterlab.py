@@ -13,6 +13,9 @@ from typing import Any
 import nbformat
 import pytest
 
+from relvm.explore import browse_dataflow, draw_dataflow, explore
+from relvm.frontend.text import parse_module
+
 By = pytest.importorskip("selenium.webdriver.common.by").By
 pytest.importorskip("jupyterlab")
 
@@ -46,6 +49,12 @@ def wait(what: Callable[[], Any]) -> Any:
     return found
 
 
+def output(shown: Any) -> nbformat.NotebookNode:
+    """Return the stored output of a cell that shows an object."""
+    forms = shown._repr_mimebundle_()
+    return nbformat.v4.new_output("display_data", data=forms[0] if isinstance(forms, tuple) else forms)
+
+
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start JupyterLab with a notebook, and yield its address.  It neither reads nor writes files of the user."""
@@ -53,6 +62,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "shown.ipynb")
+    module = parse_module("def main(x: f32[n]) -> f32[n] { return relu(exp(x)) }")
+    shown: list[Any] = [explore(module), browse_dataflow(module), draw_dataflow(module)]
+    cells = [nbformat.v4.new_code_cell("1", outputs=[output(each)]) for each in shown]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "untrusted.ipynb")
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     names += ("JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
     environment = {**os.environ, **{name: str(folder / name.lower()) for name in names}}
@@ -66,7 +79,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             files = list((folder / "jupyter_runtime_dir").glob("jpserver-*.json"))
             return json.loads(files[0].read_text())["url"] if files and files[0].stat().st_size else ""
 
-        yield f"{wait(address)}lab/tree/shown.ipynb?token=secret"
+        yield f"{wait(address)}lab/tree/NOTEBOOK?token=secret"
     finally:
         server.terminate()  # also ends the kernel
         server.wait(SECONDS)
@@ -76,7 +89,7 @@ def test_a_cell_shows_a_picture(browser, lab: str) -> None:
     def elements(selector: str) -> list:
         return browser.find_elements(By.CSS_SELECTOR, selector)
 
-    browser.get(lab)
+    browser.get(lab.replace("NOTEBOOK", "shown.ipynb"))
     wait(lambda: browser.execute_script("return window.jupyterapp?.shell.currentWidget?.sessionContext !== undefined"))
     browser.set_script_timeout(SECONDS)
     browser.execute_async_script(RUN_ALL)
@@ -89,3 +102,19 @@ def test_a_cell_shows_a_picture(browser, lab: str) -> None:
     assert "def main(x: f32[n, 4])" in elements(".jp-OutputArea-output pre")[0].text
     assert elements(".jp-OutputArea-output [data-mime-type='application/vnd.jupyter.stderr']") == []
     assert not any("<picture" in each.text for each in elements(".jp-OutputArea-output"))
+
+
+def test_an_untrusted_notebook_shows_pictures_and_text(browser, lab: str) -> None:
+    browser.get(lab.replace("NOTEBOOK", "untrusted.ipynb"))
+
+    def outputs() -> list:
+        found = browser.find_elements(By.CSS_SELECTOR, ".jp-OutputArea-output")
+        return found if len(found) == 3 else []
+
+    stages, graph, picture = wait(outputs)
+    for each in (stages, graph, picture):
+        (image,) = each.find_elements(By.CSS_SELECTOR, "img")
+        wait(lambda image=image: image.get_property("complete"))
+        assert image.get_attribute("src").startswith("data:image/png") and image.rect["width"] > 100
+        assert each.find_elements(By.CSS_SELECTOR, "iframe") == []
+    assert "fuse_ops" in stages.text and "exp relu" in graph.text

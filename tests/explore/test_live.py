@@ -145,6 +145,75 @@ def test_an_error_without_a_place_has_no_line(client: TestClient) -> None:
     assert list(problem) == ["message"] and "slow" in problem["message"]
 
 
+def run(client: TestClient, **changes: Any) -> dict[str, Any]:
+    """Request a run, and return its answer."""
+    request = json.loads(BuildRequest(TEXT).to_json()) | changes
+    return client.post(f"/{TOKEN}/run", json=request).json()
+
+
+@pytest.mark.parametrize("changes", [{}, {"target": "numpy"}, {"target": "bytecode", "exec_mode": "compiled"}], ids=str)
+def test_a_run_has_inputs_outputs_and_times(client: TestClient, changes: dict[str, Any]) -> None:
+    text = "def f(x: f32[n, 4], i: i64, b: bool) -> (f32[n, 4], i64) = (softmax(x, axis=1), i)"
+    answer = run(client, text=text, **changes)
+    assert [(each["name"], each["type"]) for each in answer["inputs"]] == [
+        ("x", "float32[1, 4]"),
+        ("i", "int64"),
+        ("b", "bool"),
+    ]
+    assert answer["function"] == "f" and answer["outputs"][0]["type"] == "float32[1, 4]"
+    assert answer["outputs"][1]["text"] == answer["inputs"][1]["text"]
+    assert 0 < answer["best"] <= answer["median"] and answer["runs"] >= 1
+    assert len(answer["times"]["kernels"]) == 1
+
+
+def test_a_run_leaves_out_the_passes_that_the_request_names(client: TestClient) -> None:
+    counts = [
+        run(client, fused=False, without=names)["times"]["kernels"]["relu_f32"]["count"] for names in ([], ["cse"])
+    ]
+    assert counts == [1, 2]
+
+
+@pytest.mark.parametrize("exec_mode", ["bytecode", "compiled"])
+def test_errors_of_a_run_have_a_line_and_a_column(client: TestClient, exec_mode: str) -> None:
+    text = "def main(x: f32[4]) -> f32[1] {\n  a = exp(x)\n  return gather(a, const(i64[1], [9]))\n}"
+    problem = run(client, text=text, exec_mode=exec_mode)["problem"]
+    assert problem == {
+        "message": "gather: index 9 is outside axis 0 of size 4",
+        "line": 3,
+        "column": 10,
+        "length": 6,
+    }
+
+
+NOT_RUN = {
+    "private": ("private def f(x: f32[4]) -> f32[4] = x", "the program has no public function to run"),
+    "large_inputs": ("def f(x: f32[100000, 100000]) -> f32[100000, 100000] = x", "10,000,000,000 elements"),
+    "large_values": (
+        "def f(x: f32[1]) -> f32[100000, 100000] = broadcast_to(x, shape(100000, 100000))",
+        "memory",
+    ),
+    "no_random_value": (
+        "def f(x: (f32[2], f32[2])) -> (f32[2], f32[2]) = x",
+        "input x: cannot create a random value of type (f32[2], ",
+    ),
+    "wrong": ("def f(x: f32[2]) -> f32[3] = x", "expected dimension 0 to be 3"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_RUN)
+def test_what_cannot_run_is_told(client: TestClient, name: str) -> None:
+    text, words = NOT_RUN[name]
+    assert words in run(client, text=text)["problem"]["message"]
+
+
+def test_a_run_that_takes_too_long_is_ended() -> None:
+    settings = replace(SETTINGS, max_seconds=2)
+    text = "def main(i: i64) -> i64 = if i < -1 then i else @main(i + 1 - 1)"
+    with TestClient(make_app(settings), base_url=BASE, headers={"origin": BASE}) as client:
+        assert run(client, text=text)["problem"] == {"message": "the run took more than 2 seconds and was ended"}
+        assert run(client)["function"] == "main"
+
+
 MALFORMED = {
     "not_json": b"{",
     "deep": b"[" * 100_000,

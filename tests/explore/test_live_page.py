@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -99,3 +100,70 @@ def test_editing_shows_new_stages_errors_and_options(browser, address: str, tmp_
     assert (tmp_path / "out.relvm").read_text() == TEXT.replace("{\n", "{\n  c = exp(add(x, x))\n", 1)
     assert browser.get_log("browser") == []
     browser.execute_script("localStorage.clear()")
+
+
+RUN = """\
+def main(x: f32[4, 64], i: i64) -> f32[1, 64] {
+  a = softmax(exp(x), axis=1)
+  return gather(a, const(i64[1], [0]))
+}
+"""
+
+
+def write(page, text: str) -> None:
+    """Replace the text in the editor."""
+    page.execute_script(
+        "const text = document.getElementById('text'); text.value = arguments[0];"
+        "text.dispatchEvent(new Event('input'))",
+        text,
+    )
+
+
+def test_a_run_shows_times_outputs_and_the_shares_of_kernels(browser, address: str) -> None:
+    open_page(browser, address)
+    wait(browser, lambda: text_of(browser, "#status").startswith("Built in "))
+    result, problem = browser.find_element(By.ID, "run-result"), browser.find_element(By.ID, "problem")
+    assert not result.is_displayed()
+    write(browser, RUN)
+    browser.find_element(By.ID, "run").click()
+    wait(browser, result.is_displayed)
+    assert re.match(r"main best [\d.]+ .?s, median [\d.]+ .?s of \d+ runs", result.text)
+    rows = [row.text.split(maxsplit=2)[:2] for row in result.find_elements(By.TAG_NAME, "tr")]
+    assert rows[1] == ["x", "float32[4,"] and rows[2] == ["i", "int64"] and rows[4][1].startswith("float32[1,")
+    assert browser.find_elements(By.CSS_SELECTOR, "#right .time")
+
+    # An error of a run appears at its place.  The next text is not marked.
+    write(browser, RUN.replace("[0]", "[9]"))
+    assert result.get_attribute("class") == "outdated"
+    browser.find_element(By.ID, "run").click()
+    wait(browser, problem.is_displayed)
+    assert problem.text.startswith("3:10: gather: index 9")
+    assert browser.find_element(By.CSS_SELECTOR, "#program-lines .error").text == "gather"
+    assert "stale" not in browser.find_element(By.TAG_NAME, "body").get_attribute("class")
+    write(browser, RUN)
+    wait(browser, lambda: not problem.is_displayed())
+    assert not browser.find_elements(By.CSS_SELECTOR, ".time")
+    assert browser.get_log("browser") == []
+
+
+def test_assembly_is_a_stage_that_is_linked_to_the_others(browser, address: str) -> None:
+    open_page(browser, address)
+    wait(browser, lambda: text_of(browser, "#status").startswith("Built in "))
+    assert "assembly" not in text_of(browser, "#stages")
+    browser.find_element(By.CSS_SELECTOR, "[data-option=assembly]").click()
+    wait(browser, lambda: "assembly" in text_of(browser, "#stages"))
+    choose(browser, "assembly")
+    assert titles(browser) == ["c", "assembly"]
+    shown = lines(browser, "right")
+    assert any(re.match(r"kernel_\w+:$", each) for each in shown) and not any(".loc" in each for each in shown)
+    next(
+        each
+        for each in browser.find_elements(By.CSS_SELECTOR, "#right .line.traced")
+        if re.match(r"  # c:\d+: .* = ", each.get_property("textContent"))
+    ).click()
+    (selected,) = lines(browser, "right", ".selected")
+    number, _, text = selected.removeprefix("  # c:").partition(": ")
+    assert lines(browser, "left")[int(number) - 1].strip() == text
+    assert text in [each.strip() for each in lines(browser, "left", ".pinned")]
+    assert browser.find_elements(By.CSS_SELECTOR, "#program-lines .pinned")
+    assert browser.get_log("browser") == []

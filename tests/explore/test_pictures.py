@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,8 @@ def png_size(data: str) -> tuple[int, int]:
 def test_a_small_picture_is_svg() -> None:
     picture = draw_liveness(parse_module(SMALL))
     forms, metadata = picture._repr_mimebundle_()
-    assert set(forms) == {"text/plain", "image/svg+xml"} and metadata == {}
+    assert set(forms) == {"text/plain", "image/svg+xml", "image/png"}  # untrusted notebooks show PNG
+    assert png_size(forms["image/png"])[0] == 2 * metadata["image/png"]["width"] == 1920
     root = ElementTree.fromstring(forms["image/svg+xml"])
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(720)
     assert forms["text/plain"] == str(picture) == repr(picture)
@@ -68,6 +70,23 @@ def test_a_picture_too_high_for_png_is_svg() -> None:
     assert 'src="data:image/svg+xml;base64,' in forms["text/html"]
 
 
+def test_a_file_has_a_size_that_viewers_can_show(tmp_path: Path) -> None:
+    tiny = draw_dataflow(parse_module("def main(x: i64) -> i64 = x"))
+    tiny.savefig(tmp_path / "tiny.png")
+    high = new_figure(2, 1000)
+    high.savefig(tmp_path / "high.png")
+    high.savefig(tmp_path / "high.svg")
+    wide = draw_dataflow(chain(200))
+    wide.savefig(tmp_path / "long.png", dpi=300)
+
+    def size(name: str) -> tuple[int, int]:
+        return struct.unpack(">II", (tmp_path / name).read_bytes()[16:24])
+
+    assert size("tiny.png")[0] >= 320 and size("tiny.png")[1] >= 120
+    assert size("high.png") == (32, 16_000) and 'height="72000pt"' in (tmp_path / "high.svg").read_text()
+    assert max(size("long.png")) <= 16_000
+
+
 def test_matplotlib_keeps_its_state() -> None:
     code = """
 import sys, matplotlib
@@ -88,6 +107,6 @@ def test_ipython_shows_the_picture_with_and_without_its_own_form() -> None:
     formatters = pytest.importorskip("IPython.core.formatters")
     formatter = formatters.DisplayFormatter()
     picture = draw_dataflow(parse_module(SMALL))
-    assert set(formatter.format(picture)[0]) == {"text/plain", "image/svg+xml"}
+    assert set(formatter.format(picture)[0]) == {"text/plain", "image/svg+xml", "image/png"}
     formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", lambda figure: "of IPython")
     assert formatter.format(picture)[0]["image/svg+xml"].startswith("<?xml")

@@ -51,7 +51,7 @@ def test_there_is_a_stage_for_every_pass_and_what_is_printed(explored: Explorati
     passes = [step.name for step in build_pipeline("c")]
     assert list(explored.names[: len(passes) + 2]) == ["given", *passes, "routine"]
     assert [name for name in STAGES if name in explored.names] == list(explored.names)  # as in `relvm show`
-    assert set(STAGES) - set(explored.names) <= {"bytecode"}
+    assert set(STAGES) - set(explored.names) <= {"bytecode", "assembly"}
     assert last in explored.names and "c" in explored.names
     assert explored["given"].text == print_module(parse_module(TEXT))
     assert all(view.about and view.seconds >= 0 for view in explored.views)

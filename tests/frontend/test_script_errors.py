@@ -11,7 +11,9 @@ import pytest
 
 from relvm import script
 from relvm.errors import RelvmArgumentError, RelvmNameError, RelvmShapeError, RelvmSyntaxError, RelvmTypeError
+from relvm.frontend.text import parse_module
 from relvm.ir.expr import Module
+from relvm.ir.operator import _OTHER_NAMES, find_operator, operators
 
 _numbers = itertools.count()
 
@@ -275,3 +277,19 @@ def test_a_captured_array_of_an_unknown_dtype_is_refused():
 
     with pytest.raises(RelvmTypeError, match="unknown dtype complex64"):
         f.module  # noqa: B018
+
+
+@pytest.mark.parametrize(("name", "operator"), [("mul", "multiply"), ("ReduceSum", "sum"), ("cat", "concat")])
+def test_names_of_other_libraries_are_translated(name: str, operator: str, tmp_path) -> None:
+    message = f"{name}; did you mean {operator}"
+    function, _ = load(tmp_path, f"from relvm import script\n@script\ndef f(x: 'f32[n]'):\n    return {name}(x)\n")
+    with pytest.raises(RelvmNameError, match=message):
+        _ = function.f.module
+    with pytest.raises(RelvmNameError, match=message):
+        parse_module(f"def main(x: f32[n]) -> f32[n] = {name}(x)")
+    with pytest.raises(RelvmNameError, match=message):
+        find_operator(name)
+
+
+def test_names_of_other_libraries_are_those_of_operators() -> None:
+    assert set(_OTHER_NAMES.values()) <= operators().keys() and not _OTHER_NAMES.keys() & operators().keys()

@@ -82,7 +82,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.scalar_ops import find_row
-from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, evaluate_with, product, var_dim
+from relvm.ir.symbolic import AnyDim, DimVar, as_var, difference, dim_op, dim_vars, evaluate_with, product, var_dim
 from relvm.ir.types import VOID, FuncType, ObjectType, PrimType, ShapeType, TensorType, TupleType, Type, type_vars
 from relvm.ir.value_ranges import Range, declared_ranges, range_of
 from relvm.ir.visitor import use_counts
@@ -305,6 +305,9 @@ class _Lowering:
             if not is_certain and not self.refusals.is_empty:
                 raise Refused
             self.origin = storage.origin
+            if self.is_entry:
+                free = {var.name: None for dim in shape for var in dim_vars(dim) if var in head.sizes}
+                self.refusals.unbounded_sizes |= free
             self.refuse(
                 storage.name,
                 f"a tensor of {storage.dtype}[{', '.join(map(str, storage.shape))}] of unbounded size; "

@@ -6,6 +6,8 @@ from typing import NoReturn
 
 from relvm.errors import RelvmUnsupportedError, located
 
+_LISTED = 10  # constructs in a message
+
 
 class Refused(Exception):
     """A value is not supported, or depends on one that is not.  `Refusals` contains the reason."""
@@ -16,6 +18,7 @@ class Refusals:
 
     def __init__(self) -> None:
         self._errors: dict[str, RelvmUnsupportedError] = {}
+        self.unbounded_sizes: dict[str, None] = {}  # sizes of the inputs that need an upper bound
 
     @property
     def is_empty(self) -> bool:
@@ -46,9 +49,15 @@ class Refusals:
         raise Refused
 
     def raise_all(self) -> None:
-        """Raise a RelvmUnsupportedError that lists all constructs.  Do nothing if there are none."""
+        """Raise a RelvmUnsupportedError that lists the first constructs.  Do nothing if there are none."""
         if len(self._errors) == 1:
             raise next(iter(self._errors.values()))
         if self._errors:
-            lines = (f"\n  {text}" for text in self._errors)
-            raise RelvmUnsupportedError(f"{len(self._errors)} parts of the program cannot be exported:{''.join(lines)}")
+            lines = [f"\n  {text}" for text in self._errors]
+            more = f"\n  ... and {len(lines) - _LISTED} more" if len(lines) > _LISTED else ""
+            sizes = ", ".join(f'"{name}": 1' for name in self.unbounded_sizes)
+            advice = ""
+            if sizes:
+                advice = f"; give the inputs sizes, dims={{{sizes}}} for an ONNX model, or upper_bounds in a program"
+            head = f"{len(lines)} parts of the program cannot be exported{advice}"
+            raise RelvmUnsupportedError(f"{head}:{''.join(lines[:_LISTED])}{more}")

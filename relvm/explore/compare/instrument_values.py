@@ -33,12 +33,12 @@ class Watched:
 
 
 def is_comparable(type_: Type | None) -> bool:
-    """Return whether a comparison supports values of the type: tensors, scalars, and tuples of these."""
+    """Return whether a comparison supports values of the type: tensors, scalars, and nonempty tuples of these."""
     match type_:
         case TensorType() | PrimType():
             return True
         case TupleType(fields):
-            return all(map(is_comparable, fields))
+            return bool(fields) and all(map(is_comparable, fields))
     return False
 
 

@@ -149,8 +149,7 @@ class Comparison(Displayed):
     def _summary(self) -> str:
         ways = f"{', '.join(self.modes[1:])} against {self.modes[0]}"
         if self.first is None:
-            exactly = "" if any(row.relative for row in self.rows) else " exactly"
-            return f"{len(self.rows)} values agree{exactly}: {ways}"
+            return f"{len(self.rows)} values agree: {ways}"
         count = sum(row.differs for row in self.rows)
         return f"{count} of {len(self.rows)} values differ: {ways}; the first is {terminal(self.first.name)}"
 

@@ -13,18 +13,23 @@ from relvm.quoting import svg_id, svg_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from relvm.explore.draw.picture import Picture
 
 
-def draw_graph(graph: Graph, title: str) -> Figure:
+_LEAST_WIDTH, _LEAST_HEIGHT = 3.2, 1.2  # of a figure, in inches
+
+
+def draw_graph(graph: Graph, title: str) -> Picture:
     """Draw the graph in layers, with arrows pointing down except in cycles.  The size of the figure fits the graph.
 
     The gid (SVG identifier) of a rectangle is the title of its item.  The gid of an arrow is `source -> target`.
     """
     layout = _GraphLayout(graph)
-    width, height = layout.lay_out(graph.items)
-    layout.shift(graph.items, (PAD, PAD + LINE))
-    width, height = max(width, LETTER * len(title)) + 2 * PAD, height + 2 * PAD + LINE
+    needed, height = layout.lay_out(graph.items)
+    width = max(needed + 2 * PAD, LETTER * len(title) + 2 * PAD, _LEAST_WIDTH)
+    height = max(height + 2 * PAD + LINE, _LEAST_HEIGHT)
+    layout.shift(graph.items, ((width - needed) / 2, PAD + LINE))
     figure = new_figure(width, height)
     figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
 from importlib.resources import files
@@ -35,10 +36,23 @@ def fill_template(name: str, scripts: Sequence[str], title: str, data: Any, *, p
     return re.sub(r"\$(TITLE|CSS|JS|DATA)\b", lambda match: given[match.group(1)], template)
 
 
-def as_iframe(page: str) -> str:
-    """Return an HTML page in an iframe, which isolates it from the styles and scripts of the surrounding page."""
-    style = f"box-sizing: border-box; width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #ccc"
-    return f'<iframe srcdoc="{html_text(page)}" style="{style}"></iframe>'
+def as_iframe(page: str, text: str, picture: bytes | None = None) -> str:
+    """Return an HTML page in an iframe, which isolates it from the styles and scripts of the surrounding page.
+
+    If a notebook is not trusted, Jupyter removes the iframe.  It then shows the text and the picture, which the iframe
+    covers otherwise.
+
+    text: a short description of the page.
+    picture: a picture of its contents in the format PNG, or None.
+    """
+    size = f"box-sizing: border-box; width: 100%; height: {_FRAME_HEIGHT}px"
+    frame = f"{size}; position: absolute; top: 0; left: 0; border: 1px solid #ccc; background: white"
+    image = f'<img src="data:image/png;base64,{base64.b64encode(picture).decode()}">' if picture else ""
+    below = f"<pre>{html_text(text)}</pre>{image}"
+    return (
+        f'<div style="{size}; position: relative; overflow: hidden">{below}'
+        f'<iframe srcdoc="{html_text(page)}" style="{frame}"></iframe></div>'
+    )
 
 
 def _read(name: str) -> str:

@@ -18,11 +18,14 @@ _PIXELS = 96  # pixels per inch in browsers
 _MAX_SVG_BYTES = 256 << 10  # a larger picture is shown as PNG
 _MAX_PNG_PIXELS = 32 << 20  # a picture with more pixels, or a longer side than the next limit, is always shown as SVG
 _MAX_PNG_SIDE = 32_000
+_MAX_SAVED_PIXELS = 64 << 20  # of a file in a format of pixels, which then needs 256 MB of memory
+_MAX_SAVED_SIDE = 16_000
+_VECTOR_FORMATS = ("svg", "svgz", "pdf", "ps", "eps", "pgf")
 _MAX_WIDTH = 1400  # pixels; a picture that is wider or higher is shown in a box that scrolls
 
 
 class Picture(Figure):
-    """A figure that Jupyter shows as an image: SVG if that is small, otherwise PNG."""
+    """A figure that Jupyter shows as an image: SVG if that is small and the notebook is trusted, otherwise PNG."""
 
     def __str__(self) -> str:
         width, height = self.get_size_inches()
@@ -33,24 +36,38 @@ class Picture(Figure):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         """Return the image and a line of text by MIME type, and the metadata of the image, for Jupyter."""
         width, height = (round(_PIXELS * float(side)) for side in self.get_size_inches())
-        kind, metadata = "image/svg+xml", {}
-        image = self._rendered("svg", metadata={"Date": None})
-        shown = image.decode()
-        fits = 4 * width * height <= _MAX_PNG_PIXELS and 2 * max(width, height) <= _MAX_PNG_SIDE
-        if len(image) > _MAX_SVG_BYTES and fits:
-            kind, metadata = "image/png", {"image/png": {"width": width, "height": height}}
-            image = self._rendered("png", dpi=2 * _PIXELS)
-            shown = base64.b64encode(image).decode()
-        forms = {"text/plain": str(self), kind: shown}
+        kind, image = "image/svg+xml", self._rendered("svg", metadata={"Date": None})
+        forms = {"text/plain": str(self)}
+        if 4 * width * height <= _MAX_PNG_PIXELS and 2 * max(width, height) <= _MAX_PNG_SIDE:
+            png = self._rendered("png", dpi=2 * _PIXELS)
+            forms["image/png"] = base64.b64encode(png).decode()
+            if len(image) > _MAX_SVG_BYTES:
+                kind, image = "image/png", png
         if width > _MAX_WIDTH or height > 2 * MAX_HEIGHT:
-            forms = (forms if fits else {"text/plain": str(self)}) | {
-                "text/html": _scrollable_image(kind, image, width, height)
-            }
-        return forms, metadata
+            forms["text/html"] = _scrollable_image(kind, image, width, height)
+        elif kind == "image/svg+xml":
+            forms[kind] = image.decode()
+        return forms, {"image/png": {"width": width, "height": height}} if "image/png" in forms else {}
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Write the figure to a file, as `matplotlib.figure.Figure.savefig`.
+
+        If a picture made of pixels would be larger than most viewers can show, it gets fewer pixels per inch.
+        """
+        dpi = options.get("dpi", self.dpi)
+        if isinstance(dpi, int | float) and not str(options.get("format", fname)).lower().endswith(_VECTOR_FORMATS):
+            width, height = map(float, self.get_size_inches())
+            largest = min(_MAX_SAVED_SIDE / max(width, height), (_MAX_SAVED_PIXELS / (width * height)) ** 0.5)
+            options["dpi"] = min(dpi, largest)
+        super().savefig(fname, **options)
+
+    def png(self) -> bytes:
+        """Return the figure in the format PNG, with the pixels of a screen."""
+        return self._rendered("png", dpi=_PIXELS)
 
     def _rendered(self, suffix: str, **options: Any) -> bytes:
         out = io.BytesIO()
-        self.savefig(out, format=suffix, **options)
+        super().savefig(out, format=suffix, **options)
         return out.getvalue()
 
 

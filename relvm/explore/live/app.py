@@ -74,7 +74,11 @@ def make_app(settings: Settings) -> Starlette:
         finally:
             await live.builder.close()
 
-    routes = [Route("/", live.page), Route("/build", live.build, methods=["POST"])]
+    routes = [
+        Route("/", live.page),
+        Route("/build", live.build, methods=["POST"]),
+        Route("/run", live.run, methods=["POST"]),
+    ]
     if settings.output is not None:
         routes.append(Route("/save", live.save, methods=["POST"]))
     guard = Middleware(Guard, token=settings.token, port=settings.port)
@@ -110,10 +114,17 @@ class _Endpoints:
 
     async def build(self, request: Request) -> Response:
         """Build the program in the request.  Return its stages as JSON, or its error under the key "problem"."""
+        return await self._answer(request, "build")
+
+    async def run(self, request: Request) -> Response:
+        """Run the program in the request.  Return its outputs and times as JSON, or its error as `build` does."""
+        return await self._answer(request, "run")
+
+    async def _answer(self, request: Request, action: str) -> Response:
         self.latest = build_request = BuildRequest.from_json(await _read_body(request))
         started = time.perf_counter()
         try:
-            answer = await self.builder.build(build_request, request.is_disconnected)
+            answer = await self.builder.build(build_request, request.is_disconnected, action)
         except BuildError as error:
             return _problem(str(error), 200)
         if answer is None:

@@ -27,6 +27,8 @@ class BuildRequest:
         Whether operators are fused into common kernels.
     without
         Names of optional passes to leave out, such as "cse".
+    assembly
+        Whether to show the assembly code of kernels.
     """
 
     text: str
@@ -35,6 +37,7 @@ class BuildRequest:
     fused: bool = True
     dims: str = ""
     without: tuple[str, ...] = ()
+    assembly: bool = False
 
     @classmethod
     def from_json(cls, data: bytes | str) -> BuildRequest:
@@ -57,9 +60,9 @@ class BuildRequest:
 
 def _expect_form(name: str, value: Any) -> None:
     match name:
-        case "fused":
+        case "fused" | "assembly":
             if not isinstance(value, bool):
-                raise RelvmArgumentError(f"fused: expected true or false, got {type(value).__name__}")
+                raise RelvmArgumentError(f"{name}: expected true or false, got {type(value).__name__}")
         case "without":
             if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
                 raise RelvmArgumentError("`without`: expected a list of pass names")

@@ -41,25 +41,28 @@ class Builder:
         self.turn = asyncio.Lock()
         self.is_closed = False
 
-    async def build(self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]]) -> bytes | None:
-        """Build a program.  Return the stages or the error as JSON: the result of `worker.stages_or_error`.
+    async def build(
+        self, request: BuildRequest, is_abandoned: Callable[[], Awaitable[bool]], action: str = "build"
+    ) -> bytes | None:
+        """Build a program, or build and run it.  Return the result of `worker.answer` as JSON.
 
         Return None if the builder is closed, or if the client no longer waits for the result.  If the client no longer
         waits, a build that has not started does not start, and a build that takes longer than a second is ended.
 
         is_abandoned: a function that returns whether the client no longer waits.
+        action: "build", or "run" to run the program.
 
         Raises
         ------
         BuildError
-            The build takes too long, or the process ended unexpectedly.
+            The build or the run takes too long, or the process ended unexpectedly.
         """
         async with self.turn:
             if self.is_closed or await is_abandoned():
                 return None
             process = self.process or await self.start()
             started = time.monotonic()
-            answer = asyncio.ensure_future(self._exchange(process, request.to_json().encode()))
+            answer = asyncio.ensure_future(self._exchange(process, f"{action}\n{request.to_json()}".encode()))
             try:
                 while not (await asyncio.wait((answer,), timeout=_POLL))[0]:
                     if await is_abandoned() and time.monotonic() - started > _PATIENCE:
@@ -72,9 +75,9 @@ class Builder:
                 if self.is_closed:
                     return None
                 if status == -signal.SIGALRM:
-                    raise BuildError(f"the build took more than {self.max_seconds} seconds and was ended") from None
+                    raise BuildError(f"the {action} took more than {self.max_seconds} seconds and was ended") from None
                 raise BuildError(
-                    f"the compiler ended with status {status}; the terminal of the server shows the reason"
+                    f"the {action} ended with status {status}; the terminal of the server shows the reason"
                 ) from None
             finally:
                 answer.cancel()

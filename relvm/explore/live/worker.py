@@ -1,8 +1,10 @@
-"""The process that builds programs.  It reads requests from standard input, and writes stages to standard output.
+"""The process that builds and runs programs.  It reads requests from standard input, and writes answers to standard
+output.
 
-A separate process keeps the server responsive, and can be ended if a build takes too long.  A message consists of its
-length in 8 bytes, least significant byte first, and JSON.  The arguments of the process are the time limit of a build
-in seconds, the name of the program, and the path of an ONNX model or "".
+A separate process keeps the server responsive, and can be ended if a build or a run takes too long.  A message consists
+of its length in 8 bytes, least significant byte first, and its content.  The content of a request is the action,
+"build" or "run", a line feed, and the BuildRequest as JSON.  The content of an answer is JSON.  The arguments of the
+process are the time limit of an action in seconds, the name of the program, and the path of an ONNX model or "".
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from typing import Any, BinaryIO
 
 from relvm.errors import RelvmArgumentError, RelvmError
 from relvm.explore.live.build_request import BuildRequest
-from relvm.explore.stages.exploration import Exploration, explore
-from relvm.explore.stages.page import stage_data
+from relvm.explore.live.program_run import run_program
+from relvm.explore.stages.exploration import explore
+from relvm.explore.stages.page import graph_data, stage_data
 from relvm.frontend.dim_settings import parse_dims
 from relvm.frontend.load_model import read_model
 from relvm.frontend.text.lexer import Source
@@ -35,28 +38,33 @@ LENGTH_BYTES = 8
 def main(seconds: int, name: str, model: str) -> None:
     """Answer requests until standard input ends.
 
-    seconds: the time limit of a build.  If a build takes longer, the signal SIGALRM ends the process.
+    seconds: the time limit of an action.  If one takes longer, the signal SIGALRM ends the process.
     name: the name of the program in messages and source locations.
     model: the path of the ONNX model to build, or "" to build the text of each request.
     """
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # print() writes to standard error, not into an answer
     gc.disable()  # the data of a build has no reference cycles
-    while (request := _read_message(requests)) is not None:
+    while (message := _read_message(requests)) is not None:
+        action, _, request = message.partition(b"\n")
         signal.alarm(seconds)
-        data = html_data(stages_or_error(BuildRequest.from_json(request), name, model)).encode()
+        data = html_data(answer(action.decode(), BuildRequest.from_json(request), name, model)).encode()
         signal.alarm(0)
         answers.write(len(data).to_bytes(LENGTH_BYTES, "little") + data)
         answers.flush()
         gc.collect()
 
 
-def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, Any]:
-    """Build the program of a request.  Return JSON data with the stages of the program and the passes of the compiler,
-    or with the error if the build fails.
+def answer(action: str, request: BuildRequest, name: str, model: str) -> dict[str, Any]:
+    """Return the answer to a request as JSON data.
+
+    The answer to "build" has the stages of the program and the passes of the compiler.  The answer to "run" is the
+    result of `run_program`.  If the action fails, the answer has the error.
 
     Parameters
     ----------
+    action
+        "build" or "run".
     request
         The request.
     name
@@ -65,25 +73,26 @@ def stages_or_error(request: BuildRequest, name: str, model: str) -> dict[str, A
         Path of the ONNX model to build, or "" to build the program in `request.text`.
     """
     try:
-        stages = _explore(request, name, model)
-        steps = build_pipeline(request.target, fused=request.fused)
+        module = _model(model, request.dims) if model else parse_module(request.text, name)
+        return _stages(module, request) if action == "build" else run_program(module, request)
     except RelvmError as error:
         return {"problem": _problem(error, Source(request.text, name))}
     except OSError as error:
         return {"problem": {"message": str(error)}}
-    passes = [{"name": step.name, "optional": step.optional} for step in steps]
-    return {**stage_data(stages.views), "passes": passes}
 
 
-def _explore(request: BuildRequest, name: str, model: str) -> Exploration:
-    module = _model(model, request.dims) if model else parse_module(request.text, name)
-    return explore(
+def _stages(module: Module, request: BuildRequest) -> dict[str, Any]:
+    stages = explore(
         module,
         exec_mode=request.exec_mode,
         target=request.target,
         fused=request.fused,
         without=request.without,
+        assembly=request.assembly,
     )
+    steps = build_pipeline(request.target, fused=request.fused)
+    passes = [{"name": step.name, "optional": step.optional} for step in steps]
+    return {**stage_data(stages.views), **graph_data(stages.graph), "passes": passes}
 
 
 @functools.lru_cache(maxsize=1)

@@ -1,5 +1,5 @@
 "use strict";
-// The editor: sends the program and the build options to the server, and shows the stages that come back.
+// The editor: sends the program and the build options to the server, and shows the stages and the runs that come back.
 
 const DELAY = 200; // milliseconds without a key, after which the program is built
 const live = data.live;
@@ -65,14 +65,17 @@ function errorRange(text) {
 // ---- builds ----
 
 let timer = 0;
-let running = null; // the AbortController of the last request
+let running = null; // the AbortController of the last build
+let runningProgram = null; // the AbortController of the last run
 let number = 0; // of the last change
 
 function changed(delay) {
   running?.abort();
+  runningProgram?.abort();
+  runResult.classList.add("outdated");
   number++; // an answer to an earlier request is not shown
   clearTimeout(timer);
-  timer = setTimeout(build, delay);
+  timer = setTimeout(() => { timer = 0; build(); }, delay);
 }
 
 async function build() {
@@ -83,6 +86,7 @@ async function build() {
     const response = await post("build", running.signal);
     const answer = response.status === 204 ? null : await response.json();
     if (mine !== number || !answer) return; // there is a newer request
+    document.body.classList.toggle("stale", Boolean(answer.problem));
     if (answer.problem) fail(answer.problem);
     else succeed(answer, Number(response.headers.get("x-build-milliseconds")));
   } catch (error) {
@@ -101,26 +105,73 @@ function setStatus(text) {
   document.getElementById("status").textContent = text;
 }
 
-function fail(found) {
+function fail(found, status = "Error: the stages are those of the last program without one.") {
   problem = found;
   problemButton.textContent = found.line ? `${found.line}:${found.column}: ${found.message}` : found.message;
   problemButton.hidden = false;
-  document.body.classList.add("stale");
-  setStatus(isFirst ? "Error." : "Error: the stages are those of the last program without one.");
+  setStatus(isFirst ? "Error." : status);
   drawText();
 }
 
 function succeed(answer, milliseconds) {
   problem = null;
   problemButton.hidden = true;
-  document.body.classList.remove("stale");
   passes = answer.passes;
+  Object.assign(data, { graphStage: answer.graphStage, kernels: answer.kernels, times: null });
+  nameSizes(answer.sizes);
   if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
   builtText = textarea.value;
   drawText();
   replaceStages(answer);
   setStatus(`Built in ${milliseconds} ms.`);
 }
+
+// ---- runs ----
+
+const runResult = document.getElementById("run-result"), runButton = document.getElementById("run");
+
+async function run() {
+  runningProgram?.abort();
+  const mine = runningProgram = new AbortController();
+  if (timer) { clearTimeout(timer); timer = 0; build(); } // the stages are those of the program that runs
+  const change = number;
+  const isCurrent = () => mine === runningProgram && change === number;
+  setStatus("running ...");
+  runButton.disabled = true;
+  try {
+    const response = await post("run", mine.signal);
+    const answer = response.status === 204 ? null : await response.json();
+    if (!isCurrent() || !answer) return;
+    if (answer.problem) fail(answer.problem, "The run failed.");
+    else showRun(answer);
+  } catch (error) {
+    if (isCurrent()) setStatus(`No answer from relvm explore; is it still running? (${error.message})`);
+  } finally {
+    if (mine === runningProgram) runButton.disabled = false;
+  }
+}
+
+const runTime = (ms) => (ms < 0.1 ? `${(1000 * ms).toFixed(1)} µs` : ms < 100 ? `${ms.toFixed(2)} ms` : stageTime(ms));
+
+function showRun(answer) {
+  problem = null;
+  problemButton.hidden = true;
+  drawText();
+  const rows = (values) => values.map(({ name, type, text }) =>
+    `<tr><td>${escaped(name)}</td><td>${escaped(type)}</td><td>${escaped(text)}</td></tr>`).join("");
+  const runs = answer.runs === 1 ? "1 run" : `${answer.runs} runs`;
+  runResult.innerHTML = `<b>${escaped(answer.function)}</b> best ${runTime(answer.best)}, median ${runTime(answer.median)} of ${runs}` +
+    `<table><tr><th colspan="3">random inputs</th></tr>${rows(answer.inputs)}<tr><th colspan="3">outputs</th></tr>${rows(answer.outputs)}</table>`;
+  runResult.hidden = false;
+  runResult.classList.remove("outdated");
+  data.times = answer.times;
+  setStatus("Ran. The kernels show their shares of the time.");
+  const scrolled = SIDES.map((side) => [boxes[side].scrollLeft, boxes[side].scrollTop]);
+  show();
+  SIDES.forEach((side, at) => { [boxes[side].scrollLeft, boxes[side].scrollTop] = scrolled[at]; });
+}
+
+runButton.addEventListener("click", run);
 
 problemButton.addEventListener("click", () => {
   if (!problem?.line) return;
@@ -290,6 +341,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 dividerMoves("editor-divider", () => settings.editor, (x) => set("editor", clamped(Math.round(x), 120, innerWidth * 0.6)));
+KEYS.r = ["run the program", run];
 KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
 
 drawText();

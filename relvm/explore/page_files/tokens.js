@@ -23,6 +23,9 @@ const KINDS = {
   c: kinds(
     String.raw`(?<comment>\/\*.*?(?:\*\/|$)|\/\/.*)`, STRING, NUMBER,
     keywords("for|while|if|else|return|switch|case|break|goto|do|sizeof|default"), TYPE, CALL, NAME),
+  assembly: kinds(
+    String.raw`(?<comment>^ *# c:.*)`, STRING, String.raw`(?<call>^[.\w$]+(?=:))`, keywords(String.raw`(?<=^ +)[a-z][\w.]*`),
+    String.raw`(?<type>%\w+)`, String.raw`(?<number>\$?-?(?:0x[\da-f]+|(?<![\w.])\d+)\b)`, NAME),
 };
 
 const LONG_NAME = 28, KEPT = 11; // characters; how many at each end of a long name are shown

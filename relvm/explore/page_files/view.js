@@ -160,6 +160,7 @@ const ownValue = (table, name) => (Object.hasOwn(table, name) ? table[name] : un
 function kernelIn(stage, text) {
   if (stage.name === "kernels") return /^kernel (\S+)$/.exec(text)?.[1] ?? "";
   if (stage.name === "c") return /^rvm_status kernel_(\w+)\(.*[^;]$/.exec(text)?.[1] ?? "";
+  if (stage.name === "assembly") return /^kernel_(\w+):$/.exec(text)?.[1] ?? "";
   return stage.name === data.graphStage ? ownValue(data.kernels, nameIn(text)) ?? "" : "";
 }
 

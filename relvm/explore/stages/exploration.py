@@ -6,7 +6,7 @@ import difflib
 import itertools
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,12 +22,15 @@ from relvm.display import Displayed, text_table
 from relvm.errors import (
     RelvmIndexError,
     RelvmNameError,
+    RelvmToolchainError,
     RelvmUnsupportedError,
     expect_choice,
     expect_type,
     near_matches,
 )
-from relvm.explore.stages.page import page, page_iframe
+from relvm.explore.draw.html_page import as_iframe
+from relvm.explore.stages.assembly import assembly_lines
+from relvm.explore.stages.page import page
 from relvm.explore.stages.select import as_module, title_of
 from relvm.explore.stages.terminal import print_stages
 from relvm.explore.stages.view import Line, Origins, View
@@ -134,10 +137,10 @@ class Exploration(Displayed):
     def save(self, path: str | Path) -> None:
         """Write the page to `path`, as an HTML file that needs no Jupyter kernel and no network."""
         with complete_file(path) as partial:
-            partial.write_text(self._page(page), encoding="utf-8")
+            partial.write_text(self._page(), encoding="utf-8")
 
-    def _page(self, make: Callable[..., str]) -> str:
-        return make(self.title, self.views, self.graph, self.timeline)
+    def _page(self) -> str:
+        return page(self.title, self.views, self.graph, self.timeline)
 
     def show(self) -> None:
         """Print the list of stages in a terminal."""
@@ -154,7 +157,7 @@ class Exploration(Displayed):
         return "\n".join((terminal(self.title), *text_table(rows, left=(0, 3, 4))))
 
     def _repr_html_(self) -> str:
-        return self._page(page_iframe)
+        return as_iframe(self._page(), str(self), self.graph.picture() if self.graph else None)
 
 
 def explore(
@@ -165,6 +168,7 @@ def explore(
     fused: bool = True,
     dims: Mapping[str, int | tuple[int, int] | None] | None = None,
     without: Collection[str] = (),
+    assembly: bool = False,
     title: str | None = None,
 ) -> Exploration:
     """Compile a model, and return the result of every stage.
@@ -184,6 +188,9 @@ def explore(
     without
         Names of optional passes to leave out, such as "cse".  The results of the program are the same without them, up
         to rounding.
+    assembly
+        Whether to add the stage `assembly`: the assembly code of kernels, with the lines of C that it is compiled from.
+        Without a C compiler, the stage contains the message that there is none.
     title
         Title of the page, by default the file's name.
 
@@ -198,6 +205,7 @@ def explore(
     expect_choice("exec_mode", exec_mode, MODES)
     expect_choice("target", target, TARGETS)
     expect_type("fused", fused, bool, "True or False")
+    expect_type("assembly", assembly, bool, "True or False")
     expect_type("without", without, (list, tuple, set, frozenset), "a list of names of passes")
     steps = build_pipeline(target, fused=fused, without=without)
     started = time.perf_counter()
@@ -230,6 +238,13 @@ def explore(
         started = time.perf_counter()
         lines = list(_c_lines(lir, with_routines=exec_mode == "compiled"))
         collector.add("c", "What the C compiler is given.", time.perf_counter() - started, lines)
+    if assembly and lir.kernels:
+        started = time.perf_counter()
+        try:
+            lines = list(assembly_lines(lir, lines))
+        except RelvmToolchainError as error:
+            lines = [Line(text) for text in str(error).split("\n")]
+        collector.add("assembly", "What the C compiler makes of kernels.", time.perf_counter() - started, lines)
     graph = dataflow_page(drawn[shown], drawn["lower_to_kernels"], stage=shown)
     return Exploration(title, tuple(collector.views), graph)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from relvm.explore.draw.graph import all_items
-from relvm.explore.draw.html_page import as_iframe, fill_template
+from relvm.explore.draw.html_page import fill_template
 from relvm.explore.stages.view import View
 from relvm.explore.views.interactive_graph import GraphPage
 from relvm.ir.expr import Binding
@@ -41,13 +41,17 @@ def page(title: str, views: Iterable[View], graph: GraphPage | None = None, time
     """
     data = {"title": title, **stage_data(views)}
     if graph is not None:
-        data |= {"graph": graph.embedded_page(), "graphStage": graph.stage, "sizes": graph.graph.sizes}
-        data["kernels"] = _kernels_by_value(graph)
+        data |= {"graph": graph.embedded_page(), **graph_data(graph)}
     if timeline is None:
         return fill_template("view", (*_SCRIPTS, _LAST_SCRIPT), title, data)
     data["timeline"] = _timeline_data(timeline)
-    data["times"] = _kernel_times(timeline)
+    data["times"] = kernel_times(timeline)
     return fill_template("view", (*_SCRIPTS, "timeline.js", _LAST_SCRIPT), title, data, parts=("timeline",))
+
+
+def graph_data(graph: GraphPage) -> dict[str, Any]:
+    """Return JSON data that links the stages to a graph: its stage, the kernels of values, and the names of sizes."""
+    return {"graphStage": graph.stage, "sizes": graph.graph.sizes, "kernels": _kernels_by_value(graph)}
 
 
 def _kernels_by_value(graph: GraphPage) -> dict[str, str]:
@@ -62,11 +66,14 @@ def _kernels_by_value(graph: GraphPage) -> dict[str, str]:
     return {name: next(iter(kernels)) for name, kernels in found.items() if len(kernels) == 1}
 
 
-def _kernel_times(timeline: Timeline) -> dict[str, Any]:
-    """Return the total time of a run in seconds, and the time and number of the calls of each kernel, as JSON data."""
+def kernel_times(timeline: Timeline) -> dict[str, Any]:
+    """Return the total time of a run in seconds, and the time and number of the calls of each kernel, as JSON data.
+
+    Packed functions count as kernels, because they are the kernels of target "numpy".
+    """
     kernels: dict[str, dict[str, float]] = {}
     for call in timeline.calls:
-        if call.kind == "kernel":
+        if call.kind in ("kernel", "packed"):
             row = kernels.setdefault(call.name, {"seconds": 0.0, "count": 0})
             row["seconds"] += call.seconds
             row["count"] += 1
@@ -120,10 +127,3 @@ def _timeline_data(timeline: Timeline) -> dict[str, Any]:
     ]
     omitted = len(timeline.calls) - len(longest) + timeline.dropped
     return {"function": timeline.function, "names": list(names), "calls": calls, "omitted": omitted}
-
-
-def page_iframe(
-    title: str, views: Iterable[View], graph: GraphPage | None = None, timeline: Timeline | None = None
-) -> str:
-    """Return the page of `page`, with the same parameters, in an iframe, isolated from the surrounding page."""
-    return as_iframe(page(title, views, graph, timeline))

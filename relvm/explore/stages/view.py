@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from relvm.display import Displayed, html_lines
+from relvm.display import Displayed, html_lines, short_text
 
 Origins = tuple[str, ...]
+_SHOWN_LINES = 40
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class View(Displayed):
     Attributes
     ----------
     name
-        Name of the pass that produced the stage, or "given", "routine", "bytecode", "kernels" or "c".
+        Name of the pass that produced the stage, or "given", "routine", "bytecode", "kernels", "c" or "assembly".
     about
         Description of the stage.  For a pass it is the first sentence of the pass's docstring.
     seconds
@@ -51,6 +52,9 @@ class View(Displayed):
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return short_text(self.text, _SHOWN_LINES)  # who asks for a stage asks for its text
 
     def _repr_html_(self) -> str:
         return html_lines(self.text, f"{self.name}: {self.about}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvm.display import Displayed
-from relvm.errors import RelvmArgumentError, expect_type
+from relvm.errors import RelvmArgumentError, RelvmUnsupportedError, expect_type
 from relvm.explore.draw.box_layout import box_layouts
 from relvm.explore.draw.graph import (
     LINE,
@@ -45,6 +45,7 @@ from relvm.vm import Profile
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_MAX_PICTURED = 100  # items of a graph whose picture stands for the page in a notebook that is not trusted
 _SCRIPTS = ("settings.js", "graph.js", "search_bar.js", "graph_panel.js", "graph_keys.js")
 
 
@@ -127,8 +128,22 @@ class GraphPage(Displayed):
     def __str__(self) -> str:
         return format_graph(self.graph)
 
+    def picture(self) -> bytes | None:
+        """Return the picture of `figure` in the format PNG.
+
+        Return None if matplotlib is not installed, or the picture would be too large for a notebook.
+        """
+        shown = collapse(hide_bookkeeping(self.graph), self.depth)
+        if len(list(all_items(shown.items))) > _MAX_PICTURED:
+            return None
+        try:
+            figure = draw_graph(shown, self.title)
+        except RelvmUnsupportedError:
+            return None
+        return figure.png()
+
     def _repr_html_(self) -> str:
-        return as_iframe(self.page())
+        return as_iframe(self.page(), repr(self), self.picture())
 
 
 def browse_dataflow(

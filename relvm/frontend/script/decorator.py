@@ -145,9 +145,14 @@ def module_of(*functions: ScriptFunction) -> Module:
         if not isinstance(function, ScriptFunction):
             raise RelvmTypeError(f"module_of: expected functions decorated with @script, got {function!r}")
     translator = _ModuleTranslator()
-    for function in functions:
-        translator.require(function)
-    return translator.module()
+    try:
+        for function in functions:
+            translator.require(function)
+        return translator.module()
+    except RelvmError as error:
+        if getattr(error, "lineno", None) is None:
+            raise
+        raise error.with_traceback(None) from None  # its message has the position in the source
 
 
 def _annotated_types(frame: FrameType) -> dict[str, Any]:

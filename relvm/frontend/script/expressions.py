@@ -50,7 +50,7 @@ from relvm.frontend.text.parser import parse_expr, parse_type
 from relvm.ir.builder import Builder
 from relvm.ir.dtypes import ALL_DTYPES, BOOL, F64, I64, DType, dtype_of
 from relvm.ir.expr import Constant, DimValue, Expr, Shape, TupleItem, constant, prim
-from relvm.ir.operator import Operator, dtype_of_numbers, operators
+from relvm.ir.operator import Operator, dtype_of_numbers, operators, similar_names
 from relvm.ir.scalar_ops import FORMS
 from relvm.ir.symbolic import AnyDim, as_var, dim_op, node_count, product
 from relvm.ir.types import OBJECT, FuncType, PrimType, TensorType, TupleType, Type
@@ -235,7 +235,7 @@ class ExpressionTranslator(SourceReader):
             if name in names:
                 return names[name]
         known = {*self.scope, *SCRIPT_FUNCTIONS, *operators()}.union(*self.python_names())
-        raise self.error(RelvmNameError, f"no variable, function or operator {name}{near_matches(name, known)}", node)
+        raise self.error(RelvmNameError, f"no variable, function or operator {name}{similar_names(name, known)}", node)
 
     def dim_values(self) -> dict[str, Expr]:
         """Return the dimension variables whose values the current block can use, as scalars by name."""

@@ -47,7 +47,7 @@ from relvm.ir.expr import (
     prim,
 )
 from relvm.ir.kernel_def import KernelDef
-from relvm.ir.operator import find_operator, operators
+from relvm.ir.operator import find_operator, operators, similar_names
 from relvm.ir.printer import KEYWORDS, is_void_call
 from relvm.ir.scalar_ops import FORMS, FUNCTIONS
 from relvm.ir.symbolic import AnyDim
@@ -469,7 +469,7 @@ class _Parser(KernelReader):
             return self.enclosing_functions[name]
         visible = {name for scope in self.scopes for name in scope}
         kind, known = ("operator or variable", visible | operators().keys()) if self.at("(") else ("variable", visible)
-        error = self.error(RelvmNameError, f"no {kind} {name}{near_matches(name, known)}", token)
+        error = self.error(RelvmNameError, f"no {kind} {name}{similar_names(name, known)}", token)
         if not self.groups:
             raise error
         return self.groups[-1].undefined.setdefault(name, (Var(name), error))[0]

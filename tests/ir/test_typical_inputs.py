@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from cli.test_commands import relvm
 
-from relvm.cli.typical_inputs import typical_array, typical_sizes
 from relvm.frontend.text.parser import parse_type
+from relvm.ir.typical_inputs import typical_array, typical_sizes
 
 
 @pytest.mark.parametrize(
