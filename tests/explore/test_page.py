@@ -444,6 +444,20 @@ def test_a_notebook_runs_the_page_in_a_frame(browser, tmp_path: Path) -> None:
     assert browser.get_log("browser") == []
 
 
+def test_a_page_with_the_stages_in_a_frame_does_not_open_scrolled(browser, tmp_path: Path) -> None:
+    framed = explore(parse_module(SMALL, "model.relvm"))._repr_html_()
+    around = '<p style="height: 400px">text</p>'
+    (tmp_path / "document.html").write_text(f"<!doctype html>{around}{framed}{around * 9}", encoding="utf-8")
+    open_page(browser, (tmp_path / "document.html").as_uri())
+    browser.switch_to.frame(0)
+    wait(browser, lambda: titles(browser)[1] == "kernels")
+    browser.execute_script("document.querySelector('.stage').click()")  # unlike click(), this does not scroll by itself
+    browser.execute_script("[...document.querySelectorAll('.stage')].at(-1).click()")
+    assert titles(browser)[1] == "c"
+    browser.switch_to.default_content()
+    assert browser.execute_script("return window.scrollY") == 0
+
+
 def test_a_model_of_a_thousand_bindings_opens_in_time(browser, tmp_path: Path) -> None:
     """The documentation promises two seconds.  The test allows more, because the machine may be busy."""
     steps = "\n".join(f"  a{i + 1} = {'relu' if i % 3 else 'exp'}(add(a{i}, y))" for i in range(1000))

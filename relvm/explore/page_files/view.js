@@ -101,6 +101,14 @@ function repaint() {
   for (const side of SIDES) for (const chunk of near[side]) paint(side, chunk);
 }
 
+// Scroll an element of a pane into view.  Unlike scrollIntoView, this does not scroll a page that contains this one.
+function scrollInside(pane, element, block) {
+  const box = pane.getBoundingClientRect(), { top, bottom } = element.getBoundingClientRect();
+  if (block === "center") pane.scrollTop += (top + bottom - box.top - box.bottom) / 2;
+  else if (top < box.top) pane.scrollTop += top - box.top;
+  else if (bottom > box.bottom) pane.scrollTop += bottom - box.bottom;
+}
+
 function show() {
   const left = stages[shown.left], right = stages[shown.right];
   const compared = settings.diff && left.ir && right.ir && left !== right;
@@ -113,7 +121,8 @@ function show() {
     button.classList.toggle("left", number === shown.left);
     button.classList.toggle("right", number === shown.right);
   });
-  buttons[shown.right].scrollIntoView({ block: "nearest" });
+  const button = buttons[shown.right];
+  scrollInside(button.parentElement, button, "nearest");
   mark();
 }
 
@@ -148,7 +157,7 @@ function reveal(side, line) {
   if (!row) return;
   const box = boxes[side].getBoundingClientRect(), { top, bottom } = row.getBoundingClientRect();
   if (top >= box.top && bottom <= box.bottom) return;
-  row.scrollIntoView({ block: "center", inline: "nearest" });
+  scrollInside(boxes[side], row, "center");
   if (side === active) follow();
 }
 
