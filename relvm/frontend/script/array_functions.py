@@ -157,8 +157,8 @@ class ArrayFunctions:
     def round(self, x: Value) -> Expr:
         return self._op("round", x) if self._tensor(x).tensor_type.known_dtype.is_float else self._tensor(x)
 
-    def clip(self, x: Value, min: Value = None, max: Value = None) -> Expr:
-        for operator, bound in (("maximum", min), ("minimum", max)):
+    def clip(self, x: Value, min: Value = None, max: Value = None, *, a_min: Value = None, a_max: Value = None) -> Expr:
+        for operator, bound in (("maximum", a_min if min is None else min), ("minimum", a_max if max is None else max)):
             if bound is not None:
                 x = self._op(operator, x, bound)
         return self._tensor(x)
@@ -246,8 +246,9 @@ class ArrayFunctions:
 
     flatten = ravel
 
-    def transpose(self, x: Value, *axes: Value) -> Expr:
-        perm = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | None) else axes or None
+    def transpose(self, x: Value, *positions: Value, axes: Value = None) -> Expr:
+        single = len(positions) == 1 and isinstance(positions[0], tuple | None)
+        perm = positions[0] if single else positions or axes
         rank = self._tensor(x).tensor_type.rank
         return self._op("transpose", x, perm=perm and tuple(axis % rank for axis in perm))
 
