@@ -1,6 +1,6 @@
 """The names of the language, for scripts.
 
-`pytest tests/frontend/test_language.py --update` writes this file from the declarations of the operators.
+`pytest tests/frontend/test_language_names.py --update` writes this file from the declarations of the operators.
 """
 
 from typing import Any

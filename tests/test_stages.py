@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from documents import ROOT
 from stages import CLIENTS, CROSS, DOCS, FAST, SLOW, may_hold, stage_of
 
@@ -28,3 +30,9 @@ def test_files_of_other_stages_are_not_collected() -> None:
     assert 20 < sum(may_hold("fast", path) for path in paths) < len(paths) / 2
     assert sum(may_hold("docs", path) for path in paths) == len(DOCS)
     assert all(may_hold("full", path) and may_hold("not slow", path) for path in paths)
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """Pytest imports each test file under its name without the folder."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

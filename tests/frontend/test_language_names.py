@@ -20,7 +20,7 @@ from relvm.ir.operator import Operator, operators
 STUB = Path(language.__file__).with_suffix(".pyi")
 HEAD = '''"""The names of the language, for scripts.
 
-`pytest tests/frontend/test_language.py --update` writes this file from the declarations of the operators.
+`pytest tests/frontend/test_language_names.py --update` writes this file from the declarations of the operators.
 """
 
 from typing import Any
