@@ -533,9 +533,8 @@ def _expect_options(options: Mapping[str, Any]) -> None:
     known = VirtualMachine.__init__.__kwdefaults__ or {}
     for name in options:
         if name not in known:
-            raise RelvmTypeError(
-                f"unknown option {name}{known_names(name, (*(load_model.__kwdefaults__ or {}), *known))}"
-            )
+            similar = known_names(name, [*(load_model.__kwdefaults__ or ()), *known])
+            raise RelvmTypeError(f"unknown option {name}{similar}")
 
 
 def _restored(

@@ -153,8 +153,8 @@ static PyObject *taken_arguments(Objects *objects, const rvm_value *arguments, i
   return tuple;
 }
 
-/* Some arguments of a Python function are copies (needs_copy in values.c).  Stores in the tensors of the machine what the function
-   has written to these copies. */
+/* Copies the elements of the arguments that are copies (needs_copy in values.c) back to the tensors of the machine,
+   after a Python function has written to them. */
 static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t count) {
   for (int32_t i = 0; i < count; i++)
     if (arguments[i].tag == RVM_TAG_TENSOR)

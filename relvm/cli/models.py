@@ -176,6 +176,12 @@ def build_model(
         return build(module, exec_mode, target, fused=fused, debug=debug, portable=portable, progress=progress.step)
 
 
+def expect_html_name(option: str, path: str) -> None:
+    """Raise RelvmArgumentError if the file `path` of an option that writes a page does not end in .html."""
+    if Path(path).suffix != ".html":
+        raise RelvmArgumentError(f"{option} {path}: expected a file name ending in .html")
+
+
 def expect_writable(option: str, path: str | None) -> None:
     """Raise RelvmArgumentError if the file `path` of an option cannot be written.  Nothing is written."""
     if not path:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relvm import explore
-from relvm.cli.models import chosen_target
+from relvm.cli.models import chosen_target, expect_html_name
 from relvm.cli.output import note, put
 from relvm.cli.progress import Progress
 from relvm.compiler.target import parse_target
@@ -72,8 +72,7 @@ def write_graph(
 
     profile: if it is given, the times in it determine the colors of the nodes.
     """
-    if Path(options.graph).suffix != ".html":
-        raise RelvmArgumentError(f"--graph {options.graph}: expected a file name ending in .html")
+    expect_html_name("--graph", options.graph)
     target, fused = parse_target(chosen_target(options)).kind, not options.unfused
     with Progress("drawing"):
         page = explore.browse_dataflow(module, function, profile=profile, target=target, fused=fused)

@@ -17,7 +17,7 @@ import numpy as np
 
 from relvm.cli.colors import Style
 from relvm.cli.inputs import input_values, signature_of
-from relvm.cli.models import expect_writable, load_or_build, read_module, run_limits
+from relvm.cli.models import expect_html_name, expect_writable, load_or_build, read_module, run_limits
 from relvm.cli.output import note, put, put_json
 from relvm.cli.progress import Progress
 from relvm.compiler.adapt import adapt
@@ -97,8 +97,7 @@ def _expect_page(option: str, file: str | None, model: str) -> None:
     """Check the file of an option that writes an HTML page about a model."""
     if file is None:
         return
-    if Path(file).suffix != ".html":
-        raise RelvmArgumentError(f"{option} {file}: expected a file name ending in .html")
+    expect_html_name(option, file)
     if Path(model).suffix in EXECUTABLE_SUFFIXES:
         raise RelvmArgumentError(f"{option} requires a model, but {model} is an executable, already built")
     expect_writable(option, file)

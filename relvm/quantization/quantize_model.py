@@ -133,10 +133,10 @@ def quantize(
 
 def _expect_packages(mode: str) -> None:
     try:
-        import onnx  # noqa: F401
+        import onnx  # noqa: F401  (only whether it can be imported)
 
         if mode in ("dynamic", "static"):
-            import onnxruntime.quantization  # noqa: F401
+            import onnxruntime.quantization  # noqa: F401  (the same)
     except ImportError as error:
         raise RelvmUnsupportedError(
             f"quantize: mode {mode} needs the packages onnx and onnxruntime: pip install 'relvm[quantize]' ({error})"

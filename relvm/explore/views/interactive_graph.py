@@ -89,7 +89,11 @@ class GraphPage(Displayed):
             matplotlib is not installed.
         """
         levels = self.depth if depth is None else _expect_depth(depth)
-        return draw_graph(collapse(hide_bookkeeping(self.graph), levels), self.title)
+        return draw_graph(self._shown(levels), self.title)
+
+    def _shown(self, depth: int) -> Graph:
+        """Return the graph without bookkeeping, in which `depth` levels of boxes are open."""
+        return collapse(hide_bookkeeping(self.graph), depth)
 
     def page(self) -> str:
         """Return the HTML page, which needs no network."""
@@ -133,7 +137,7 @@ class GraphPage(Displayed):
 
         Return None if matplotlib is not installed, or the picture would be too large for a notebook.
         """
-        shown = collapse(hide_bookkeeping(self.graph), self.depth)
+        shown = self._shown(self.depth)
         if len(list(all_items(shown.items))) > _MAX_PICTURED:
             return None
         try:
