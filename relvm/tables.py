@@ -61,8 +61,9 @@ def _read(folder: str, file: str) -> str:
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _ADJACENT_STRINGS = re.compile(r'"\s+"')  # adjacent string literals are concatenated, as in C
-_ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|[^")])*)\)', re.MULTILINE)
-_FIELD = re.compile(r'"([^"]*)"|(\w+)')
+_ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|\([^()]*\)|[^"()])*)\)', re.MULTILINE)
+_FIELD = re.compile(r'"([^"]*)"|\(([^()]*)\)|(\w+)')
+_NAME = re.compile(r"\w+")
 
 
 def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
@@ -79,9 +80,18 @@ def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
     text = _ADJACENT_STRINGS.sub("", text)
     rows = [fields for name, fields in _ROW.findall(text) if name == macro]
     return tuple(
-        row_type(index, *(int(word) if word.isdigit() else word or string for string, word in _FIELD.findall(row)))
-        for index, row in enumerate(rows)
+        row_type(index, *(_field_value(field) for field in _FIELD.finditer(row))) for index, row in enumerate(rows)
     )
+
+
+def _field_value(field: re.Match[str]) -> Any:
+    """Return the value of a field: a string, a number, a word, or a tuple of the words in parentheses."""
+    string, names, word = field.groups()
+    if names is not None:
+        return tuple(_NAME.findall(names))
+    if word is not None:
+        return int(word) if word.isdigit() else word
+    return string
 
 
 # The name of a builtin as a packed function is this prefix and the name of its row.  No other function has such a name.
@@ -92,7 +102,7 @@ REFERENCE_PREFIX = "reference."
 STATUS = read_table("status.def", "STATUS", "name python_class meaning")
 TAGS = read_table("tags.def", "TAG", "name meaning")
 DTYPES = read_table("dtypes.def", "DTYPE", "name code bits ctype numpy")
-OPCODES = read_table("opcodes.def", "OP", "name operands flow meaning")
+OPCODES = read_table("opcodes.def", "OP", "name operands names flow meaning")
 ARGUMENTS = read_table("arguments.def", "ARGUMENT", "name letter meaning")
 KINDS = read_table("kinds.def", "KIND", "name meaning")
 SECTIONS = read_table("sections.def", "SECTION", "name id meaning")
@@ -111,7 +121,7 @@ _BUILD_TABLES = {
         "SCALAR_OPERATOR",
         "name function operands result form fails meaning",
     ),
-    "KERNEL_OPCODES": ("kernel_opcodes.def", "KERNEL_OP", "name operands meaning"),
+    "KERNEL_OPCODES": ("kernel_opcodes.def", "KERNEL_OP", "name operands names meaning"),
     "MICRO_KERNELS": ("micro_kernels.def", "MICRO_KERNEL", "name arguments"),
 }
 

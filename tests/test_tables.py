@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -38,9 +39,17 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize("rows", [tables.OPCODES, tables.KERNEL_OPCODES], ids=["opcodes", "kernel_opcodes"])
+def test_every_operand_has_a_name(rows: tuple[Any, ...]) -> None:
+    for row in rows:
+        named = len(row.operands) + row.operands.count("A")  # the count of an argument list is a word of its own
+        assert len(set(row.names) - {"unused"}) == named
+
+
 def test_every_table_is_read() -> None:
     assert {path.name for path in (csrc_directory() / "tables").glob("*.def")} == {
         *TABLES,
+        "steps.def",  # C alone reads it
         "unicode_case.def",
         "kernel_functions.def",
     }

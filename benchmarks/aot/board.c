@@ -1,5 +1,5 @@
-/* Runs a model once on a board that QEMU emulates, with -icount shift=8, and writes three lines: the ticks of a timer that
-   it took, the bytes of stack below the call, and the words of its output in hexadecimal. */
+/* Runs a model once on a board that QEMU emulates, with -icount shift=8, and writes three lines: the ticks of a timer
+   that it took, the bytes of stack below the call, and the words of its output in hexadecimal. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -67,7 +67,8 @@ rvm_status rvm_fail_count(enum rvm_builtin builtin, int32_t count, rvm_value *re
                   signatures[builtin], count);
 }
 
-static __attribute__((noinline)) rvm_status fail_argument(enum rvm_builtin builtin, char kind, int32_t index, rvm_value value, rvm_value *result) {
+static __attribute__((noinline)) rvm_status fail_argument(enum rvm_builtin builtin, char kind, int32_t index,
+                                                          rvm_value value, rvm_value *result) {
   char text[RVM_DESCRIPTION_BYTES];
   return rvm_fail(result, RVM_TYPE_ERROR, "%s (%s): expected argument %d to be %s, got %s", rvm_builtin_name(builtin),
                   signatures[builtin], index + 1, kind_meaning(kind), rvm_value_describe(value, text));

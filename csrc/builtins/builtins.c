@@ -83,13 +83,15 @@ RVM_BUILTIN(alloc_tensor) {
   int64_t offset = arguments[1].as.i, size_bytes;
   int32_t dtype = (int32_t)arguments[3].as.i;
   if (dtype == RVM_DTYPE_str)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.alloc_tensor: a tensor of strings cannot be placed in a storage");
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.alloc_tensor: a tensor of strings cannot be placed in a storage");
   if (!rvm_dims_size_bytes(dtype, shape->rank, shape->dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.alloc_tensor: a dimension is negative, or the size exceeds 64 bits");
   if (offset < 0 || offset % rvm_dtype_size_bytes(dtype) != 0)
-    return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.alloc_tensor: offset %lld must be a multiple of the size of %s",
-                    (long long)offset, rvm_dtype_name(dtype));
+    return rvm_fail(result, RVM_INDEX_ERROR,
+                    "vm.builtin.alloc_tensor: offset %lld must be a multiple of the size of %s", (long long)offset,
+                    rvm_dtype_name(dtype));
   if (offset > storage->size_bytes || size_bytes > storage->size_bytes - offset)
     return rvm_fail(result, RVM_OUT_OF_MEMORY,
                     "vm.builtin.alloc_tensor: %lld bytes at offset %lld do not fit into a storage of %lld bytes",
@@ -115,8 +117,9 @@ RVM_BUILTIN(reshape) {
     return rvm_fail(result, RVM_SHAPE_ERROR,
                     "vm.builtin.reshape: a dimension is negative, or the size exceeds 64 bits");
   if (had != has)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements",
-                    (long long)had, (long long)has);
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "vm.builtin.reshape: cannot reshape %lld elements to a shape of %lld elements", (long long)had,
+                    (long long)has);
   rvm_object *owner = tensor->owner ? tensor->owner : &tensor->base;
   return rvm_tensor_view(tensor->dtype, shape->rank, shape->dims, tensor->dl.data, owner, result);
 }
@@ -135,8 +138,8 @@ typedef struct expansion {
   rvm_value *error;
 } expansion;
 
-/* Writes the elements behind `rank` axes to `to` and returns where they end; NULL: a limit is reached.  What an axis repeats is
-   made once. */
+/* Writes the elements behind `rank` axes to `to` and returns where they end; NULL: a limit is reached.  What an axis
+   repeats is made once. */
 static unsigned char *expand_axes(const expansion *of, const expanded_axis *axes, int32_t rank,
                                   const unsigned char *from, unsigned char *to) {
   if (rank == 0) {
@@ -161,7 +164,8 @@ RVM_BUILTIN(expand) {
   const rvm_shape *shape = arguments[2].as.shape;
   int32_t rank = shape->rank, missing = rank - tensor->dl.ndim;
   if (missing < 0)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimensions", tensor->dl.ndim, rank);
+    return rvm_fail(result, RVM_SHAPE_ERROR, "expand: x has rank %d, but the shape has only %d dimensions",
+                    tensor->dl.ndim, rank);
   int is_same = missing == 0;
   for (int32_t i = missing; i < rank; i++) {
     int64_t got = tensor->dl.shape[i - missing], wanted = shape->dims[i];
@@ -188,8 +192,7 @@ RVM_BUILTIN(expand) {
   }
   rvm_value error, expanded = *result;
   const expansion of = {arguments[0].as.machine, tensor->dtype, run_bytes, &error};
-  if (expand_axes(&of, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data))
-    return RVM_OK;
+  if (expand_axes(&of, axes + first, RVM_MAX_RANK - first, tensor->dl.data, expanded.as.tensor->dl.data)) return RVM_OK;
   rvm_release(&expanded);
   *result = error;
   return error.as.error->status;
@@ -276,7 +279,8 @@ RVM_BUILTIN(tensor_to_shape) {
   rvm_value shape = *result; /* which is checked, since the elements may change meanwhile */
   for (int64_t i = 0; i < tensor->dl.shape[0] && !status; i++)
     if (shape.as.shape->dims[i] < 0)
-      status = rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.tensor_to_shape: element %lld is %lld; a dimension must be at least 0",
+      status = rvm_fail(result, RVM_SHAPE_ERROR,
+                        "vm.builtin.tensor_to_shape: element %lld is %lld; a dimension must be at least 0",
                         (long long)i, (long long)shape.as.shape->dims[i]);
   if (status) rvm_release(&shape);
   return status;
@@ -303,7 +307,8 @@ RVM_BUILTIN(tensor_item) {
     return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: expected a tensor of rank 0, got %s",
                     rvm_value_describe(arguments[0], text));
   if (tensor->dtype > RVM_DTYPE_f64)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.tensor_item: an element of dtype %s cannot be converted to a scalar",
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.tensor_item: an element of dtype %s cannot be converted to a scalar",
                     rvm_dtype_name(tensor->dtype));
   uint64_t bits = 0;
   memcpy(&bits, data, (size_t)rvm_dtype_size_bytes(tensor->dtype)); /* little-endian */
@@ -369,8 +374,8 @@ static rvm_status tuple_item(enum rvm_builtin builtin, rvm_value tuple, int64_t 
   int32_t size;
   rvm_value *items = rvm_value_items(tuple, &size);
   if (index < 0 || index >= size)
-    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items", rvm_builtin_name(builtin),
-                    (long long)index, size);
+    return rvm_fail(result, RVM_INDEX_ERROR, "%s: index %lld is out of range; the tuple has %d items",
+                    rvm_builtin_name(builtin), (long long)index, size);
   *item = &items[index];
   return RVM_OK;
 }

@@ -5,7 +5,7 @@
 #include "string_tensor.h"
 
 rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t rank, const int64_t *dims,
-                              rvm_value *result) {
+                                  rvm_value *result) {
   int64_t size_bytes;
   if (!rvm_dims_size_bytes(dtype, rank, dims, &size_bytes))
     return rvm_fail(result, RVM_SHAPE_ERROR, "the size of a tensor exceeds 64 bits");
@@ -19,14 +19,16 @@ rvm_status rvm_machine_tensor_new(rvm_machine *machine, int32_t dtype, int32_t r
   return status;
 }
 
-rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes, rvm_value *error) {
+rvm_status rvm_copy_elements(rvm_machine *machine, int32_t dtype, void *to, const void *from, size_t bytes,
+                             rvm_value *error) {
   enum { CHUNK_BYTES = 1 << 20 };
   const char *source = from;
   rvm_status status = RVM_OK;
   for (size_t done = 0, part; done < bytes && !status; done += part) {
     part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
     memcpy((char *)to + done, source + done, part);
-    if (dtype == RVM_DTYPE_str) rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
+    if (dtype == RVM_DTYPE_str)
+      rvm_strings_retain((rvm_string **)((char *)to + done), (int64_t)(part / sizeof(rvm_string *)));
     status = rvm_spend(machine, 1 + (int64_t)(part / 64), error);
   }
   return status;

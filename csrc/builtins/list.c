@@ -23,8 +23,8 @@ static rvm_status from_the_front(const char *name, int64_t index, int32_t size, 
                                  rvm_value *result) {
   *place = index < 0 ? index + size : index;
   if (*place >= 0 && *place < size + (int64_t)past) return RVM_OK;
-  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d items", name, (long long)index,
-                  size);
+  return rvm_fail(result, RVM_INDEX_ERROR, "vm.builtin.%s: index %lld is out of range; the list has %d items", name,
+                  (long long)index, size);
 }
 
 RVM_BUILTIN(list_item) {
@@ -40,7 +40,8 @@ RVM_BUILTIN(list_item) {
 }
 
 /* Adds `count` items to a list that has room for them. */
-static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count, rvm_value *error) {
+static rvm_status add_items(rvm_machine *machine, rvm_list *list, const rvm_value *items, int64_t count,
+                            rvm_value *error) {
   enum { CHUNK = 4096 };
   for (int64_t first = 0; first < count; first += CHUNK) {
     int64_t end = count - first < CHUNK ? count : first + CHUNK;
@@ -104,7 +105,8 @@ RVM_BUILTIN(list_push) {
   return RVM_OK;
 }
 
-/* The list, argument 0, changed at the index that is argument 1: `added` stands before that item; NULL: the item goes. */
+/* The list, argument 0, changed at the index that is argument 1: `added` stands before that item; NULL: the item goes.
+ */
 static rvm_status changed_at(const char *name, const rvm_value *arguments, const rvm_value *added, rvm_value *result) {
   int32_t size;
   int64_t place;
@@ -144,8 +146,8 @@ static int64_t product(const int64_t *dims, int32_t first, int32_t end) {
 static rvm_status axis_from_the_front(const char *name, int64_t axis, int32_t rank, int32_t *place, rvm_value *result) {
   *place = 0;
   if (axis < -(int64_t)rank || axis >= rank)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld is outside [-%d, %d)", name, (long long)axis, rank,
-                    rank);
+    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: axis %lld is outside [-%d, %d)", name, (long long)axis,
+                    rank, rank);
   *place = (int32_t)(axis < 0 ? axis + rank : axis);
   return RVM_OK;
 }
@@ -162,8 +164,9 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
   for (int32_t k = 1; k < size; k++) {
     const rvm_tensor *part = items[k].as.tensor;
     if (items[k].tag != RVM_TAG_TENSOR || part->dtype != first->dtype || part->dl.ndim != rank)
-      return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.%s: item %d is %s, but item 0 is a tensor of rank %d and dtype %s",
-                      name, k, rvm_value_describe(items[k], text), rank, rvm_dtype_name(first->dtype));
+      return rvm_fail(result, RVM_TYPE_ERROR,
+                      "vm.builtin.%s: item %d is %s, but item 0 is a tensor of rank %d and dtype %s", name, k,
+                      rvm_value_describe(items[k], text), rank, rvm_dtype_name(first->dtype));
     for (int32_t i = 0; i < rank; i++) {
       if (!stacked && i == axis) continue;
       if (part->dl.shape[i] != first->dl.shape[i])
@@ -179,7 +182,8 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
   return RVM_OK;
 }
 
-/* Writes the elements of the parts one behind the other, for each place before `axis`.  dims: of the tensor `made`, of `rank` axes. */
+/* Writes the elements of the parts one behind the other, for each place before `axis`.  dims: of the tensor `made`, of
+ * `rank` axes. */
 static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32_t size, int stacked, int32_t axis,
                              const int64_t *dims, int32_t rank, rvm_tensor *made, rvm_value *error) {
   int64_t step_bytes = product(dims, axis + 1, rank) * rvm_dtype_size_bytes(made->dtype);
@@ -191,7 +195,8 @@ static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32
       const rvm_dltensor *part = &items[k].as.tensor->dl;
       size_t bytes = (size_t)((stacked ? 1 : part->shape[axis]) * step_bytes);
       const unsigned char *from = (const unsigned char *)part->data + (size_t)o * bytes;
-      status = bytes > 0 ? rvm_copy_elements(machine, made->dtype, to, from, bytes, error) : rvm_spend(machine, 1, error);
+      status =
+          bytes > 0 ? rvm_copy_elements(machine, made->dtype, to, from, bytes, error) : rvm_spend(machine, 1, error);
       to += bytes;
     }
     if (status) return status;
@@ -262,8 +267,8 @@ static rvm_status add_part(rvm_machine *machine, const rvm_tensor *tensor, int32
   return status ? status : rvm_spend(machine, 1 + rank / 8, error);
 }
 
-/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what is
-   left. */
+/* The parts of a tensor along an axis: part k has sizes[k] positions, or `each` where there are no sizes, the last what
+   is left. */
 static rvm_status split(rvm_machine *machine, const rvm_tensor *tensor, int32_t axis, const int64_t *sizes,
                         int64_t number, int64_t each, int dropped, rvm_value *result) {
   int64_t extent = tensor->dl.shape[axis], first = 0;
@@ -299,10 +304,14 @@ RVM_BUILTIN(list_split) {
   if ((status = rvm_spend(machine, sizes->rank, result))) return status;
   for (int32_t k = 0; k < sizes->rank; k++) {
     if (sizes->dims[k] < 0 || !rvm_add(total, sizes->dims[k], &total))
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: the size of part %d is %lld; expected at least 0 and a sum within 64 bits", k, (long long)sizes->dims[k]);
+      return rvm_fail(
+          result, RVM_SHAPE_ERROR,
+          "vm.builtin.list_split: the size of part %d is %lld; expected at least 0 and a sum within 64 bits", k,
+          (long long)sizes->dims[k]);
   }
   if (total != extent)
-    return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.list_split: the part sizes add up to %lld, but the axis has size %lld",
+    return rvm_fail(result, RVM_SHAPE_ERROR,
+                    "vm.builtin.list_split: the part sizes add up to %lld, but the axis has size %lld",
                     (long long)total, (long long)extent);
   return split(machine, tensor, axis, sizes->dims, sizes->rank, 0, 0, result);
 }

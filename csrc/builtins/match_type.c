@@ -29,8 +29,9 @@ typedef struct matched {
   const rvm_value *type;
 } matched;
 
-/* The type's ints that are still to be read.   where: what a message begins with.   known: a hash table of what has matched, of
-   lists and tuples that more than one value holds, so that none is gone over twice; `room` is 0 or a power of two. */
+/* The type's ints that are still to be read.   where: what a message begins with.   known: a hash table of what has
+   matched, of lists and tuples that more than one value holds, so that none is gone over twice; `room` is 0 or a power
+   of two. */
 typedef struct reader {
   const rvm_value *next, *end;
   rvm_value heap;
@@ -80,7 +81,8 @@ static rvm_status match_pair(reader *type, const place *at, const char *what, in
   if (code == SHAPE_EQUAL_HEAP) {
     rvm_value heap = type->heap;
     if (heap.tag == RVM_TAG_NIL || expected < 0 || expected >= heap.as.tensor->dl.shape[0])
-      return rvm_fail(type->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range", (long long)expected);
+      return rvm_fail(type->result, RVM_INDEX_ERROR, "vm.builtin.match_type: heap slot %lld is out of range",
+                      (long long)expected);
     expected = ((const int64_t *)heap.as.tensor->dl.data)[expected];
   } else if (code != SHAPE_EQUAL) {
     return wrong_type(type);
@@ -144,7 +146,8 @@ static rvm_status match_scalar(reader *type, const place *at, rvm_value value) {
 
 /* The slot of the hash table that holds the value, or the free slot for it. */
 static matched *find_known(const reader *type, matched what) {
-  uint64_t hash = ((uint64_t)(uintptr_t)what.object ^ (uint64_t)(uintptr_t)what.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t hash =
+      ((uint64_t)(uintptr_t)what.object ^ (uint64_t)(uintptr_t)what.type << 20) * UINT64_C(0x9e3779b97f4a7c15);
   int64_t slot = (int64_t)(hash >> 20) & (type->room - 1);
   while (type->known[slot].object && (type->known[slot].object != what.object || type->known[slot].type != what.type))
     slot = (slot + 1) & (type->room - 1);
@@ -177,7 +180,8 @@ static rvm_status add_known(reader *type, matched what) {
 static rvm_status check_stack(const reader *type) {
   enum { NEEDED_BYTES = 8 << 10 };
   if (rvm_stack_left(type->machine) >= NEEDED_BYTES) return RVM_OK;
-  return rvm_fail(type->result, RVM_STACK_OVERFLOW, "%s: the type is nested too deeply for this thread's C stack", type->where);
+  return rvm_fail(type->result, RVM_STACK_OVERFLOW, "%s: the type is nested too deeply for this thread's C stack",
+                  type->where);
 }
 
 static rvm_status match(reader *type, const place *at, rvm_value value, int32_t depth);
@@ -259,8 +263,7 @@ static rvm_status match(reader *type, const place *at, rvm_value value, int32_t 
     case TYPE_FUNCTION:
       if (value.tag == RVM_TAG_FUNCTION || value.tag == RVM_TAG_CLOSURE) return RVM_OK;
       return fail_kind(type, at, "a function", value);
-    case TYPE_PURE_FUNCTION:
-      return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a pure function", value);
+    case TYPE_PURE_FUNCTION: return rvm_is_pure(value) ? RVM_OK : fail_kind(type, at, "a pure function", value);
     case TYPE_TUPLE: return match_once(type, at, value, depth + 1, match_tuple);
     case TYPE_LIST: return match_once(type, at, value, depth + 1, match_list);
     case TYPE_OPTIONAL: return value.tag == RVM_TAG_NIL ? skip(type, depth + 1) : match(type, at, value, depth + 1);

@@ -1,5 +1,6 @@
-/* regex.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search algorithm", CACM 11,
-   1968): all states that it can be in are kept at once, so that time is linear in the string whatever the pattern. */
+/* regex.c: string_match and string_tokens, by a nondeterministic automaton (K. Thompson, "Regular expression search
+   algorithm", CACM 11, 1968): all states that it can be in are kept at once, so that time is linear in the string
+   whatever the pattern. */
 #include "arguments.h"
 #include "private_tensor.h"
 #include "string_builtins.h"
@@ -12,15 +13,15 @@ enum {
 
 enum { PLACE_START, PLACE_END, PLACE_LINE_START, PLACE_LINE_END, PLACE_EDGE, PLACE_NO_EDGE, PLACES };
 
-/* A pattern's program, and what following it needs, an int for each instruction: those that it stands at, those that it will,
-   a stack, and at which step each was reached last. */
+/* A pattern's program, and what following it needs, an int for each instruction: those that it stands at, those that it
+   will, a stack, and at which step each was reached last. */
 typedef struct automaton {
   const int64_t *program; /* three ints each */
   int64_t step;
   int64_t *now, *next, *stack, *reached;
   int64_t now_count, next_count;
   rvm_machine *machine;
-  int64_t cost; /* instructions looked at since the last rvm_spend */
+  int64_t cost;    /* instructions looked at since the last rvm_spend */
   rvm_value owner; /* of the program: the host cannot change it after the check */
 } automaton;
 
@@ -127,8 +128,10 @@ static rvm_status spend(automaton *of, rvm_value *error) {
   return rvm_spend(of->machine, cost, error);
 }
 
-/* Where the longest match that begins at `at` ends; -1: none begins there.   before: the code point before it, or -1. */
-static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_t before, int64_t *found, rvm_value *error) {
+/* Where the longest match that begins at `at` ends; -1: none begins there.   before: the code point before it, or -1.
+ */
+static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_t before, int64_t *found,
+                                rvm_value *error) {
   int64_t end = at, point = at < text.length ? (int64_t)rvm_text_next(text, &at) : -1;
   *found = -1;
   of->next_count = 0;
@@ -144,14 +147,16 @@ static rvm_status longest_match(automaton *of, rvm_text text, int64_t at, int64_
     for (int64_t k = 0; k < of->now_count; k++) {
       const int64_t *row = &of->program[3 * of->now[k]];
       of->cost += 1 + (row[0] == PATTERN_SET ? row[1] : 0);
-      if (row[0] == PATTERN_SET && is_in_set(row, point)) follow_new(of, of->now[k] + row[1] + 1, (place){point, behind});
+      if (row[0] == PATTERN_SET && is_in_set(row, point))
+        follow_new(of, of->now[k] + row[1] + 1, (place){point, behind});
     }
     point = behind;
   }
 }
 
 /* Checks the arguments that both builtins have, and makes what following the program needs, which `finish` frees. */
-static rvm_status start(const char *name, const rvm_value *arguments, automaton *of, int64_t **work, rvm_value *result) {
+static rvm_status start(const char *name, const rvm_value *arguments, automaton *of, int64_t **work,
+                        rvm_value *result) {
   rvm_status status = rvm_expect_dtype(name, 0, arguments[0], RVM_DTYPE_str, result);
   if (!status) status = rvm_expect_dtype(name, 1, arguments[1], RVM_DTYPE_i64, result);
   if (status) return status;
@@ -166,8 +171,10 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
   }
   if (!is_table || !is_program(owner.as.tensor->dl.data, program->dl.shape[0])) {
     rvm_release(&owner);
-    return rvm_fail(result, RVM_ARGUMENT_ERROR,
-                    "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns", name, MAX_ROWS);
+    return rvm_fail(
+        result, RVM_ARGUMENT_ERROR,
+        "vm.builtin.%s: argument 2 must be a compiled pattern, an i64 tensor of at most %d rows of 3 columns", name,
+        MAX_ROWS);
   }
   int64_t rows = program->dl.shape[0];
   *work = rvm_allocate_zeroed((size_t)rows * 4 * sizeof **work);
@@ -175,7 +182,8 @@ static rvm_status start(const char *name, const rvm_value *arguments, automaton 
     rvm_release(&owner);
     return rvm_out_of_memory(result);
   }
-  *of = (automaton){owner.as.tensor->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0, owner};
+  *of = (automaton){
+      owner.as.tensor->dl.data, 0, *work, *work + rows, *work + 2 * rows, *work + 3 * rows, 0, 0, machine, 0, owner};
   return RVM_OK;
 }
 
@@ -205,8 +213,10 @@ RVM_BUILTIN(string_match) {
   return status;
 }
 
-/* The next match in a text from `*at` on that has a character, `*at` then being behind it; of no bytes: there is none. */
-static rvm_status next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token, rvm_value *error) {
+/* The next match in a text from `*at` on that has a character, `*at` then being behind it; of no bytes: there is none.
+ */
+static rvm_status next_token(automaton *of, rvm_text text, int64_t *at, int64_t *before, rvm_text *token,
+                             rvm_value *error) {
   *token = (rvm_text){text.bytes, 0};
   while (*at < text.length) {
     int64_t begin = *at, end;

@@ -19,7 +19,8 @@ static rvm_status heap_slot(rvm_value heap, int64_t index, int64_t **slot, rvm_v
   *slot = NULL;
   int64_t slots = heap.tag == RVM_TAG_TENSOR ? heap.as.tensor->dl.shape[0] : 0;
   if (index < 0 || index >= slots)
-    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slots", (long long)index, (long long)slots);
+    return rvm_fail(result, RVM_INDEX_ERROR, "shape heap: slot %lld is out of range; the heap has %lld slots",
+                    (long long)index, (long long)slots);
   *slot = (int64_t *)heap.as.tensor->dl.data + index;
   return RVM_OK;
 }
@@ -29,7 +30,9 @@ static rvm_status read_dim(rvm_value heap, int64_t code, int64_t value, int64_t 
   *dim = value;
   if (code == SHAPE_EQUAL) return RVM_OK;
   if (code != SHAPE_EQUAL_HEAP)
-    return rvm_fail(result, RVM_TYPE_ERROR, "shape code %lld is not valid here; expected the code of a number or of a heap slot", (long long)code);
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "shape code %lld is not valid here; expected the code of a number or of a heap slot",
+                    (long long)code);
   int64_t *slot;
   rvm_status status = heap_slot(heap, value, &slot, result);
   if (!status) *dim = *slot;
@@ -282,9 +285,10 @@ RVM_BUILTIN(check_pure_func_info) {
   if (arguments[0].tag != RVM_TAG_FUNCTION && arguments[0].tag != RVM_TAG_CLOSURE)
     return rvm_fail(result, RVM_TYPE_ERROR, "%s: expected a function, got %s", name,
                     rvm_value_describe(arguments[0], got));
-  return rvm_fail(result, RVM_TYPE_ERROR,
-                  "%s: expected a pure function, got %s, which may have effects; use => instead of -> in the type to accept it", name,
-                  rvm_value_describe(arguments[0], got));
+  return rvm_fail(
+      result, RVM_TYPE_ERROR,
+      "%s: expected a pure function, got %s, which may have effects; use => instead of -> in the type to accept it",
+      name, rvm_value_describe(arguments[0], got));
 }
 
 RVM_BUILTIN(check_prim_value_info) {

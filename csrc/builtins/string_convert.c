@@ -98,9 +98,9 @@ RVM_BUILTIN(string_case) {
 
 /* ---- parts ---- */
 
-/* The rest of a text that is being split.   ended: the last part has been given.   left: how often it may be split, -1: any number.
-   borders: for each prefix of the delimiter, how long the longest shorter one is that it ends with; NULL: a delimiter of up to one
-   byte has none. */
+/* The rest of a text that is being split.   ended: the last part has been given.   left: how often it may be split, -1:
+   any number. borders: for each prefix of the delimiter, how long the longest shorter one is that it ends with; NULL: a
+   delimiter of up to one byte has none. */
 typedef struct parts {
   rvm_text rest, delimiter;
   int64_t *borders;
@@ -144,14 +144,16 @@ static rvm_status skip_white(rvm_machine *machine, rvm_text *text, rvm_value *er
   return status;
 }
 
-/* The failure function of Knuth, Morris and Pratt: for each prefix of the delimiter, the length of its longest border. */
+/* The failure function of Knuth, Morris and Pratt: for each prefix of the delimiter, the length of its longest border.
+ */
 static rvm_status find_borders(parts *of, rvm_value *error) {
   const rvm_text delimiter = of->delimiter;
   if (delimiter.length < 2) return RVM_OK;
   int64_t size_bytes, border = 0;
   rvm_status status = rvm_spend(of->machine, delimiter.length / 8, error);
   if (status) return status;
-  of->borders = rvm_multiply(delimiter.length, sizeof *of->borders, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
+  of->borders =
+      rvm_multiply(delimiter.length, sizeof *of->borders, &size_bytes) ? rvm_allocate((size_t)size_bytes) : NULL;
   if (!of->borders) return rvm_out_of_memory(error);
   of->borders[0] = 0;
   for (int64_t i = 1; i < delimiter.length; i++) {
@@ -162,14 +164,15 @@ static rvm_status find_borders(parts *of, rvm_value *error) {
   return RVM_OK;
 }
 
-/* Find the first delimiter; -1: there is none.  Each byte is looked at once (Knuth, Morris and Pratt, "Fast pattern matching in
-   strings", SIAM J. Comput. 6, 1977), where nothing has matched by memchr. */
+/* Find the first delimiter; -1: there is none.  Each byte is looked at once (Knuth, Morris and Pratt, "Fast pattern
+   matching in strings", SIAM J. Comput. 6, 1977), where nothing has matched by memchr. */
 static rvm_status find_delimiter(const parts *of, int64_t *found, rvm_value *error) {
   enum { CHUNK = 1 << 16 };
   const rvm_text text = of->rest, delimiter = of->delimiter;
   rvm_status status = RVM_OK;
   *found = -1;
-  for (int64_t at = 0, matched = 0, end; at < text.length && !status; status = rvm_spend(of->machine, 1 + (end - at) / 8, error), at = end) {
+  for (int64_t at = 0, matched = 0, end; at < text.length && !status;
+       status = rvm_spend(of->machine, 1 + (end - at) / 8, error), at = end) {
     end = text.length - at < CHUNK ? text.length : at + CHUNK;
     for (int64_t i = at; i < end; i++) {
       if (matched == 0) {
@@ -325,7 +328,8 @@ RVM_BUILTIN(string_to_number) {
   if (status) return status;
   int32_t dtype = (int32_t)arguments[1].as.i;
   if (dtype == RVM_DTYPE_bool || dtype > RVM_DTYPE_f64)
-    return rvm_fail(result, RVM_TYPE_ERROR, "vm.builtin.string_to_number: cannot convert to %s; expected an integer dtype, f32 or f64",
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "vm.builtin.string_to_number: cannot convert to %s; expected an integer dtype, f32 or f64",
                     rvm_dtype_name(dtype));
   const rvm_tensor *x = arguments[0].as.tensor;
   rvm_machine *machine = rvm_machine_running();
@@ -336,9 +340,11 @@ RVM_BUILTIN(string_to_number) {
   for (int64_t i = 0; i < size && !status; i++) {
     rvm_text text = rvm_string_text(rvm_tensor_strings(x)[i]);
     status = rvm_spend(machine, NUMBER_COST + text.length / 8, result);
-    if (!status && (text.length > MAX_NUMBER_BYTES || !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
-      status = rvm_fail(result, RVM_ARITHMETIC_ERROR, "vm.builtin.string_to_number: element %lld, \"%.*s\", cannot be converted to %s",
-                        (long long)i, text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
+    if (!status && (text.length > MAX_NUMBER_BYTES ||
+                    !rvm_number_read(text, dtype, (char *)numbers.as.tensor->dl.data + i * element_bytes)))
+      status = rvm_fail(result, RVM_ARITHMETIC_ERROR,
+                        "vm.builtin.string_to_number: element %lld, \"%.*s\", cannot be converted to %s", (long long)i,
+                        text.length > 40 ? 40 : (int)text.length, text.bytes, rvm_dtype_name(dtype));
     if (status) rvm_release(&numbers);
   }
   return status;

@@ -95,8 +95,8 @@ static rvm_status broadcast(const char *name, const rvm_value *arguments, pair *
     int64_t a = dim_from_the_end(x, axis), b = dim_from_the_end(y, axis);
     if (a != b && a != 1 && b != 1) {
       rvm_free(dims);
-      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: dimensions %lld and %lld cannot be broadcast together", name,
-                      (long long)a, (long long)b);
+      return rvm_fail(result, RVM_SHAPE_ERROR, "vm.builtin.%s: dimensions %lld and %lld cannot be broadcast together",
+                      name, (long long)a, (long long)b);
     }
     dims[rank - 1 - axis] = a == 1 ? b : a;
   }
@@ -189,7 +189,8 @@ RVM_BUILTIN(string_concat) {
 
 /* ---- finding ---- */
 
-/* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does not. */
+/* The place of a string among the keys, -1: it is none of them.  The table has each key once: INDEX_ERROR where it does
+ * not. */
 static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *keys, const rvm_tensor *table,
                        int64_t *found, rvm_value *error) {
   int64_t slots = table->dl.shape[0], key_count = keys->dl.shape[0];
@@ -203,7 +204,8 @@ static rvm_status find(rvm_machine *machine, rvm_text text, const rvm_tensor *ke
     int64_t place = places[slot];
     if (place == -1) return RVM_OK;
     if (place < 0 || place >= key_count || k == key_count)
-      return rvm_fail(error, RVM_INDEX_ERROR, "vm.builtin.string_lookup: the hash table does not belong to these %lld keys",
+      return rvm_fail(error, RVM_INDEX_ERROR,
+                      "vm.builtin.string_lookup: the hash table does not belong to these %lld keys",
                       (long long)key_count);
     if ((status = rvm_spend(machine, 1, error)) ||
         (status = compare(machine, text, rvm_string_text(rvm_tensor_strings(keys)[place]), &equal, error)))

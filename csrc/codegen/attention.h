@@ -71,7 +71,7 @@ static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
   for (; first + RVM_SUM_LANES <= count; first += RVM_SUM_LANES) {
-RVM_SIMD()
+    RVM_SIMD()
     for (int lane = 0; lane < RVM_SUM_LANES; lane++)
       sums[lane] = RVM_FMA_F32(x[first + lane], y[first + lane], sums[lane]);
   }
@@ -102,8 +102,8 @@ static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t
 }
 
 /* scores = q k' for `count` keys, whose elements lie next to each other or whose places do.  panel: for depth * PANEL
-   elements, or for so many as keys, rounded up to 16, where they are less.  pitch: from one row of scores to the next, a
-   multiple of 16. */
+   elements, or for so many as keys, rounded up to 16, where they are less.  pitch: from one row of scores to the next,
+   a multiple of 16. */
 static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
                                         float *panel, float *scores, int64_t pitch) {
   if (rows < RVM_ATTENTION_FEW) {
@@ -136,7 +136,7 @@ static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t 
                                                                         const float *bias, int64_t bias_step,
                                                                         float scale, float hidden) {
   float largest = -INFINITY;
-RVM_SIMD(reduction(max : largest))
+  RVM_SIMD(reduction(max : largest))
   for (int64_t j = 0; j < count; j++) {
     const float seen = row[j] * scale + bias[j * bias_step], score = allowed[j * allowed_step] ? seen : hidden;
     row[j] = score;
@@ -164,7 +164,7 @@ static inline void rvm_attention_powers(int64_t count, int columns, float found,
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
   for (; first + RVM_SUM_LANES <= count; first += RVM_SUM_LANES) {
-RVM_SIMD()
+    RVM_SIMD()
     for (int lane = 0; lane < RVM_SUM_LANES; lane++) {
       row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
       sums[lane] = sums[lane] + row[first + lane];
@@ -192,7 +192,7 @@ static inline int rvm_attention_is_absent(float total, int absent) {
 
 /* A row divided by its total. */
 static inline void rvm_attention_divide(int64_t count, float total, float *row) {
-RVM_SIMD()
+  RVM_SIMD()
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 
@@ -206,8 +206,8 @@ static inline void rvm_attention_nothing(int64_t keys, int64_t width, const floa
    end.
 
    out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
-   scores: for rows * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple of 16.
-   Where there are less keys, KEYS is their number rounded up to PANEL, and PANEL that rounded up to 16. */
+   scores: for rows * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple
+   of 16. Where there are less keys, KEYS is their number rounded up to PANEL, and PANEL that rounded up to 16. */
 static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
                                                             const float *q, const float *k, int64_t k_row,
                                                             int64_t k_step, const float *v, const uint8_t *allowed,

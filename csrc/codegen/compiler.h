@@ -9,8 +9,8 @@
 #define RVM_ALIGNED(bytes)
 #endif
 
-/* Before a loop that may run as vectors, where the compiler is called with -fopenmp-simd -DRVM_OPENMP_SIMD: sums are then added
-   up in another order. */
+/* Before a loop that may run as vectors, where the compiler is called with -fopenmp-simd -DRVM_OPENMP_SIMD: sums are
+   then added up in another order. */
 #ifdef RVM_OPENMP_SIMD
 #define RVM_PRAGMA(text) _Pragma(#text)
 #define RVM_SIMD(clauses) RVM_PRAGMA(omp simd clauses)

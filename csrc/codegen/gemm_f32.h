@@ -1,4 +1,5 @@
-/* gemm_f32.h: the innermost part of matrix products of float in generated kernels: a tile of the result in registers. */
+/* gemm_f32.h: the innermost part of matrix products of float in generated kernels: a tile of the result in registers.
+ */
 #ifndef RELVM_TILE_H
 #define RELVM_TILE_H
 
@@ -13,8 +14,8 @@ static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes
 
 enum { RVM_LONG_RUN = 16 }; /* elements of a run that a call of memcpy copies faster than a loop */
 
-/* Copies `rows` rows, `to_row` and `x_row` elements apart: columns [first, end) of `to` are elements of x, `step` apart from
-   the first on; columns [low, first) and [end, high) become 0.  low <= first <= end <= high. */
+/* Copies `rows` rows, `to_row` and `x_row` elements apart: columns [first, end) of `to` are elements of x, `step` apart
+   from the first on; columns [low, first) and [end, high) become 0.  low <= first <= end <= high. */
 static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_t to_row, const float *x, int64_t x_row,
                                                                int64_t step, int64_t rows, int64_t low, int64_t first,
                                                                int64_t end, int64_t high) {
@@ -28,18 +29,15 @@ static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_
   }
 }
 
-/* Writes part of the im2col matrix of a 2-d convolution to a panel, whose rows are `pitch` elements apart: rows [first, first +
-   span), which are channels and window positions, and columns [column, column + count), which are output positions.  Columns
-   from `count` to `pitch` become 0.
+/* Writes part of the im2col matrix of a 2-d convolution to a panel, whose rows are `pitch` elements apart: rows [first,
+   first + span), which are channels and window positions, and columns [column, column + count), which are output
+   positions.  Columns from `count` to `pitch` become 0.
 
    x: the planes of all channels, high x wide each.  out_wide: positions in a line of the output. */
-static __attribute__((noinline, unused)) void rvm_window_panel_f32(float *panel, int64_t pitch, const float *x, int64_t high,
-                                                                   int64_t wide, int64_t out_wide, int64_t column,
-                                                                   int64_t count, int64_t first, int64_t span,
-                                                                   int64_t row_taps, int64_t column_taps,
-                                                                   int64_t row_stride, int64_t column_stride,
-                                                                   int64_t row_pad, int64_t column_pad,
-                                                                   int64_t row_dilation, int64_t column_dilation) {
+static __attribute__((noinline, unused)) void rvm_window_panel_f32(
+    float *panel, int64_t pitch, const float *x, int64_t high, int64_t wide, int64_t out_wide, int64_t column,
+    int64_t count, int64_t first, int64_t span, int64_t row_taps, int64_t column_taps, int64_t row_stride,
+    int64_t column_stride, int64_t row_pad, int64_t column_pad, int64_t row_dilation, int64_t column_dilation) {
   const int64_t taps = row_taps * column_taps, area = high * wide;
   if (count <= pitch / 2) /* one call instead of one for each row */
     memset(panel, 0, (size_t)(span * pitch) * sizeof *panel);
@@ -47,7 +45,8 @@ static __attribute__((noinline, unused)) void rvm_window_panel_f32(float *panel,
     for (int64_t row = 0; row < span && count < pitch; row++)
       memset(panel + row * pitch + count, 0, (size_t)(pitch - count) * sizeof *panel);
   for (int64_t tap = 0; tap < taps; tap++) {
-    const int64_t channel = (first - tap + taps - 1) / taps, channels = (first + span - tap + taps - 1) / taps - channel;
+    const int64_t channel = (first - tap + taps - 1) / taps,
+                  channels = (first + span - tap + taps - 1) / taps - channel;
     const int64_t down = tap / column_taps * row_dilation - row_pad;
     const int64_t across = tap % column_taps * column_dilation - column_pad;
     float *const to = panel + (channel * taps + tap - first) * pitch;
@@ -60,7 +59,8 @@ static __attribute__((noinline, unused)) void rvm_window_panel_f32(float *panel,
       if (begin_in > end) begin_in = end;
       if (end_in > end) end_in = end;
       if (end_in < begin_in) end_in = begin_in;
-      const float *const from = x + (end_in > begin_in ? channel * area + y * wide + at + (begin_in - low) * column_stride : 0);
+      const float *const from =
+          x + (end_in > begin_in ? channel * area + y * wide + at + (begin_in - low) * column_stride : 0);
       rvm_window_rows_f32(to, taps * pitch, from, area, column_stride, channels, low, begin_in, end_in, end);
       low = end;
     }
@@ -188,7 +188,8 @@ static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int col
 
 enum { RVM_COLUMN_ROWS = 7, RVM_COLUMN_TAPS = 7 };
 
-/* RVM_COLUMN_ROWS rows of one vector: each row of x is read once for each column, and used for all taps that meet it. */
+/* RVM_COLUMN_ROWS rows of one vector: each row of x is read once for each column, and used for all taps that meet it.
+ */
 static inline __attribute__((always_inline)) void rvm_columns_in_registers(
     int taps, int64_t count, const int64_t *offsets, const int64_t *firsts, int64_t step, const float *weights,
     const float *x, int64_t pitch, float *sums, int64_t sums_pitch, int adds) {

@@ -100,7 +100,8 @@ static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word
                                                                    const uint32_t *b, int32_t *sums) {
   const int16x2_t even = rvm_two_bytes(word, is_signed), odd = rvm_two_bytes(word >> 8, is_signed);
   for (int j = 0; j < columns; j++)
-    sums[j] = __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
+    sums[j] =
+        __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
 }
 #else
 /* sums[j] += the four products of bytes of `word` and of b[j]. */
@@ -242,7 +243,7 @@ static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to
     return;
   }
 #endif
-RVM_SIMD()
+  RVM_SIMD()
   for (int64_t j = 0; j < count; j++) {
     const int64_t at = j * step;
     const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;
@@ -289,9 +290,9 @@ static inline __attribute__((always_inline)) void rvm_words_of_line(int32_t *to,
 
 #ifdef RVM_DOT
 
-static inline __attribute__((always_inline)) void rvm_dots_along(int vectors, int64_t taps, const int64_t *offsets,
-                                                                 const int32_t *weights, const int32_t *words,
-                                                                 int32_t *sums) {
+static inline
+    __attribute__((always_inline)) void rvm_dots_along(int vectors, int64_t taps, const int64_t *offsets,
+                                                       const int32_t *weights, const int32_t *words, int32_t *sums) {
   rvm_dots sum[4];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) sum[v] = (rvm_dots){0};

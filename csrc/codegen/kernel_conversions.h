@@ -6,8 +6,8 @@
 
 #include "kernel_math.h"
 
-/* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest value
-   (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
+/* Float to integer as NumPy has it on x86-64: towards zero; what does not fit, NaN included, is the type's smallest
+   value (64 and 32 bits) or the low bits of the 32-bit result (narrower types). */
 static inline int64_t rvm_i64_of_f64(double x) {
   return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
 }
@@ -24,7 +24,7 @@ static inline int64_t rvm_i64_of_f32(float x) { return rvm_i64_of_f64(x); }
 static inline uint64_t rvm_u64_of_f32(float x) { return rvm_u64_of_f64(x); }
 static inline uint32_t rvm_u32_of_f64(double x) { return (uint32_t)rvm_i64_of_f64(x); }
 static inline uint32_t rvm_u32_of_f32(float x) { return (uint32_t)rvm_i64_of_f64(x); }
-#define RVM_NARROW(name, type)                                                        \
+#define RVM_NARROW(name, type)                                                         \
   static inline type rvm_##name##_of_f64(double x) { return (type)rvm_i32_of_f64(x); } \
   static inline type rvm_##name##_of_f32(float x) { return (type)rvm_i32_of_f32(x); }
 RVM_NARROW(i16, int16_t)
@@ -34,7 +34,8 @@ RVM_NARROW(u8, uint8_t)
 #undef RVM_NARROW
 
 /* x rounded toward zero and clamped to the range of the type.  NaN becomes the lowest number.  gcc can
-   turn two selections in a row into branches, which it does not vectorize: rvm_saturate_u8 makes the first with bits. */
+   turn two selections in a row into branches, which it does not vectorize: rvm_saturate_u8 makes the first with bits.
+ */
 static inline uint8_t rvm_saturate_u8(float x) {
   const float above = rvm_f32_of_bits(rvm_bits_of_f32(x) & -(int32_t)(x > 0.0f));
   return (uint8_t)(int32_t)(above < 255.0f ? above : 255.0f);
@@ -51,8 +52,8 @@ static inline uint64_t rvm_power_u64(uint64_t base, uint64_t exponent) {
     if (exponent & 1) power *= base;
   return power;
 }
-/* base to the power of exponent modulo 2^64, for signed numbers.  For a negative exponent, the exact value is rounded toward zero,
-   and the result for base 0 is 0. */
+/* base to the power of exponent modulo 2^64, for signed numbers.  For a negative exponent, the exact value is rounded
+   toward zero, and the result for base 0 is 0. */
 static inline int64_t rvm_power_i64(int64_t base, int64_t exponent) {
   if (exponent >= 0) return (int64_t)rvm_power_u64((uint64_t)base, (uint64_t)exponent);
   if (base == -1) return exponent % 2 ? -1 : 1;

@@ -12,20 +12,20 @@
 #define RVM_CONTEXT(ctx) ((rvm_value){.tag = RVM_TAG_CONTEXT, .as.machine = ctx})
 
 /* Returns from the routine if a call fails.  The call has stored the error in the result register. */
-#define RVM_TRY(call)                              \
-  do {                                             \
-    rvm_status status_ = (call);                   \
-    if (status_ != RVM_OK) return status_;         \
+#define RVM_TRY(call)                      \
+  do {                                     \
+    rvm_status status_ = (call);           \
+    if (status_ != RVM_OK) return status_; \
   } while (0)
 
 /* RVM_TRY for the instruction at index `place` of a routine that is built for debugging. */
-#define RVM_TRY_AT(place, call)                    \
-  do {                                             \
-    rvm_status status_ = (call);                   \
-    if (status_ != RVM_OK) {                       \
-      rvm_head(ctx)->failed_at = (place);          \
-      return status_;                              \
-    }                                              \
+#define RVM_TRY_AT(place, call)           \
+  do {                                    \
+    rvm_status status_ = (call);          \
+    if (status_ != RVM_OK) {              \
+      rvm_head(ctx)->failed_at = (place); \
+      return status_;                     \
+    }                                     \
   } while (0)
 
 #define RVM_HELPER static __attribute__((noinline, unused)) rvm_status
@@ -101,8 +101,8 @@ static inline void rvm_take(rvm_value *destination, rvm_value *result) {
 }
 
 /* anylist_setitem_call_packed, or call_packed if `destination` is NULL.  The arguments are borrowed. */
-RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *destination,
-                    rvm_value *failure) {
+RVM_HELPER rvm_call(rvm_machine *ctx, rvm_value callee, const rvm_value *arguments, int32_t count,
+                    rvm_value *destination, rvm_value *failure) {
   rvm_value result = RVM_NIL;
   rvm_status status = rvm_api->call(ctx, callee, arguments, count, &result);
   if (status != RVM_OK) return rvm_failed(result, status, failure);
@@ -118,10 +118,11 @@ typedef struct rvm_operand_tables {
   const rvm_value *registers, *constants, *functions, *literals;
 } rvm_operand_tables;
 
-/* Copies `count` operands to the unused part of the value stack, as borrowed values, and returns them.  Returns NULL and sets
-   *failure if the value stack is too small. */
-static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx, const rvm_operand_tables *tables, const int32_t *words,
-                                                               int32_t count, rvm_value *failure) {
+/* Copies `count` operands to the unused part of the value stack, as borrowed values, and returns them.  Returns NULL
+ * and sets failure if the value stack is too small. */
+static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx, const rvm_operand_tables *tables,
+                                                               const int32_t *words, int32_t count,
+                                                               rvm_value *failure) {
   rvm_value *values = rvm_head(ctx)->top, error = RVM_NIL;
   if (rvm_head(ctx)->stack_end - values < count) {
     rvm_api->fail(&error, RVM_STACK_OVERFLOW, "the value stack is too small for a call with %d arguments", (int)count);
@@ -142,8 +143,8 @@ static __attribute__((noinline, unused)) rvm_value *rvm_gather(rvm_machine *ctx,
 }
 
 /* rvm_call of a function with many arguments, for which the C compiler would take long to compile an array. */
-RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words, int32_t count,
-                         rvm_value *destination, rvm_value *failure) {
+RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
+                         int32_t count, rvm_value *destination, rvm_value *failure) {
   rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
   if (!arguments) return RVM_STACK_OVERFLOW;
   rvm_head(ctx)->top = arguments + count;
@@ -154,8 +155,8 @@ RVM_HELPER rvm_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_t
 }
 
 /* The tail call of a function with many arguments. */
-RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables, const int32_t *words,
-                              int32_t count, rvm_value *failure) {
+RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_operand_tables *tables,
+                              const int32_t *words, int32_t count, rvm_value *failure) {
   rvm_value *arguments = rvm_gather(ctx, tables, words, count, failure);
   return arguments ? rvm_api->tail_call(ctx, callee, arguments, count, failure) : RVM_STACK_OVERFLOW;
 }
@@ -191,8 +192,8 @@ static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value 
 }
 
 /* check_prim_value_info */
-static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype, rvm_value where,
-                                        rvm_value *failure) {
+static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value dtype,
+                                          rvm_value where, rvm_value *failure) {
   int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
                  (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
                  (dtype.as.i == RVM_DTYPE_bool && value.tag == RVM_TAG_BOOL);
@@ -209,14 +210,16 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
-/* Whether a call must go through the function table, because an instrument watches it, or because it exceeds a limit. */
+/* Whether a call must go through the function table, because an instrument watches it, or because it exceeds a limit.
+ */
 static inline int rvm_is_slow(rvm_machine *ctx) {
   const rvm_machine_head *head = rvm_head(ctx);
   return head->watched_kinds != 0 || head->frame_count + head->nesting >= head->frame_limit ||
          rvm_stack_pointer() < head->lowest;
 }
 
-/* Opens the window of a callee at the top, and returns its registers, or NULL if the call must go through the function table. */
+/* Opens the window of a callee at the top, and returns its registers, or NULL if the call must go through the function
+ * table. */
 static inline rvm_value *rvm_open(rvm_machine *ctx, int32_t registers) {
   rvm_machine_head *head = rvm_head(ctx);
   rvm_value *window = head->top;
@@ -231,21 +234,21 @@ static inline void rvm_pass(rvm_value *place, rvm_value value) {
 }
 
 /* Runs a routine in an open window. */
-#define RVM_RUN(ctx, routine, window, status)                                                    \
-  do {                                                                                           \
-    rvm_machine_head *head_ = rvm_head(ctx);                                                     \
-    int64_t nesting_ = head_->nesting;                                                           \
-    head_->nesting = nesting_ + 1;                                                               \
-    (status) = (routine)(ctx, window, head_->constants, head_->function_values);                 \
-    head_->nesting = nesting_;                                                                   \
+#define RVM_RUN(ctx, routine, window, status)                                    \
+  do {                                                                           \
+    rvm_machine_head *head_ = rvm_head(ctx);                                     \
+    int64_t nesting_ = head_->nesting;                                           \
+    head_->nesting = nesting_ + 1;                                               \
+    (status) = (routine)(ctx, window, head_->constants, head_->function_values); \
+    head_->nesting = nesting_;                                                   \
   } while (0)
 
 static __attribute__((noinline, unused)) void rvm_reset_all(rvm_value *values, int32_t count) {
   for (int32_t i = 0; i < count; i++) rvm_reset(&values[i]);
 }
 
-/* Closes the window of a routine with `count` parameters, and moves its result to `destination`.  The other registers must be free
-   of objects. */
+/* Closes the window of a routine with `count` parameters, and moves its result to `destination`.  The other registers
+   must be free of objects. */
 static inline void rvm_close(rvm_machine *ctx, rvm_value *window, int32_t count, rvm_value *destination) {
   rvm_value result = RVM_WORDS(window[count]);
   window[count].tag = RVM_TAG_NIL;
@@ -272,10 +275,10 @@ RVM_HELPER rvm_close_other(rvm_machine *ctx, const rvm_function *function, rvm_v
   return RVM_OK;
 }
 
-/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.   builtin: the builtin, which calls
-   all other callees. */
-RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count, rvm_value *destination,
-                      rvm_value *failure) {
+/* vm.builtin.invoke_closure: calls a routine of this machine, or a closure over one, directly.   builtin: the builtin,
+   which calls all other callees. */
+RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *arguments, int32_t count,
+                      rvm_value *destination, rvm_value *failure) {
   rvm_value callee = RVM_WORDS(arguments[1]), *window;
   const rvm_function *function;
   int32_t given = count - 2, captured = 0;
@@ -301,7 +304,8 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
   return RVM_OK;
 }
 
-/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the machine. */
+/* call_cpacked: calls a kernel directly, or as the entry `callee` of the function table if an instrument watches the
+ * machine. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
                       int32_t count, rvm_value *destination, rvm_value *failure) {
   if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
@@ -375,7 +379,8 @@ RVM_HELPER rvm_scalar_result(rvm_machine *ctx, rvm_status status, int64_t tag, r
   if (status == RVM_OK && result->tag == tag) return RVM_OK;
   if (status == RVM_OK) {
     rvm_api->release(result);
-    status = rvm_api->fail(result, RVM_TYPE_ERROR, "a call must return a scalar of the declared type, but it returned another value");
+    status = rvm_api->fail(result, RVM_TYPE_ERROR,
+                           "a call must return a scalar of the declared type, but it returned another value");
   }
   rvm_head(ctx)->error = *result;
   return status;

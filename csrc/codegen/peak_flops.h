@@ -1,4 +1,5 @@
-/* peak_flops.h: as many multiplications and additions of floats as the processor can do, for relvm/explore/views/machine_peak.py. */
+/* peak_flops.h: as many multiplications and additions of floats as the processor can do, for
+ * relvm/explore/views/machine_peak.py. */
 #ifndef RELVM_PEAK_H
 #define RELVM_PEAK_H
 

@@ -1,5 +1,5 @@
-/* reproducible.h: operations on floats that give the same bits in kernels compiled on this machine and in those of the runtime.
-   Both are compiled with -ffp-contract=off: the only fused products are those that are written so. */
+/* reproducible.h: operations on floats that give the same bits in kernels compiled on this machine and in those of the
+   runtime. Both are compiled with -ffp-contract=off: the only fused products are those that are written so. */
 #ifndef RELVM_REPRODUCIBLE_H
 #define RELVM_REPRODUCIBLE_H
 

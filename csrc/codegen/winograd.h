@@ -54,7 +54,7 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
   memset(line, 0, (size_t)from * sizeof *line);
   memcpy(line + from, source + from, (size_t)(to - from) * sizeof *line);
   memset(line + to, 0, (size_t)(2 * pairs - to) * sizeof *line);
-RVM_SIMD(reduction(+ : too_large))
+  RVM_SIMD(reduction(+ : too_large))
   for (int64_t i = 0; i < pairs; i++) {
     const float a = line[2 * i], b = line[2 * i + 1];
     even[i] = a;
@@ -89,7 +89,7 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
       float *restrict to = v + c * columns + low;
       /* Lanes behind the line's last tile are overwritten by what comes next. */
       for (int64_t j = 0; j < stop - low; j += RVM_WINOGRAD_LANES) {
-RVM_SIMD()
+        RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {
           float d[4][4], t[4][4];
 #pragma GCC unroll 4
@@ -122,7 +122,8 @@ RVM_SIMD()
 }
 
 /* m[(p * rows + r) * columns + j] = the sum over c of
-   u[(p * filters + r) * channels + c] * v[p * step + c * columns + j]; `rows` and `columns` are constants where this is inlined. */
+   u[(p * filters + r) * channels + c] * v[p * step + c * columns + j]; `rows` and `columns` are constants where this is
+   inlined. */
 static inline __attribute__((always_inline, unused)) void rvm_winograd_product(int rows, int columns, int64_t channels,
                                                                                int64_t filters, const float *u,
                                                                                const float *v, float *m) {
@@ -139,7 +140,7 @@ static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, 
   for (int64_t r = 0; r < rows; r++) {
     float *restrict above = out + r * 4 * columns, *restrict below = above + 2 * columns;
     const float *restrict from = m + r * columns;
-RVM_SIMD()
+    RVM_SIMD()
     for (int64_t j = 0; j < columns; j++) {
       float t[2][4];
 #pragma GCC unroll 4

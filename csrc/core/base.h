@@ -17,19 +17,19 @@
 void *rvm_allocate(size_t size_bytes);
 void *rvm_allocate_zeroed(size_t size_bytes);
 void rvm_free(void *block);
-/* A block for `capacity` elements, count or more, that begins with the first `count` of `array`, which is freed.  NULL when
-   there is no memory, or int64 has no such size: `array` is as it was. */
+/* A block for `capacity` elements, count or more, that begins with the first `count` of `array`, which is freed.  NULL
+   when there is no memory, or int64 has no such size: `array` is as it was. */
 void *rvm_grow(void *array, int64_t count, int64_t capacity, size_t element_bytes);
 
-/* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it counts
-   towards no limit. */
+/* Zeroed memory whose pages are there once they are written to, and are the system's again when it is given back; it
+   counts towards no limit. */
 void *rvm_map(size_t size_bytes);
 void rvm_unmap(void *block, size_t size_bytes);
 
 /* What a run may still allocate: at most `left` bytes more than it frees.  What it allocates is work, too. */
 typedef struct rvm_budget {
   int64_t most, left; /* left: below 0 where a block was larger than asked for, or nothing was refused */
-  int64_t *fuel; /* 1 less for each 64 bytes */
+  int64_t *fuel;      /* 1 less for each 64 bytes */
   /* Asked to free what is only kept for later, where there are not enough left; or NULL. */
   void (*reclaim)(void *host);
   void *host;

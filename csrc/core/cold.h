@@ -1,4 +1,5 @@
-/* cold.h: included first by files whose code runs seldom, or waits for the C library: gcc makes it small rather than fast. */
+/* cold.h: included first by files whose code runs seldom, or waits for the C library: gcc makes it small rather than
+ * fast. */
 #ifndef RELVM_COLD_H
 #define RELVM_COLD_H
 

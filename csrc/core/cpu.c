@@ -26,8 +26,8 @@ static uint64_t ask_features(void) {
   __get_cpuid(0x80000001u, &a, &b, &words[EXTENDED_C], &d);
   const unsigned saved = words[LEAF_1_C] & bit_OSXSAVE ? saved_state() : 0;
   uint64_t features = 0, row = 1;
-#define FEATURE(name, option, macro, level, word, bit, state)                                  \
-  if ((words[word] >> (bit)&1) && (saved & (state)) == (state)) features |= row;               \
+#define FEATURE(name, option, macro, level, word, bit, state)                      \
+  if ((words[word] >> (bit) & 1) && (saved & (state)) == (state)) features |= row; \
   row <<= 1;
 #include "cpu_features.def"
 #undef FEATURE

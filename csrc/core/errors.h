@@ -16,24 +16,24 @@ void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction)
 void rvm_error_close_trace(rvm_value error);
 
 /* Returns ARGUMENT_ERROR from a public function whose argument `pointer` is NULL. */
-#define RVM_EXPECT_POINTER(pointer, error)                                                                \
-  do {                                                                                                    \
-    if (!(pointer)) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL", __func__, #pointer);     \
+#define RVM_EXPECT_POINTER(pointer, error)                                                            \
+  do {                                                                                                \
+    if (!(pointer)) return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL", __func__, #pointer); \
   } while (0)
 /* The same for a negative count or size. */
-#define RVM_EXPECT_COUNT(count, error)                                                                    \
-  do {                                                                                                    \
-    if ((count) < 0)                                                                                      \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count,  \
-                      (long long)(count));                                                                \
+#define RVM_EXPECT_COUNT(count, error)                                                                   \
+  do {                                                                                                   \
+    if ((count) < 0)                                                                                     \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is %lld, expected 0 or more", __func__, #count, \
+                      (long long)(count));                                                               \
   } while (0)
 /* The same for an array of `count` elements; NULL is an empty array. */
-#define RVM_EXPECT_ARRAY(array, count, error)                                                             \
-  do {                                                                                                    \
-    RVM_EXPECT_COUNT(count, error);                                                                       \
-    if (!(array) && (count) > 0)                                                                          \
-      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected an array of %lld elements (%s)", __func__, #array, \
-                      (long long)(count), #count);                                                        \
+#define RVM_EXPECT_ARRAY(array, count, error)                                                                         \
+  do {                                                                                                                \
+    RVM_EXPECT_COUNT(count, error);                                                                                   \
+    if (!(array) && (count) > 0)                                                                                      \
+      return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: %s is NULL, expected an array of %lld elements (%s)", __func__, \
+                      #array, (long long)(count), #count);                                                            \
   } while (0)
 
 /* TYPE_ERROR: a value is not sound; the message begins with `what` and its index. */

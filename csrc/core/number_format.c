@@ -14,12 +14,13 @@
 
 enum { MAX_DIGITS = 17, EXPONENT_BYTES = 16 };
 
-/* What the dtypes of floats have: decimal digits that every one of them keeps, those that tell all of them apart, and the
-   smallest normal number. */
+/* What the dtypes of floats have: decimal digits that every one of them keeps, those that tell all of them apart, and
+   the smallest normal number. */
 static const struct {
   int32_t dtype, kept, needed;
   double normal;
-} floats[] = {{RVM_DTYPE_f16, 3, 5, 6.103515625e-05}, {RVM_DTYPE_f32, 6, 9, 0x1p-126}, {RVM_DTYPE_f64, 15, 17, 0x1p-1022}};
+} floats[] = {
+    {RVM_DTYPE_f16, 3, 5, 6.103515625e-05}, {RVM_DTYPE_f32, 6, 9, 0x1p-126}, {RVM_DTYPE_f64, 15, 17, 0x1p-1022}};
 
 /* The nearest number of the dtype to 0.DIGITS * 10^exponent. */
 static double number_of(int32_t dtype, const char *digits, int32_t exponent) {
@@ -123,7 +124,8 @@ static int32_t integer_read(rvm_text text, int negative, int is_signed, void *el
   return 1;
 }
 
-/* More digits than tell any two numbers of f64 and what is half way between them apart; and where exponents end to matter. */
+/* More digits than tell any two numbers of f64 and what is half way between them apart; and where exponents end to
+ * matter. */
 enum { USED_DIGITS = 800, FAR = 1000000 };
 
 /* DIGITS [. DIGITS] [e EXPONENT] as digits without a point and an exponent: 0, it is none. */

@@ -24,7 +24,8 @@ void rvm_value_release(rvm_value *value) {
   rvm_release(value);
 }
 
-/* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any. */
+/* The values inside a tuple, list or closure, and where their number stands; NULL and NULL for an object without any.
+ */
 static rvm_value *object_items(rvm_object *object, int32_t **count) {
   if (object->tag == RVM_TAG_TUPLE) {
     *count = &((rvm_tuple *)object)->size;
@@ -76,8 +77,8 @@ static void leaf_free(rvm_object *object) {
 
 static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
 
-/* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be released,
-   and the first released item's place holds the way back to the parent. */
+/* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be
+   released, and the first released item's place holds the way back to the parent. */
 void rvm_object_release(rvm_object *object) {
   if (!object_dies(object)) return;
   rvm_object *parent = NULL;

@@ -1,4 +1,5 @@
-/* object_freelist.h: the memory of tensors, shapes, tuples, lists and closures.  A machine keeps that of dead ones for its next ones. */
+/* object_freelist.h: the memory of tensors, shapes, tuples, lists and closures.  A machine keeps that of dead ones for
+ * its next ones. */
 #ifndef RELVM_OBJECT_FREELIST_H
 #define RELVM_OBJECT_FREELIST_H
 
@@ -14,8 +15,8 @@ typedef struct rvm_objects {
   struct rvm_objects *outer; /* of a machine that this thread was inside of already */
 } rvm_objects;
 
-/* Until it leaves, this thread makes objects of what is kept there first, and keeps there what dies.  A block belongs to
-   nobody: objects that are made or die elsewhere come from the system or go back to it. */
+/* Until it leaves, this thread makes objects of what is kept there first, and keeps there what dies.  A block belongs
+   to nobody: objects that are made or die elsewhere come from the system or go back to it. */
 void rvm_objects_enter(rvm_objects *objects);
 void rvm_objects_leave(rvm_objects *objects);
 /* Leaves, where this thread has not, and frees what is kept. */

@@ -57,7 +57,8 @@ static rvm_status new_private(rvm_pool *pool, const rvm_tensor *like, int64_t si
   rvm_status status = rvm_storage_new(pool, size_bytes, result);
   if (status) return status;
   rvm_value storage = *result;
-  status = rvm_tensor_view(like->dtype, like->dl.ndim, like->dl.shape, storage.as.storage->bytes, storage.as.object, result);
+  status =
+      rvm_tensor_view(like->dtype, like->dl.ndim, like->dl.shape, storage.as.storage->bytes, storage.as.object, result);
   rvm_release(&storage);
   return status;
 }

@@ -28,8 +28,8 @@ rvm_status rvm_scalar_op_fail(int32_t row, rvm_value a, rvm_value b, rvm_value *
     int64_t tag = type == 'i' ? RVM_TAG_INT : type == 'f' ? RVM_TAG_FLOAT : RVM_TAG_BOOL;
     const char *expected = type == 'i' ? "an int" : type == 'f' ? "a float" : "a bool";
     if (operands[i].tag != tag)
-      return rvm_fail(error, RVM_TYPE_ERROR, "%s: expected operand %d to be %s, got %s", rows[row].name, (int)i, expected,
-                      rvm_value_describe(operands[i], text));
+      return rvm_fail(error, RVM_TYPE_ERROR, "%s: expected operand %d to be %s, got %s", rows[row].name, (int)i,
+                      expected, rvm_value_describe(operands[i], text));
   }
   char first[RVM_NUMBER_BYTES], second[RVM_NUMBER_BYTES] = "";
   number_write(a, first);

@@ -1,4 +1,5 @@
-/* scalar_ops.h: the C of scalar_operators.def, shared by the interpreter and by generated C, so that both modes compute the same. */
+/* scalar_ops.h: the C of scalar_operators.def, shared by the interpreter and by generated C, so that both modes compute
+ * the same. */
 #ifndef RELVM_SCALAR_OPS_H
 #define RELVM_SCALAR_OPS_H
 
@@ -24,8 +25,8 @@ static inline int rvm_scalar_op_has_value(enum rvm_scalar_op row, rvm_value a, r
   }
 }
 
-/* ---- rvm_scalar_op_NAME: of any values; 1, or 0 where they are of other types or the row has no value for them.  A row of one
-   operand does not look at b. ---- */
+/* ---- rvm_scalar_op_NAME: of any values; 1, or 0 where they are of other types or the row has no value for them.  A
+   row of one operand does not look at b. ---- */
 
 #define RVM_SCALAR_OP_ACCEPTS_ii (a.tag == RVM_TAG_INT && b.tag == RVM_TAG_INT)
 #define RVM_SCALAR_OP_ACCEPTS_ff (a.tag == RVM_TAG_FLOAT && b.tag == RVM_TAG_FLOAT)

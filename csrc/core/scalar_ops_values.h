@@ -1,5 +1,5 @@
-/* scalar_ops_values.h: the values of scalar_operators.def's rows, over plain C numbers: shared by the machine and by what is
-   compiled ahead of time. */
+/* scalar_ops_values.h: the values of scalar_operators.def's rows, over plain C numbers: shared by the machine and by
+   what is compiled ahead of time. */
 #ifndef RELVM_SCALAR_OPS_VALUES_H
 #define RELVM_SCALAR_OPS_VALUES_H
 
@@ -71,14 +71,14 @@ static inline double rvm_mod_of_floats(double a, double b) {
 
 RVM_SCALAR_OP_VALUE_2(add_i64, int64_t, i, rvm_wrapped((uint64_t)a + (uint64_t)b))
 RVM_SCALAR_OP_VALUE_2(sub_i64, int64_t, i, rvm_wrapped((uint64_t)a - (uint64_t)b))
-RVM_SCALAR_OP_VALUE_2(mul_i64, int64_t, i, rvm_wrapped((uint64_t)a * (uint64_t)b))
+RVM_SCALAR_OP_VALUE_2(mul_i64, int64_t, i, rvm_wrapped((uint64_t)a *(uint64_t)b))
 RVM_SCALAR_OP_VALUE_2(div_i64, int64_t, f, (double)a / (double)b)
 RVM_SCALAR_OP_VALUE_2(floordiv_i64, int64_t, i, rvm_floordiv(a, b))
 RVM_SCALAR_OP_VALUE_2(mod_i64, int64_t, i, rvm_mod(a, b))
 RVM_SCALAR_OP_VALUE_1(neg_i64, int64_t, i, rvm_wrapped(0 - (uint64_t)a))
 RVM_SCALAR_OP_VALUE_2(min_i64, int64_t, i, a < b ? a : b)
 RVM_SCALAR_OP_VALUE_2(max_i64, int64_t, i, a > b ? a : b)
-RVM_SCALAR_OP_VALUE_2(and_i64, int64_t, i, a & b)
+RVM_SCALAR_OP_VALUE_2(and_i64, int64_t, i, a &b)
 RVM_SCALAR_OP_VALUE_2(or_i64, int64_t, i, a | b)
 RVM_SCALAR_OP_VALUE_2(xor_i64, int64_t, i, a ^ b)
 RVM_SCALAR_OP_VALUE_1(not_i64, int64_t, i, ~a)
@@ -92,7 +92,7 @@ RVM_SCALAR_OP_VALUE_2(gt_i64, int64_t, b, a > b)
 RVM_SCALAR_OP_VALUE_2(ge_i64, int64_t, b, a >= b)
 RVM_SCALAR_OP_VALUE_2(add_f64, double, f, a + b)
 RVM_SCALAR_OP_VALUE_2(sub_f64, double, f, a - b)
-RVM_SCALAR_OP_VALUE_2(mul_f64, double, f, a * b)
+RVM_SCALAR_OP_VALUE_2(mul_f64, double, f, a *b)
 RVM_SCALAR_OP_VALUE_2(div_f64, double, f, a / b)
 RVM_SCALAR_OP_VALUE_2(floordiv_f64, double, f, rvm_floordiv_of_floats(a, b))
 RVM_SCALAR_OP_VALUE_2(mod_f64, double, f, rvm_mod_of_floats(a, b))
@@ -105,7 +105,7 @@ RVM_SCALAR_OP_VALUE_2(lt_f64, double, b, a < b)
 RVM_SCALAR_OP_VALUE_2(le_f64, double, b, a <= b)
 RVM_SCALAR_OP_VALUE_2(gt_f64, double, b, a > b)
 RVM_SCALAR_OP_VALUE_2(ge_f64, double, b, a >= b)
-RVM_SCALAR_OP_VALUE_2(and_bool, int64_t, b, a & b)
+RVM_SCALAR_OP_VALUE_2(and_bool, int64_t, b, a &b)
 RVM_SCALAR_OP_VALUE_2(or_bool, int64_t, b, a | b)
 RVM_SCALAR_OP_VALUE_2(xor_bool, int64_t, b, a ^ b)
 RVM_SCALAR_OP_VALUE_1(not_bool, int64_t, b, !a)

@@ -1,9 +1,10 @@
-/* small_floats.h: floats of 16 bits and less, to float and back; integers of 4 and 2 bits.  Without branches or tables, so that
-   the C compiler makes vectors of loops that use them.
+/* small_floats.h: floats of 16 bits and less, to float and back; integers of 4 and 2 bits.  Without branches or tables,
+   so that the C compiler makes vectors of loops that use them.
 
    A float of M bits of mantissa and the bias B, behind a sign: codes below 1 << M are subnormal.  Rounding is to the
-   nearest, halves to the even code.  `largest` is the code of the largest number; what is above it becomes `beyond`, NaN
-   becomes `nan`.  Source: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling specifications; ONNX's float8 notes. */
+   nearest, halves to the even code.  `largest` is the code of the largest number; what is above it becomes `beyond`,
+   NaN becomes `nan`.  Source: IEEE 754-2019; OCP 8-bit Floating Point and Microscaling specifications; ONNX's float8
+   notes. */
 #ifndef RELVM_SMALL_FLOATS_H
 #define RELVM_SMALL_FLOATS_H
 
@@ -38,31 +39,32 @@ RVM_MATH float rvm_negated_if(float x, uint32_t is_negative) {
 RVM_MATH uint32_t rvm_sign_of(float x) { return (uint32_t)rvm_bits_of_f32(x) >> 31; }
 
 /* With a sign in front, infinity or not, and NaN of either sign. */
-#define RVM_NARROW_FLOAT(name, type, M, B, sign_bit, largest, infinity, nan)                       \
-  RVM_MATH type rvm_##name##_of_f32(float x) {                                                     \
-    return (type)(rvm_narrow_code(x, M, B, largest, infinity, nan) | rvm_sign_of(x) << sign_bit);  \
-  }                                                                                                \
-  RVM_MATH float rvm_f32_of_##name(type x) {                                                       \
-    const uint32_t code = x & ((1u << sign_bit) - 1);                                              \
-    float y = rvm_narrow_number(code, M, B);                                                       \
-    y = code > largest ? (code == infinity && infinity != nan ? INFINITY : NAN) : y;               \
-    return rvm_negated_if(y, (uint32_t)x >> sign_bit & 1);                                         \
+#define RVM_NARROW_FLOAT(name, type, M, B, sign_bit, largest, infinity, nan)                      \
+  RVM_MATH type rvm_##name##_of_f32(float x) {                                                    \
+    return (type)(rvm_narrow_code(x, M, B, largest, infinity, nan) | rvm_sign_of(x) << sign_bit); \
+  }                                                                                               \
+  RVM_MATH float rvm_f32_of_##name(type x) {                                                      \
+    const uint32_t code = x & ((1u << sign_bit) - 1);                                             \
+    float y = rvm_narrow_number(code, M, B);                                                      \
+    y = code > largest ? (code == infinity && infinity != nan ? INFINITY : NAN) : y;              \
+    return rvm_negated_if(y, (uint32_t)x >> sign_bit & 1);                                        \
   }
 RVM_NARROW_FLOAT(f16, uint16_t, 10, 15, 15, 0x7bff, 0x7c00, 0x7e00)
 RVM_NARROW_FLOAT(f8e4m3fn, uint8_t, 3, 7, 7, 0x7e, 0x7f, 0x7f)
 RVM_NARROW_FLOAT(f8e5m2, uint8_t, 2, 15, 7, 0x7b, 0x7c, 0x7e)
 #undef RVM_NARROW_FLOAT
 
-/* Without infinity and NaN: what is too large is the largest number; NaN is a zero of the other sign, as in ml_dtypes. */
-#define RVM_NARROW_FINITE(name, M, B, sign_bit)                                                      \
-  RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                                    \
-    const uint32_t largest = (1u << sign_bit) - 1;                                                   \
+/* Without infinity and NaN: what is too large is the largest number; NaN is a zero of the other sign, as in ml_dtypes.
+ */
+#define RVM_NARROW_FINITE(name, M, B, sign_bit)                                                       \
+  RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                                     \
+    const uint32_t largest = (1u << sign_bit) - 1;                                                    \
     const uint32_t code = rvm_narrow_code(x, M, B, largest, largest, 0) | rvm_sign_of(x) << sign_bit; \
-    return (uint8_t)(x == x ? code : code ^ 1u << sign_bit);                                         \
-  }                                                                                                  \
-  RVM_MATH float rvm_f32_of_##name(uint8_t x) {                                                      \
-    const float y = rvm_narrow_number(x & ((1u << sign_bit) - 1), M, B);                             \
-    return rvm_negated_if(y, (uint32_t)x >> sign_bit & 1);                                           \
+    return (uint8_t)(x == x ? code : code ^ 1u << sign_bit);                                          \
+  }                                                                                                   \
+  RVM_MATH float rvm_f32_of_##name(uint8_t x) {                                                       \
+    const float y = rvm_narrow_number(x & ((1u << sign_bit) - 1), M, B);                              \
+    return rvm_negated_if(y, (uint32_t)x >> sign_bit & 1);                                            \
   }
 RVM_NARROW_FINITE(f6e2m3fn, 3, 1, 5)
 RVM_NARROW_FINITE(f6e3m2fn, 2, 3, 5)
@@ -70,14 +72,14 @@ RVM_NARROW_FINITE(f4e2m1fn, 1, 1, 3)
 #undef RVM_NARROW_FINITE
 
 /* Without infinity and without a zero below 0, whose code is the only NaN. */
-#define RVM_NARROW_UNSIGNED_ZERO(name, M, B)                                               \
-  RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                          \
-    const uint32_t code = rvm_narrow_code(x, M, B, 0x7f, 0x80, 0x80);                      \
-    return (uint8_t)(code == 0 || code == 0x80 ? code : code | rvm_sign_of(x) << 7);       \
-  }                                                                                        \
-  RVM_MATH float rvm_f32_of_##name(uint8_t x) {                                            \
+#define RVM_NARROW_UNSIGNED_ZERO(name, M, B)                                              \
+  RVM_MATH uint8_t rvm_##name##_of_f32(float x) {                                         \
+    const uint32_t code = rvm_narrow_code(x, M, B, 0x7f, 0x80, 0x80);                     \
+    return (uint8_t)(code == 0 || code == 0x80 ? code : code | rvm_sign_of(x) << 7);      \
+  }                                                                                       \
+  RVM_MATH float rvm_f32_of_##name(uint8_t x) {                                           \
     const float y = rvm_negated_if(rvm_narrow_number(x & 0x7fu, M, B), (uint32_t)x >> 7); \
-    return x == 0x80 ? -NAN : y;                                                           \
+    return x == 0x80 ? -NAN : y;                                                          \
   }
 RVM_NARROW_UNSIGNED_ZERO(f8e4m3fnuz, 3, 8)
 RVM_NARROW_UNSIGNED_ZERO(f8e5m2fnuz, 2, 16)
@@ -96,18 +98,18 @@ RVM_MATH float rvm_f32_of_f8e8m0fnu(uint8_t x) {
   const float y = rvm_f32_of_bits(x ? (int32_t)((uint32_t)x << 23) : 0x00400000);
   return x == 0xff ? NAN : y;
 }
-/* The nearest, halves to the larger one, but below 2^-126 all that is above 2^-127 to the former; what is not above 0, and
-   infinity, have no such number: NaN.  As ml_dtypes. */
+/* The nearest, halves to the larger one, but below 2^-126 all that is above 2^-127 to the former; what is not above 0,
+   and infinity, have no such number: NaN.  As ml_dtypes. */
 RVM_MATH uint8_t rvm_f8e8m0fnu_of_f32(float x) {
   const uint32_t bits = (uint32_t)rvm_bits_of_f32(x), half = bits < 0x00800000 ? 0x003fffff : 0x00400000;
   return (uint8_t)(x > 0.0f && x < INFINITY ? (bits + half) >> 23 : 0xff);
 }
 
 /* Whole numbers modulo 16 and 4, in the low bits of a byte. */
-#define RVM_NARROW_INTEGER(bits, mask, sign)                                                       \
-  RVM_MATH uint8_t rvm_i##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                   \
-  RVM_MATH uint8_t rvm_u##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                   \
-  RVM_MATH int8_t rvm_i8_of_i##bits(uint8_t x) { return (int8_t)(((x & mask) ^ sign) - sign); }    \
+#define RVM_NARROW_INTEGER(bits, mask, sign)                                                    \
+  RVM_MATH uint8_t rvm_i##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                \
+  RVM_MATH uint8_t rvm_u##bits##_of_i8(int8_t x) { return (uint8_t)(x & mask); }                \
+  RVM_MATH int8_t rvm_i8_of_i##bits(uint8_t x) { return (int8_t)(((x & mask) ^ sign) - sign); } \
   RVM_MATH int8_t rvm_i8_of_u##bits(uint8_t x) { return (int8_t)(x & mask); }
 RVM_NARROW_INTEGER(4, 15, 8)
 RVM_NARROW_INTEGER(2, 3, 2)

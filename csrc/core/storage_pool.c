@@ -4,8 +4,9 @@
 
 #include "errors.h"
 
-/* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on any
-   thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at once. */
+/* Blocks are of few sizes, eight from each power of two to the next; what is kept of a size is a list.  Storages die on
+   any thread: they are pushed onto `returned`, and the pool's user, who alone looks at all else, takes all of that at
+   once. */
 enum { STEPS = 8, SMALLEST_LOG2 = 7, CLASSES = (57 - SMALLEST_LOG2) * STEPS };
 
 struct rvm_pool {

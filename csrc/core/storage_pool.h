@@ -9,7 +9,7 @@ typedef struct rvm_pool rvm_pool;
 /* A block of memory that tensors are placed in; `bytes` is RVM_ALIGNMENT-aligned. */
 struct rvm_storage {
   rvm_object base;
-  int32_t class; /* of the block's size */
+  int32_t class;     /* of the block's size */
   int32_t is_shared; /* the host has, or had, a tensor in it: rvm_tensor_share */
   int64_t size_bytes;
   unsigned char *bytes;
@@ -19,7 +19,7 @@ struct rvm_storage {
 
 typedef struct rvm_pool_sizes {
   int64_t live_bytes, kept_bytes; /* of storages, and of what is kept for more */
-  int64_t peak_bytes;             /* the most that was ever live; live and kept together never exceed that and a quarter */
+  int64_t peak_bytes; /* the most that was ever live; live and kept together never exceed that and a quarter */
 } rvm_pool_sizes;
 
 /* is_zeroed: memory from the system is zeroed, so that nobody reads what was in it before. */
@@ -30,8 +30,8 @@ void rvm_pool_trim(rvm_pool *pool);
 void rvm_pool_close(rvm_pool *pool);
 rvm_pool_sizes rvm_pool_measure(rvm_pool *pool);
 
-/* The bytes are zeros, or those of an earlier storage of the pool, where it is zeroed; else anything.  These and the three above:
-   one thread at a time. */
+/* The bytes are zeros, or those of an earlier storage of the pool, where it is zeroed; else anything.  These and the
+   three above: one thread at a time. */
 rvm_status rvm_storage_new(rvm_pool *pool, int64_t size_bytes, rvm_value *result);
 /* Frees a storage without references.  Any thread can call this. */
 void rvm_storage_free(rvm_storage *storage);

@@ -1,5 +1,5 @@
-/* string_tensor.h: tensors of strings.  An element is a pointer to an rvm_string that the tensor holds a reference to, or NULL: the
-   empty string.  Only who makes such a tensor writes to it, before anybody else knows of it. */
+/* string_tensor.h: tensors of strings.  An element is a pointer to an rvm_string that the tensor holds a reference to,
+   or NULL: the empty string.  Only who makes such a tensor writes to it, before anybody else knows of it. */
 #ifndef RELVM_STRING_TENSOR_H
 #define RELVM_STRING_TENSOR_H
 

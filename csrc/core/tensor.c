@@ -122,7 +122,9 @@ rvm_status rvm_tensor_wrap(int32_t dtype, int32_t rank, const int64_t *dims, voi
                            void *release_argument, rvm_value *result) {
   int64_t size_bytes;
   RVM_EXPECT_POINTER(result, NULL);
-  if (dtype == RVM_DTYPE_str) return rvm_fail(result, RVM_TYPE_ERROR, "tensor: strings cannot refer to memory of the host; create a tensor from packed strings");
+  if (dtype == RVM_DTYPE_str)
+    return rvm_fail(result, RVM_TYPE_ERROR,
+                    "tensor: strings cannot refer to memory of the host; create a tensor from packed strings");
   rvm_status status = tensor_check(dtype, rank, dims, &size_bytes, result);
   if (status) return status;
   RVM_EXPECT_ARRAY(data, size_bytes, result);
@@ -143,10 +145,12 @@ rvm_status rvm_tensor_relabel(rvm_value *tensor, int32_t dtype, rvm_value *error
     return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: unknown dtype number %d", dtype);
   if (rvm_dtype_size_bytes(dtype) != rvm_dtype_size_bytes(labelled->dtype) ||
       (dtype == RVM_DTYPE_str) != (labelled->dtype == RVM_DTYPE_str))
-    return rvm_fail(error, RVM_TYPE_ERROR, "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size",
+    return rvm_fail(error, RVM_TYPE_ERROR,
+                    "rvm_tensor_relabel: cannot change dtype %s to %s; both must have the same element size",
                     rvm_dtype_name(labelled->dtype), rvm_dtype_name(dtype));
   if (labelled->base.references != 1)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_tensor_relabel: the tensor must have a single reference, but others hold it too");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "rvm_tensor_relabel: the tensor must have a single reference, but others hold it too");
   labelled->dtype = dtype;
   labelled->dl.dtype = rvm_dtype_dl(dtype);
   return RVM_OK;

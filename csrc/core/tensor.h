@@ -17,8 +17,8 @@ int32_t rvm_dims_size_bytes(int32_t dtype, int32_t rank, const int64_t *dims, in
 /* The product of the dimensions; 0 when one is negative or it exceeds int64. */
 int32_t rvm_dims_product(int32_t rank, const int64_t *dims, int64_t *product);
 int64_t rvm_tensor_count(const rvm_tensor *tensor); /* of its elements */
-/* Whether the elements are in memory of a machine, so that a kernel may write to them: they are neither a constant nor memory of
-   the host, such as an argument. */
+/* Whether the elements are in memory of a machine, so that a kernel may write to them: they are neither a constant nor
+   memory of the host, such as an argument. */
 int32_t rvm_tensor_is_own(const rvm_tensor *tensor);
 
 /* Whether nobody may write to the elements: they are a constant, or memory that the host marked as read-only. */

@@ -16,8 +16,8 @@ static inline rvm_value rvm_object_value(rvm_object *object) {
   return (rvm_value){.tag = object->tag, .as.object = object};
 }
 
-/* Whether a host may pass the value: a register may hold its tag, and the tag allows its payload.  Of an object it reads the
-   tag alone. */
+/* Whether a host may pass the value: a register may hold its tag, and the tag allows its payload.  Of an object it
+   reads the tag alone. */
 static inline int rvm_value_is_sound(rvm_value value) {
   if (value.tag >= RVM_TAG_TENSOR)
     return value.tag < RVM_TAG_ERROR && value.as.object && value.as.object->tag == value.tag;

@@ -1,7 +1,7 @@
-/* relvm_stack.h: a stack allocator.  It allocates the workspaces, inputs and outputs of several models from one block of memory.
- * The block that was allocated last must be freed first.  The header needs no C library.
- * A required pointer that is NULL gives RVM_STACK_NULL.  Freeing NULL does nothing.  The functions do not check whether the memory
- * has the stated size, and whether rvm_stack_init has initialized the stack.
+/* relvm_stack.h: a stack allocator.  It allocates the workspaces, inputs and outputs of several models from one block
+ * of memory. The block that was allocated last must be freed first.  The header needs no C library. A required pointer
+ * that is NULL gives RVM_STACK_NULL.  Freeing NULL does nothing.  The functions do not check whether the memory has the
+ * stated size, and whether rvm_stack_init has initialized the stack.
  */
 #ifndef RELVM_STACK_H
 #define RELVM_STACK_H
@@ -11,10 +11,11 @@
 
 enum rvm_stack_status {
   RVM_STACK_OK = 0,
-  RVM_STACK_EXHAUSTED = 1,    /* not enough memory is left; nothing was allocated */
-  RVM_STACK_OUT_OF_ORDER = 2, /* the block is not the last one allocated, or its tag was overwritten; nothing was freed */
-  RVM_STACK_ALIGNMENT = 3,    /* the alignment is not a power of two */
-  RVM_STACK_NULL = 4          /* the stack, or the pointer to the block, is NULL */
+  RVM_STACK_EXHAUSTED = 1, /* not enough memory is left; nothing was allocated */
+  RVM_STACK_OUT_OF_ORDER =
+      2,                   /* the block is not the last one allocated, or its tag was overwritten; nothing was freed */
+  RVM_STACK_ALIGNMENT = 3, /* the alignment is not a power of two */
+  RVM_STACK_NULL = 4       /* the stack, or the pointer to the block, is NULL */
 };
 
 typedef struct rvm_stack {
@@ -47,7 +48,8 @@ static inline void rvm_stack_copy(void *target, const void *source, size_t count
   for (size_t i = 0; i < count; i++) ((uint8_t *)target)[i] = ((const uint8_t *)source)[i];
 }
 
-/* Allocates `size_bytes` bytes at a multiple of `alignment` and stores their address in *block.  On failure *block is NULL. */
+/* Allocates `size_bytes` bytes at a multiple of `alignment` and stores their address in *block.  On failure *block is
+ * NULL. */
 static inline int rvm_stack_allocate(rvm_stack *stack, size_t size_bytes, size_t alignment, void **block) {
   rvm_stack_tag tag;
   size_t start, left, before = sizeof tag;

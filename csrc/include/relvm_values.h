@@ -1,5 +1,5 @@
-/* relvm_values.h: the types of values and tensors, shared by machines, host functions, kernels and ahead-of-time exports.  Part of
- * the public interface (relvm.h).
+/* relvm_values.h: the types of values and tensors, shared by machines, host functions, kernels and ahead-of-time
+ * exports.  Part of the public interface (relvm.h).
  */
 #ifndef RELVM_VALUES_H
 #define RELVM_VALUES_H
@@ -91,18 +91,18 @@ typedef struct rvm_value {
 
 struct rvm_tensor {
   rvm_object base;
-  int32_t dtype;            /* enum rvm_dtype_index; dl.dtype is the same dtype in DLPack's representation */
-  int32_t memory_class;     /* private to the runtime (csrc/core/object_freelist.h), also in shapes, tuples and closures */
+  int32_t dtype;        /* enum rvm_dtype_index; dl.dtype is the same dtype in DLPack's representation */
+  int32_t memory_class; /* private to the runtime (csrc/core/object_freelist.h), also in shapes, tuples and closures */
   rvm_dltensor dl;
-  rvm_object *owner;        /* the storage or tensor that owns the bytes, or NULL */
-  void (*release)(void *);  /* called once with release_argument to free memory of the host, and strings */
+  rvm_object *owner;       /* the storage or tensor that owns the bytes, or NULL */
+  void (*release)(void *); /* called once with release_argument to free memory of the host, and strings */
   void *release_argument;
-  int64_t is_read_only;     /* whether programs must not update the elements; see rvm_tensor_set_read_only */
+  int64_t is_read_only; /* whether programs must not update the elements; see rvm_tensor_set_read_only */
 };
 
-/* A packed function: a builtin, a kernel, or a host function.  On success it stores an owned value (or NIL) in *result.  On
-   failure it calls rvm_fail, which stores the error in *result, and returns the status of rvm_fail.  The runtime checks only the
-   tag of *result. */
+/* A packed function: a builtin, a kernel, or a host function.  On success it stores an owned value (or NIL) in *result.
+   On failure it calls rvm_fail, which stores the error in *result, and returns the status of rvm_fail.  The runtime
+   checks only the tag of *result. */
 typedef rvm_status (*rvm_packed_function)(void *self, const rvm_value *arguments, int32_t count, rvm_value *result);
 
 /* [end cffi] */

@@ -11,10 +11,10 @@ static inline int rvm_view_is_empty(const rvm_tensor *tensor) {
   return 0;
 }
 
-/* Initializes *tensor as a view of `data` with a dtype (a row of dtypes.def) and a shape, and returns it as a value.  The value is
-   valid as long as `tensor`, `shape` and `data`.  A function that receives it must not keep it.  Returns NIL and leaves *tensor
-   unchanged if the dtype is invalid, the rank is negative, or a pointer is NULL.  `shape` may be NULL for rank 0, and `data` may be
-   NULL for a tensor without elements. */
+/* Initializes *tensor as a view of `data` with a dtype (a row of dtypes.def) and a shape, and returns it as a value.
+   The value is valid as long as `tensor`, `shape` and `data`.  A function that receives it must not keep it.  Returns
+   NIL and leaves *tensor unchanged if the dtype is invalid, the rank is negative, or a pointer is NULL.  `shape` may be
+   NULL for rank 0, and `data` may be NULL for a tensor without elements. */
 static inline rvm_value rvm_view(rvm_tensor *tensor, int32_t dtype, int32_t rank, int64_t *shape, const void *data) {
   static const rvm_dltype types[] = {
 #define DTYPE(name, code, bits, ctype, numpy) {code, bits, 1},

@@ -13,8 +13,10 @@
 #undef DTYPE
 
 #define INTEGERS(ROW, ...)                                                                                     \
-  ROW(i8, __VA_ARGS__) ROW(i16, __VA_ARGS__) ROW(i32, __VA_ARGS__) ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) \
-  ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) ROW(u64, __VA_ARGS__)
+  ROW(i8, __VA_ARGS__)                                                                                         \
+  ROW(i16, __VA_ARGS__)                                                                                        \
+  ROW(i32, __VA_ARGS__) ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) \
+      ROW(u64, __VA_ARGS__)
 #define SINGLE(ROW, ...) ROW(f32, __VA_ARGS__)
 #define FLOATS(ROW, ...) ROW(f32, __VA_ARGS__) ROW(f64, __VA_ARGS__)
 #define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)
@@ -22,7 +24,8 @@
 
 /* Division by 0 gives 0; the smallest number divided by -1 wraps around. */
 #define RVM_IS_MINUS_ONE(y) ((y) + 1 == 0 && (y) < 1 && (__typeof__(y))-1 < (__typeof__(y))1)
-#define RVM_DIVIDE(x, y) ((y) == 0 ? 0 : RVM_IS_MINUS_ONE(y) ? 0 - (x) : (x) / (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
+#define RVM_DIVIDE(x, y) \
+  ((y) == 0 ? 0 : RVM_IS_MINUS_ONE(y) ? 0 - (x) : (x) / (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
 #define RVM_MODULO(x, y) ((y) == 0 || RVM_IS_MINUS_ONE(y) ? 0 : (x) % (RVM_IS_MINUS_ONE(y) || (y) == 0 ? 1 : (y)))
 /* The count modulo the width. */
 #define RVM_SHIFT_LEFT(x, y) ((x) << ((y) & (__typeof__(y))(sizeof(x) * 8 - 1)))
@@ -36,44 +39,49 @@
     out_[i] = expression;                            \
   }
 
-#define RVM_TWO(name, R, T, expression)                                                            \
-  static void name(int64_t n, void *out, const void *left, const void *right, int which) {         \
-    R *out_ = out;                                                                                 \
-    const T *a = left, *b = right;                                                                 \
-    if (which == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                                       \
-      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                                  \
-    } else if (which == RVM_LEFT_IS_STRIP) {                                                       \
-      const T right_ = *b;                                                                         \
-      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                                \
-    } else {                                                                                       \
-      const T left_ = *a;                                                                          \
-      if (!(which & RVM_RIGHT_IS_STRIP)) n = n > 0;                                                \
-      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                                 \
-    }                                                                                              \
+#define RVM_TWO(name, R, T, expression)                                                    \
+  static void name(int64_t n, void *out, const void *left, const void *right, int which) { \
+    R *out_ = out;                                                                         \
+    const T *a = left, *b = right;                                                         \
+    if (which == (RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP)) {                               \
+      RVM_ELEMENT_LOOP(T, a[i], b[i], expression)                                          \
+    } else if (which == RVM_LEFT_IS_STRIP) {                                               \
+      const T right_ = *b;                                                                 \
+      RVM_ELEMENT_LOOP(T, a[i], right_, expression)                                        \
+    } else {                                                                               \
+      const T left_ = *a;                                                                  \
+      if (!(which & RVM_RIGHT_IS_STRIP)) n = n > 0;                                        \
+      RVM_ELEMENT_LOOP(T, left_, b[i], expression)                                         \
+    }                                                                                      \
   }
-#define RVM_ONE(name, R, T, expression)                                                            \
-  static void name(int64_t n, void *out, const void *left, const void *right, int which) {         \
-    R *out_ = out;                                                                                 \
-    const T *a = left;                                                                             \
-    (void)right;                                                                                   \
-    (void)which;                                                                                   \
-    RVM_INDEPENDENT                                                                                \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      const T x = a[i];                                                                            \
-      out_[i] = expression;                                                                        \
-    }                                                                                              \
+#define RVM_ONE(name, R, T, expression)                                                    \
+  static void name(int64_t n, void *out, const void *left, const void *right, int which) { \
+    R *out_ = out;                                                                         \
+    const T *a = left;                                                                     \
+    (void)right;                                                                           \
+    (void)which;                                                                           \
+    RVM_INDEPENDENT                                                                        \
+    for (int64_t i = 0; i < n; i++) {                                                      \
+      const T x = a[i];                                                                    \
+      out_[i] = expression;                                                                \
+    }                                                                                      \
   }
 
-#define RVM_BINARY_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+#define RVM_BINARY_OF(dtype, name, expression) \
+  RVM_TWO(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
 #define RVM_COMPARE_OF(dtype, name, expression) RVM_TWO(name##_##dtype, rvm_bool, rvm_##dtype, expression)
-#define RVM_UNARY_OF(dtype, name, expression) RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
-#define RVM_CONVERT_OF(dtype, target) RVM_ONE(to_##target##_##dtype, rvm_##target, rvm_##dtype, RVM_TO_##target(dtype, x))
+#define RVM_UNARY_OF(dtype, name, expression) \
+  RVM_ONE(name##_##dtype, rvm_##dtype, rvm_##dtype, (rvm_##dtype)(expression))
+#define RVM_CONVERT_OF(dtype, target) \
+  RVM_ONE(to_##target##_##dtype, rvm_##target, rvm_##dtype, RVM_TO_##target(dtype, x))
 
 /* Floats become integers as kernel_conversions.h has it. */
 #define RVM_PLAIN(target, x) ((rvm_##target)(x))
-#define RVM_TO_INTEGER(target, dtype, x)                                                       \
-  _Generic((x), float: rvm_##target##_of_f32((float)(x)), double: rvm_##target##_of_f64((double)(x)), \
-           default: RVM_PLAIN(target, x))
+#define RVM_TO_INTEGER(target, dtype, x)          \
+  _Generic((x),                                   \
+      float: rvm_##target##_of_f32((float)(x)),   \
+      double: rvm_##target##_of_f64((double)(x)), \
+      default: RVM_PLAIN(target, x))
 #define RVM_TO_bool(dtype, x) ((x) != 0)
 #define RVM_TO_i8(dtype, x) RVM_TO_INTEGER(i8, dtype, x)
 #define RVM_TO_i16(dtype, x) RVM_TO_INTEGER(i16, dtype, x)
@@ -110,8 +118,10 @@ enum { PLAIN_COST = 16, MATH_COST = 64, SLOW_COST = 256, FMOD_COST = 4096 };
 #define RVM_BINARY_ROW(dtype, name, expression) \
   {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 2, PLAIN_COST},
 #define RVM_COMPARE_ROW(dtype, name, expression) {name##_##dtype, sizeof(rvm_bool), sizeof(rvm_##dtype), 2, PLAIN_COST},
-#define RVM_UNARY_ROW(dtype, name, expression) {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST},
-#define RVM_CONVERT_ROW(dtype, target) {to_##target##_##dtype, sizeof(rvm_##target), sizeof(rvm_##dtype), 1, PLAIN_COST},
+#define RVM_UNARY_ROW(dtype, name, expression) \
+  {name##_##dtype, sizeof(rvm_##dtype), sizeof(rvm_##dtype), 1, PLAIN_COST},
+#define RVM_CONVERT_ROW(dtype, target) \
+  {to_##target##_##dtype, sizeof(rvm_##target), sizeof(rvm_##dtype), 1, PLAIN_COST},
 #define BINARY(name, family, expression) family(RVM_BINARY_ROW, name, expression)
 #define COMPARE(name, family, expression) family(RVM_COMPARE_ROW, name, expression)
 #define UNARY(name, family, expression) family(RVM_UNARY_ROW, name, expression)

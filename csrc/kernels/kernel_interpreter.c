@@ -1,4 +1,9 @@
-/* kernel_interpreter.c: runs a program of kernel bytecode. */
+/* kernel_interpreter.c: runs a verified program of kernel bytecode.
+
+   Each instruction (kernel_opcodes.def) has one body in `interpret`, marked by its meaning.  Verification has checked
+   that operands name what they may; what depends on a run is checked here, once for each strip: that accesses lie
+   within their buffers and that strips hold as many bytes as are read or written.  Work is charged as fuel, and
+   rvm_kernel_refuel checks the limits of the run whenever it is used up.  Read kernel_run.h for the state of a run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,98 +16,110 @@
 #include "reproducible.h"
 #include "tensor.h"
 
-/* Labels as values: each instruction jumps to the next one's body by itself, so that the processor can tell them apart. */
+/* Labels as values are an extension of GCC and Clang. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 
+/* Fuel.  A scalar instruction costs 1. */
+enum {
+  STRIP_COST = 16,    /* an instruction on strips */
+  SCATTER_COST = 128, /* an instruction that accesses memory at a separate position for each element */
+  INVOKE_COST = 64,   /* a micro-kernel, in addition to its work */
+  WORK_PER_FUEL = 512,
+};
+#define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
+#define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
 
-static rvm_status fail_bounds(const rvm_kernel_run *state, uint32_t place, const char *what) {
-  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", place, what);
+/* Fails because an access is outside `object`. */
+static rvm_status fail_bounds(const rvm_kernel_run *state, uint32_t pc, const char *object) {
+  return rvm_fail(state->result, RVM_INDEX_ERROR, "kernel bytecode: instruction %u accesses memory outside its %s", pc,
+                  object);
 }
 
-enum {
-  STRIP_COST = 16,     /* of an instruction on strips */
-  PLACES_COST = 128,   /* of one that goes to memory at a place of its own for each element */
-  INVOKE_COST = 64,    /* of a micro-kernel, and 1 for each INVOKE_WORK of its work */
-  INVOKE_WORK = 512,
-};
-
-/* Charges a portion of a micro-kernel's work before it starts; returns whether the run goes on. */
+/* Charges part of a micro-kernel's work before it starts (rvm_micro_watch).  Returns whether the run goes on. */
 static int spend_work(void *host, int64_t work) {
   rvm_kernel_run *state = host;
-  state->fuel -= 1 + work / INVOKE_WORK;
+  state->fuel -= 1 + work / WORK_PER_FUEL;
   if (state->fuel <= 0) state->ended = rvm_kernel_refuel(state);
   return state->ended == RVM_OK;
 }
 
-/* ---- failures that the program states ---- */
-
-static rvm_status fail_as_stated(const rvm_kernel_run *state, const rvm_kernel_instruction *step) {
+/* Fails with the status and message of a `fail` instruction, whose values replace each %lld of the message. */
+static rvm_status fail_with_message(const rvm_kernel_run *state, const rvm_kop_fail *instruction) {
   const rvm_kernel_program *program = state->program;
   const char *message = program->messages;
-  for (uint32_t i = step->b; i > 0; i--) message += strlen(message) + 1;
+  for (uint32_t i = instruction->message; i > 0; i--) message += strlen(message) + 1;
   char text[512];
-  size_t used = 0;
-  const uint16_t *argument = program->arguments + step->c;
-  while (*message && used < sizeof text - 24) {
+  size_t length = 0;
+  const uint16_t *value = program->arguments + instruction->first;
+  while (*message && length < sizeof text - 24) {
     if (strncmp(message, "%lld", 4) == 0) {
-      used += (size_t)snprintf(text + used, sizeof text - used, "%lld", (long long)state->scalars[*argument++].i64);
+      length += (size_t)snprintf(text + length, sizeof text - length, "%lld", (long long)state->scalars[*value++].i64);
       message += 4;
     } else {
-      text[used++] = *message++;
+      text[length++] = *message++;
     }
   }
-  for (; used > 0 && (*message & 0xc0) == 0x80; message--) used--; /* no half of a character */
-  text[used] = 0;
-  return rvm_fail(state->result, step->a, "%s", text);
+  for (; length > 0 && (*message & 0xc0) == 0x80; message--) length--; /* do not cut a UTF-8 character */
+  text[length] = 0;
+  return rvm_fail(state->result, instruction->status, "%s", text);
 }
 
 /* ---- elements ---- */
 
-/* Returns the address of element `position` of a buffer, or NULL if the `count` elements of `bytes` bytes from there on are not all
-   in the buffer. */
-static inline char *place_of(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t count, uint32_t bytes) {
+/* Returns the address of element `position` of a buffer, or NULL unless all `count` elements of `bytes` bytes from
+   there on are in the buffer. */
+static inline char *element_address(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t count,
+                                    uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   if (position < 0 || position > limit || count > limit - position) return NULL;
   return state->buffers[buffer] + position * bytes;
 }
 
-/* Like place_of, for `count` elements with the distance `step`. */
-static inline char *strided_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t step, int64_t count, uint32_t bytes) {
+/* Like element_address, for `count` >= 1 elements that are `stride` elements apart. */
+static inline char *strided_address(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t stride,
+                                    int64_t count, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   int64_t last;
-  if (position < 0 || position >= limit || !rvm_multiply(step, count - 1, &last) || !rvm_add(last, position, &last) || last < 0 ||
-      last >= limit)
+  if (position < 0 || position >= limit || !rvm_multiply(stride, count - 1, &last) || !rvm_add(last, position, &last) ||
+      last < 0 || last >= limit)
     return NULL;
   return state->buffers[buffer] + position * bytes;
 }
 
-/* Like place_of, for `rows` rows with the distance `row_step`, of `width` elements with the distance `step`.  There is at least one
-   element. */
-static inline char *rows_place(const rvm_kernel_run *state, uint32_t buffer, int64_t position, int64_t rows, int64_t row_step, int64_t width,
-                               int64_t step, uint32_t bytes) {
+/* A block of rows of `width` elements: rows are row_stride elements apart, elements of a row `stride`. */
+typedef struct block {
+  int64_t position, rows, row_stride, width, stride;
+} block;
+
+/* Like element_address, for a block of at least one element. */
+static inline char *block_address(const rvm_kernel_run *state, uint32_t buffer, block block, uint32_t bytes) {
   const int64_t limit = state->buffer_bytes[buffer] / bytes;
   int64_t down, across, corner;
-  if (!rvm_multiply(row_step, rows - 1, &down) || !rvm_multiply(step, width - 1, &across) || !rvm_add(down, position, &down) ||
-      !rvm_add(across, position, &corner) || !rvm_add(down, across, &across))
+  if (!rvm_multiply(block.row_stride, block.rows - 1, &down) || !rvm_multiply(block.stride, block.width - 1, &across) ||
+      !rvm_add(down, block.position, &down) || !rvm_add(across, block.position, &corner) ||
+      !rvm_add(down, across, &across))
     return NULL;
-  const int64_t corners[] = {position, down, corner, across};
+  const int64_t corners[] = {block.position, down, corner, across};
   for (size_t i = 0; i < sizeof corners / sizeof *corners; i++)
     if (corners[i] < 0 || corners[i] >= limit) return NULL;
-  return state->buffers[buffer] + position * bytes;
+  return state->buffers[buffer] + block.position * bytes;
 }
 
-static inline const rvm_strip_moves *moves_of(const rvm_kernel_run *state, uint32_t bytes) {
+static inline const rvm_strip_moves *strip_moves(const rvm_kernel_run *state, uint32_t bytes) {
   return &state->level->moves[bytes == 8 ? 3 : bytes / 2];
 }
 
-/* Whether registers have room for the strip. */
-static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16_t index, int64_t bytes) {
-  return index < scalars || bytes <= state->readable[index];
+/* Returns whether the strip in a register has `bytes` bytes to read; scalars need no check. */
+static inline int can_read(const rvm_kernel_run *state, uint32_t scalars, uint16_t number, int64_t bytes) {
+  return number < scalars || bytes <= state->readable[number];
 }
-static inline int can_write(const rvm_kernel_run *state, uint16_t index, int64_t bytes) { return bytes <= state->writable[index]; }
+static inline int can_write(const rvm_kernel_run *state, uint16_t number, int64_t bytes) {
+  return bytes <= state->writable[number];
+}
 
-/* Combines `count` elements in pairs that are half of them apart, and the last one with the total. */
-static void fold(const rvm_element_function *function, char *total, char *elements, int64_t count) {
+/* Folds `count` elements and then *total by `function`: the first half of the elements is combined with the second half
+   until one is left.  Overwrites the elements. */
+static void fold_strip(const rvm_element_function *function, char *total, char *elements, int64_t count) {
   while (count > 1) {
     const int64_t half = count / 2;
     function->run(half, elements, elements, elements + (count - half) * function->operand_bytes,
@@ -112,371 +129,493 @@ static void fold(const rvm_element_function *function, char *total, char *elemen
   function->run(1, total, elements, total, 0);
 }
 
-/* The indices of a strip.  While other threads run, they may change those in a buffer after they are compared: they are copied. */
-static const int64_t *indices_of(const rvm_kernel_run *state, uint16_t index, int64_t *copied) {
-  const int64_t *indices = (const int64_t *)state->at[index];
-  if (!state->loop || index < state->program->scalar_count + state->program->strip_count) return indices;
-  memcpy(copied, indices, (size_t)state->strip * sizeof *copied);
-  return copied;
+/* Returns the indices of a strip, which the caller checks and then uses.  Those in a buffer are first copied to `copy`
+   in a parallel loop: another thread could change them in between. */
+static const int64_t *stable_indices(const rvm_kernel_run *state, uint16_t number, int64_t *copy) {
+  const int64_t *indices = (const int64_t *)state->at[number];
+  if (!state->loop || number < state->program->scalar_count + state->program->strip_count) return indices;
+  memcpy(copy, indices, (size_t)state->strip * sizeof *copy);
+  return copy;
 }
 
-static rvm_status run_invoke(rvm_kernel_run *state, const rvm_kernel_instruction *step, uint32_t place) {
-  const rvm_micro_kernel *kernel = &state->level->micro_kernels[step->a];
+static rvm_status call_micro_kernel(rvm_kernel_run *state, const rvm_kop_invoke *instruction, uint32_t pc) {
+  const rvm_micro_kernel *kernel = &state->level->micro_kernels[instruction->kernel];
   rvm_micro_argument arguments[RVM_MICRO_KERNEL_ARGUMENTS];
-  const uint16_t *operand = state->program->arguments + step->b;
+  const uint16_t *word = state->program->arguments + instruction->first;
   rvm_micro_argument *argument = arguments;
   for (const char *letter = kernel->arguments; *letter; letter++, argument++) {
     if (*letter == 'p' || *letter == 'P') {
-      const uint16_t buffer = *operand++;
-      const int64_t position = state->scalars[*operand++].i64, bytes = state->buffer_bytes[buffer];
+      const uint16_t buffer = *word++;
+      const int64_t position = state->scalars[*word++].i64;
       argument->at = state->buffers[buffer];
-      argument->bytes = bytes;
-      argument->number = position; /* in elements: the micro-kernel knows their size */
+      argument->bytes = state->buffer_bytes[buffer];
+      argument->number = position; /* in elements, whose size the micro-kernel knows */
       continue;
     }
-    const rvm_kernel_scalar value = state->scalars[*operand++];
+    const rvm_kernel_scalar value = state->scalars[*word++];
     argument->number = value.i64;
     argument->f32 = value.f32;
   }
   const rvm_micro_watch watch = {.spend = spend_work, .host = state};
-  const int came = kernel->run(arguments, &watch);
-  if (came == RVM_MICRO_ENDED) return state->ended;
-  return came == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, place, "buffers, or its arguments are invalid");
+  const int status = kernel->run(arguments, &watch);
+  if (status == RVM_MICRO_ENDED) return state->ended;
+  return status == RVM_MICRO_DONE ? RVM_OK : fail_bounds(state, pc, "buffers, or its arguments are invalid");
 }
 
-/* ---- the loop ---- */
-
-#define R(operand) registers[step->operand].i64
-#define U(operand) registers[step->operand].bits
-
-/* Returns how many elements of [first, stop) the next strip has. */
-static inline int64_t strip_length(int64_t first, int64_t stop) {
-  if (first >= stop) return 0;
-  const uint64_t left = (uint64_t)stop - (uint64_t)first;
+/* Returns the length of the next strip of [start, stop). */
+static inline int64_t strip_length(int64_t start, int64_t stop) {
+  if (start >= stop) return 0;
+  const uint64_t left = (uint64_t)stop - (uint64_t)start;
   return left < RVM_STRIP ? (int64_t)left : RVM_STRIP;
 }
 
 /* Copies an element of 1, 2, 4 or 8 bytes. */
-static inline void copy_element(void *to, const void *from, uint32_t bytes) {
+static inline void copy_element(void *dst, const void *src, uint32_t bytes) {
   switch (bytes) {
-    case 1: memcpy(to, from, 1); break;
-    case 2: memcpy(to, from, 2); break;
-    case 4: memcpy(to, from, 4); break;
-    default: memcpy(to, from, 8);
+    case 1: memcpy(dst, src, 1); break;
+    case 2: memcpy(dst, src, 2); break;
+    case 4: memcpy(dst, src, 4); break;
+    default: memcpy(dst, src, 8);
   }
 }
 
-/* Copies rows whose beginnings are `to_pitch` and `from_pitch` bytes apart. */
-static inline void copy_rows(char *to, int64_t to_pitch, const char *from, int64_t from_pitch, int64_t rows, int64_t bytes) {
-  if (to_pitch == bytes && from_pitch == bytes) { /* the rows are adjacent */
+/* Copies rows of `bytes` bytes; strides are in bytes.  Rows may overlap. */
+static inline void copy_rows(char *dst, int64_t dst_stride, const char *src, int64_t src_stride, int64_t rows,
+                             int64_t bytes) {
+  if (dst_stride == bytes && src_stride == bytes) { /* the rows are adjacent */
     bytes *= rows;
     rows = 1;
   }
-  for (int64_t i = 0; i < rows; i++) memmove(to + i * to_pitch, from + i * from_pitch, (size_t)bytes);
+  for (int64_t i = 0; i < rows; i++) memmove(dst + i * dst_stride, src + i * src_stride, (size_t)bytes);
 }
 
-static void set_block(rvm_kernel_run *state, int64_t first, int64_t stop, int64_t width) {
-  const uint64_t left = first < stop ? (uint64_t)stop - (uint64_t)first : 0;
+/* Sets the current strip to the next rows of `width` elements, one for each of [start, stop). */
+static void set_block(rvm_kernel_run *state, int64_t start, int64_t stop, int64_t width) {
+  const uint64_t left = start < stop ? (uint64_t)stop - (uint64_t)start : 0;
   const uint64_t most = width > 0 ? (uint64_t)(RVM_STRIP / width) : 0;
   state->rows = (int64_t)(left < most ? left : most);
   state->strip = state->rows * width;
 }
 
-#define AGAIN goto *jump[(step = &code[place])->op]
-#define NEXT goto *jump[(step = &code[++place])->op]
+/* ---- the instructions ---- */
 
-/* Goes to an instruction, which costs what lies between: a loop's body where it goes back. */
-#define GO(target)                                                                     \
-  {                                                                                    \
-    const uint32_t to = target;                                                        \
-    state->fuel -= to < place ? (int64_t)(place - to) : 1;                             \
-    place = to;                                                                        \
-    if (state->fuel > 0) AGAIN;                                                        \
-    goto look;                                                                         \
+#define BODY(name) do_##name:
+/* Declares the operands of the instruction at pc: op->dst, op->buffer, ... */
+#define OPERANDS(name) const rvm_kop_##name *const op = (const rvm_kop_##name *)&code[pc]
+/* Scalars as i64, as u64, whose arithmetic wraps around, and as bool. */
+#define R(operand) registers[op->operand].i64
+#define U(operand) registers[op->operand].bits
+#define IS_TRUE(operand) registers[op->operand].is_true
+/* The strips of registers, or their scalar. */
+#define AT(operand) state->at[op->operand]
+#define IS_STRIP(operand) (op->operand >= scalars)
+#define CAN_READ(operand, bytes) can_read(state, scalars, op->operand, bytes)
+#define CAN_WRITE(operand, bytes) can_write(state, op->operand, bytes)
+
+#define DISPATCH goto *dispatch_table[code[pc].op]
+#define NEXT  \
+  do {        \
+    ++pc;     \
+    DISPATCH; \
+  } while (0)
+/* Goes to the next instruction; this one costs more than 1. */
+#define NEXT_AFTER(cost)       \
+  do {                         \
+    state->fuel -= (cost);     \
+    if (state->fuel > 0) NEXT; \
+    pc++;                      \
+    goto refuel;               \
+  } while (0)
+/* Goes to another instruction.  A backward jump costs what it jumps over, which is the body of a loop. */
+#define GO(operand)                                          \
+  do {                                                       \
+    const uint32_t target = op->operand;                     \
+    state->fuel -= target < pc ? (int64_t)(pc - target) : 1; \
+    pc = target;                                             \
+    if (state->fuel > 0) DISPATCH;                           \
+    goto refuel;                                             \
+  } while (0)
+#define SCALAR_INSTRUCTION(name, assignment) \
+  BODY(name) {                               \
+    OPERANDS(name);                          \
+    assignment;                              \
+    NEXT;                                    \
   }
 
-/* Goes to the next instruction; this one has cost more than 1. */
-#define SPENT(cost)                                                                    \
-  {                                                                                    \
-    state->fuel -= (cost);                                                             \
-    if (state->fuel > 0) NEXT;                                                         \
-    place++;                                                                           \
-    goto look;                                                                         \
-  }
-#define ROWS_COST(rows) (STRIP_COST + (rows) / 4)
-/* The cost of a function for `count` elements. */
-#define FUNCTION_COST(function, count) (1 + ((count) * (function)->cost) / RVM_STRIP)
-
-static rvm_status interpret(rvm_kernel_run *state, uint32_t place) {
+/* Runs instructions from pc on, up to an `end`. */
+static rvm_status interpret(rvm_kernel_run *state, uint32_t pc) {
   const rvm_kernel_program *program = state->program;
   const rvm_kernel_instruction *const code = program->code;
   const uint32_t scalars = program->scalar_count;
   rvm_kernel_scalar *const registers = state->scalars;
-  const rvm_kernel_instruction *step;
   static const void *const bodies[] = {
-#define KERNEL_OP(name, operands, meaning) &&do_##name,
+#define KERNEL_OP(name, operands, names, meaning) &&do_##name,
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
   };
   static const void *const observed[] = {
-#define KERNEL_OP(name, operands, meaning) &&do_observe,
+#define KERNEL_OP(name, operands, names, meaning) &&observe,
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
   };
-  const void *const *const jump = state->host->observe ? observed : bodies;
-  AGAIN;
-  do_observe: {
-    const rvm_status status = state->host->observe(state->host->observer, state, place, state->result);
-    if (status) return status;
-    goto *bodies[step->op];
-  }
-  do_end: return RVM_OK;
-  do_jump:
-    GO(step->a)
-  do_unless:
-    if (registers[step->a].is_true) NEXT;
-    GO(step->b)
-  do_loop:
-    R(a) = R(b);
-    if (R(a) < R(c)) NEXT;
-    GO(step->d)
-  do_next:
-    U(a)++;
-    if (R(a) >= R(b)) NEXT;
-    GO(step->c)
-  do_strips:
-    R(a) = R(b);
-    state->strip = strip_length(R(a), R(c));
-    if (state->strip > 0) NEXT;
-    GO(step->d)
-  do_next_strip:
-    U(a) += (uint64_t)state->strip;
-    state->strip = strip_length(R(a), R(b));
-    if (state->strip <= 0) NEXT;
-    GO(step->c)
-  do_blocks:
-    R(a) = R(b);
-    set_block(state, R(a), R(c), R(d));
-    if (state->strip > 0) NEXT;
-    GO(step->e)
-  do_next_block:
-    U(a) += (uint64_t)state->rows;
-    set_block(state, R(a), R(b), R(c));
-    if (state->strip <= 0) NEXT;
-    GO(step->d)
-  do_parallel: {
-    const rvm_status status = rvm_kernel_run_parallel(state, place);
-    if (status) return status;
-    GO(step->e)
-  }
-  do_fail: return fail_as_stated(state, step);
-  do_invoke: {
-    const rvm_status status = run_invoke(state, step, place);
-    if (status) return status;
-    SPENT(INVOKE_COST)
-  }
-  do_copy: R(a) = R(b); NEXT;
-  do_add: U(a) = U(b) + U(c); NEXT;
-  do_sub: U(a) = U(b) - U(c); NEXT;
-  do_mul: U(a) = U(b) * U(c); NEXT;
-  do_div: U(a) = R(c) == 0 ? 0 : R(c) == -1 ? 0 - U(b) : (uint64_t)(R(b) / R(c)); NEXT;
-  do_mod: R(a) = R(c) == 0 || R(c) == -1 ? 0 : R(b) % R(c); NEXT;
-  do_multiply_add: U(a) = U(b) * U(c) + U(d); NEXT;
-  do_larger: R(a) = R(b) > R(c) ? R(b) : R(c); NEXT;
-  do_smaller: R(a) = R(b) < R(c) ? R(b) : R(c); NEXT;
-  do_lt: R(a) = R(b) < R(c); NEXT;
-  do_le: R(a) = R(b) <= R(c); NEXT;
-  do_eq: R(a) = R(b) == R(c); NEXT;
-  do_ne: R(a) = R(b) != R(c); NEXT;
-  do_select: R(a) = registers[step->b].is_true ? R(c) : R(d); NEXT;
-  do_load: {
-    const char *from = place_of(state, step->b, R(c), 1, step->d);
-    if (!from) return fail_bounds(state, place, "buffer");
-    copy_element(&registers[step->a], from, step->d);
-    NEXT;
-  }
-  do_store: {
-    char *to = place_of(state, step->a, R(b), 1, step->d);
-    if (!to) return fail_bounds(state, place, "buffer");
-    copy_element(to, &registers[step->c], step->d);
-    NEXT;
-  }
-  do_apply: {
-    const rvm_element_function *function = &state->level->functions[step->d];
-    if (step->a < scalars) {
-      function->run(1, state->at[step->a], state->at[step->b], state->at[step->c], 0);
-      SPENT(FUNCTION_COST(function, 1))
-    }
-    const int64_t n = state->strip;
-    if (!can_write(state, step->a, n * function->result_bytes) ||
-        !can_read(state, scalars, step->b, n * function->operand_bytes) ||
-        !can_read(state, scalars, step->c, n * function->operand_bytes))
-      return fail_bounds(state, place, "strip");
-    const int which = (step->b >= scalars ? RVM_LEFT_IS_STRIP : 0) | (step->c >= scalars ? RVM_RIGHT_IS_STRIP : 0);
-    if (which == 0) return fail_bounds(state, place, "strip: all its operands are scalars");
-    function->run(n, state->at[step->a], state->at[step->b], state->at[step->c], which);
-    SPENT(FUNCTION_COST(function, n))
-  }
-  do_view:
-  do_view_written: {
-    char *at = place_of(state, step->b, R(c), state->strip, step->d);
-    if (!at) return fail_bounds(state, place, "buffer");
-    state->at[step->a] = at;
-    state->readable[step->a] = state->strip * step->d;
-    state->writable[step->a] = step->op == RVM_KOP_view_written ? state->readable[step->a] : 0;
-    NEXT;
-  }
-  do_gather: {
-    const int64_t n = state->strip;
-    int64_t copied[RVM_STRIP];
-    const int has_mask = step->e != RVM_NO_REGISTER;
-    if (!can_write(state, step->a, n * step->d) || step->c < scalars || !can_read(state, scalars, step->c, n * 8) ||
-        (has_mask && (step->e < scalars || !can_read(state, scalars, step->e, n))))
-      return fail_bounds(state, place, "strip");
-    if (!moves_of(state, step->d)->gather(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->d,
-                                          indices_of(state, step->c, copied),
-                                          has_mask ? (const uint8_t *)state->at[step->e] : NULL))
-      return fail_bounds(state, place, "buffer");
-    SPENT(PLACES_COST)
-  }
-  do_strided: {
-    const int64_t n = state->strip;
-    if (!can_write(state, step->a, n * step->e)) return fail_bounds(state, place, "strip");
-    if (step->f != RVM_NO_REGISTER) {
-      if (step->f < scalars || !can_read(state, scalars, step->f, n)) return fail_bounds(state, place, "strip");
-      if (!moves_of(state, step->e)->masked(n, state->at[step->a], state->buffers[step->b], state->buffer_bytes[step->b] / step->e,
-                                            R(c), R(d), (const uint8_t *)state->at[step->f]))
-        return fail_bounds(state, place, "buffer");
-      SPENT(PLACES_COST)
-    }
-    const char *from = strided_place(state, step->b, R(c), R(d), n, step->e);
-    if (!from) return fail_bounds(state, place, "buffer");
-    moves_of(state, step->e)->strided(n, state->at[step->a], from, R(d));
-    SPENT(PLACES_COST)
-  }
-  do_load_rows: {
-    const int64_t n = state->strip, width = R(f), rows = width > 0 ? n / width : 0, size = step->g;
-    if (width <= 0 || rows * width != n || !can_write(state, step->a, n * size)) return fail_bounds(state, place, "strip");
-    const char *from = rows_place(state, step->b, R(c), rows, R(d), width, R(e), step->g);
-    if (!from) return fail_bounds(state, place, "buffer");
-    char *to = state->at[step->a];
-    const int64_t pitch = (int64_t)(U(d) * (uint64_t)size); /* anything if there is one row */
-    if (R(e) == 1)
-      copy_rows(to, width * size, from, pitch, rows, width * size);
-    else
-      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->strided(width, to + i * width * size, from + i * pitch, R(e));
-    SPENT(R(e) == 1 ? ROWS_COST(rows) : PLACES_COST)
-  }
-  do_store_rows: {
-    const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0, size = step->g;
-    if (width <= 0 || rows * width != n || !can_read(state, scalars, step->f, n * size)) return fail_bounds(state, place, "strip");
-    char *to = rows_place(state, step->a, R(b), rows, R(c), width, R(d), step->g);
-    if (!to) return fail_bounds(state, place, "buffer");
-    const int is_strip = step->f >= scalars;
-    const char *from = state->at[step->f];
-    const int64_t pitch = (int64_t)(U(c) * (uint64_t)size), by = is_strip ? width * size : 0;
-    if (R(d) == 1 && is_strip)
-      copy_rows(to, pitch, from, by, rows, width * size);
-    else
-      for (int64_t i = 0; i < rows; i++) moves_of(state, step->g)->spread(width, to + i * pitch, R(d), from + i * by, is_strip);
-    SPENT(R(d) == 1 ? ROWS_COST(rows) : PLACES_COST)
-  }
-  do_scatter: {
-    const int64_t n = state->strip;
-    int64_t copied[RVM_STRIP];
-    if (step->b < scalars || !can_read(state, scalars, step->b, n * 8) || !can_read(state, scalars, step->c, n * step->d))
-      return fail_bounds(state, place, "strip");
-    if (!moves_of(state, step->d)->scatter(n, state->buffers[step->a], state->buffer_bytes[step->a] / step->d,
-                                           indices_of(state, step->b, copied), state->at[step->c], step->c >= scalars))
-      return fail_bounds(state, place, "buffer");
-    SPENT(PLACES_COST)
-  }
-  do_store_strided: {
-    const int64_t n = state->strip;
-    if (!can_read(state, scalars, step->d, n * step->e)) return fail_bounds(state, place, "strip");
-    char *to = strided_place(state, step->a, R(b), R(c), n, step->e);
-    if (!to) return fail_bounds(state, place, "buffer");
-    if (R(c) == 1 && step->d >= scalars) {
-      memmove(to, state->at[step->d], (size_t)(n * step->e));
-      SPENT(STRIP_COST)
-    }
-    moves_of(state, step->e)->spread(n, to, R(c), state->at[step->d], step->d >= scalars);
-    SPENT(PLACES_COST)
-  }
-  do_choose: {
-    const int64_t n = state->strip;
-    if (!can_write(state, step->a, n * step->e) || !can_read(state, scalars, step->b, n) ||
-        !can_read(state, scalars, step->c, n * step->e) || !can_read(state, scalars, step->d, n * step->e))
-      return fail_bounds(state, place, "strip");
-    moves_of(state, step->e)
-        ->choose(n, state->at[step->a], (const uint8_t *)state->at[step->b], step->b >= scalars, state->at[step->c],
-                 step->c >= scalars, state->at[step->d], step->d >= scalars);
-    SPENT(STRIP_COST)
-  }
-  do_move: {
-    const int64_t bytes = state->strip * step->c;
-    if (!can_write(state, step->a, bytes) || !can_read(state, scalars, step->b, bytes)) return fail_bounds(state, place, "strip");
-    if (step->b >= scalars) {
-      memmove(state->at[step->a], state->at[step->b], (size_t)bytes);
-      SPENT(STRIP_COST)
-    }
-    moves_of(state, step->c)->splat(state->strip, state->at[step->a], state->at[step->b]);
-    SPENT(STRIP_COST)
-  }
-  do_fill: {
-    const int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
-    moves_of(state, step->d)->splat(count, state->at[step->a], state->at[step->b]);
-    SPENT(STRIP_COST)
-  }
-  do_iota: {
-    if (!can_write(state, step->a, state->strip * 8)) return fail_bounds(state, place, "strip");
-    int64_t *out = (int64_t *)state->at[step->a];
-    const uint64_t first = (uint64_t)R(b), by = (uint64_t)R(c);
-    for (int64_t i = 0; i < state->strip; i++) out[i] = (int64_t)(first + (uint64_t)i * by);
-    SPENT(STRIP_COST)
-  }
-  do_iota_rows: {
-    const int64_t n = state->strip, width = R(e), rows = width > 0 ? n / width : 0;
-    if (rows * width != n || !can_write(state, step->a, n * 8)) return fail_bounds(state, place, "strip");
-    uint64_t *out = (uint64_t *)state->at[step->a];
-    for (int64_t i = 0; i < rows; i++)
-      for (int64_t j = 0; j < width; j++) *out++ = U(b) + (uint64_t)i * U(c) + (uint64_t)j * U(d);
-    SPENT(STRIP_COST)
-  }
-  do_accumulate: {
-    const rvm_element_function *function = &state->level->functions[step->c];
-    const int64_t n = state->strip, bytes = function->operand_bytes, rest = n % RVM_SUM_LANES;
-    if (!can_write(state, step->a, 2 * RVM_SUM_LANES * bytes) || step->b < scalars || !can_read(state, scalars, step->b, n * bytes))
-      return fail_bounds(state, place, "strip");
-    char *lanes = state->at[step->a];
-    for (int64_t i = 0; i < n - rest; i += RVM_SUM_LANES)
-      function->run(RVM_SUM_LANES, lanes, state->at[step->b] + i * bytes, lanes, RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
-    if (rest) memcpy(lanes + RVM_SUM_LANES * bytes, state->at[step->b] + (n - rest) * bytes, (size_t)(rest * bytes));
-    SPENT(FUNCTION_COST(function, n))
-  }
-  do_fold_lanes: {
-    const rvm_element_function *function = &state->level->functions[step->d];
-    const int64_t bytes = function->operand_bytes, count = R(c), rest = count > 0 ? count % RVM_SUM_LANES : 0;
-    if (!can_write(state, step->b, 2 * RVM_SUM_LANES * bytes)) return fail_bounds(state, place, "strip");
-    char *total = state->at[step->a], *lanes = state->at[step->b];
-    if (count >= RVM_SUM_LANES) fold(function, total, lanes, RVM_SUM_LANES);
-    for (int64_t i = 0; i < rest; i++) function->run(1, total, lanes + (RVM_SUM_LANES + i) * bytes, total, 0);
-    SPENT(FUNCTION_COST(function, 2 * RVM_SUM_LANES))
-  }
-  do_fold: {
-    const rvm_element_function *function = &state->level->functions[step->d];
-    int64_t count = R(c) < RVM_STRIP ? R(c) : RVM_STRIP;
-    if (count <= 0) NEXT;
-    if (!can_write(state, step->b, count * function->operand_bytes)) return fail_bounds(state, place, "strip");
-    fold(function, state->at[step->a], state->at[step->b], count);
-    SPENT(FUNCTION_COST(function, count))
+  const void *const *const dispatch_table = state->host->observe ? observed : bodies;
+  rvm_status status;
+  DISPATCH;
+
+  /* the body of every instruction while a debugger observes the run */
+observe:
+  status = state->host->observe(state->host->observer, state, pc, state->result);
+  if (status) return status;
+  goto *bodies[code[pc].op];
+
+  /* end the kernel, or one part of a parallel loop */
+  BODY(end) { return RVM_OK; }
+
+  /* go to target */
+  BODY(jump) {
+    OPERANDS(jump);
+    GO(target);
   }
 
-look: {
-  const rvm_status status = rvm_kernel_refuel(state);
-  if (status) return status;
-  AGAIN;
-}
+  /* if not condition: go to target */
+  BODY(unless) {
+    OPERANDS(unless);
+    if (IS_TRUE(condition)) NEXT;
+    GO(target);
+  }
+
+  /* index = start; if index >= stop: go to exit */
+  BODY(loop) {
+    OPERANDS(loop);
+    R(index) = R(start);
+    if (R(index) < R(stop)) NEXT;
+    GO(exit);
+  }
+
+  /* index += 1; if index < stop: go to body */
+  BODY(next) {
+    OPERANDS(next);
+    U(index)++;
+    if (R(index) >= R(stop)) NEXT;
+    GO(body);
+  }
+
+  /* index = start; n = min(stop - index, RVM_STRIP); if n <= 0: go to exit */
+  BODY(strips) {
+    OPERANDS(strips);
+    R(index) = R(start);
+    state->strip = strip_length(R(index), R(stop));
+    if (state->strip > 0) NEXT;
+    GO(exit);
+  }
+
+  /* index += n; n = min(stop - index, RVM_STRIP); if n > 0: go to body */
+  BODY(next_strip) {
+    OPERANDS(next_strip);
+    U(index) += (uint64_t)state->strip;
+    state->strip = strip_length(R(index), R(stop));
+    if (state->strip <= 0) NEXT;
+    GO(body);
+  }
+
+  /* index = start; n = min(stop - index, RVM_STRIP / width) * width; if n <= 0: go to exit */
+  BODY(blocks) {
+    OPERANDS(blocks);
+    R(index) = R(start);
+    set_block(state, R(index), R(stop), R(width));
+    if (state->strip > 0) NEXT;
+    GO(exit);
+  }
+
+  /* index += n / width; n = min(stop - index, RVM_STRIP / width) * width; if n > 0: go to body */
+  BODY(next_block) {
+    OPERANDS(next_block);
+    U(index) += (uint64_t)state->rows;
+    set_block(state, R(index), R(stop), R(width));
+    if (state->strip <= 0) NEXT;
+    GO(body);
+  }
+
+  /* run the following instructions for the parts of [0, total); go to exit */
+  BODY(parallel) {
+    OPERANDS(parallel);
+    if ((status = rvm_kernel_run_parallel(state, pc))) return status;
+    GO(exit);
+  }
+
+  /* fail with status and message */
+  BODY(fail) {
+    OPERANDS(fail);
+    return fail_with_message(state, op);
+  }
+
+  /* kernel(arguments...) */
+  BODY(invoke) {
+    OPERANDS(invoke);
+    if ((status = call_micro_kernel(state, op, pc))) return status;
+    NEXT_AFTER(INVOKE_COST);
+  }
+
+  SCALAR_INSTRUCTION(copy, R(dst) = R(src))
+  SCALAR_INSTRUCTION(add, U(dst) = U(left) + U(right))
+  SCALAR_INSTRUCTION(sub, U(dst) = U(left) - U(right))
+  SCALAR_INSTRUCTION(mul, U(dst) = U(left) * U(right))
+  SCALAR_INSTRUCTION(div, U(dst) = R(right) == 0 ? 0 : R(right) == -1 ? 0 - U(left) : (uint64_t)(R(left) / R(right)))
+  SCALAR_INSTRUCTION(mod, R(dst) = R(right) == 0 || R(right) == -1 ? 0 : R(left) % R(right))
+  SCALAR_INSTRUCTION(multiply_add, U(dst) = U(left) * U(right) + U(addend))
+  SCALAR_INSTRUCTION(larger, R(dst) = R(left) > R(right) ? R(left) : R(right))
+  SCALAR_INSTRUCTION(smaller, R(dst) = R(left) < R(right) ? R(left) : R(right))
+  SCALAR_INSTRUCTION(lt, R(dst) = R(left) < R(right))
+  SCALAR_INSTRUCTION(le, R(dst) = R(left) <= R(right))
+  SCALAR_INSTRUCTION(eq, R(dst) = R(left) == R(right))
+  SCALAR_INSTRUCTION(ne, R(dst) = R(left) != R(right))
+  SCALAR_INSTRUCTION(select, R(dst) = IS_TRUE(condition) ? R(left) : R(right))
+
+  /* dst = buffer[position] */
+  BODY(load) {
+    OPERANDS(load);
+    const char *src = element_address(state, op->buffer, R(position), 1, op->size);
+    if (!src) return fail_bounds(state, pc, "buffer");
+    copy_element(&registers[op->dst], src, op->size);
+    NEXT;
+  }
+
+  /* buffer[position] = src */
+  BODY(store) {
+    OPERANDS(store);
+    char *dst = element_address(state, op->buffer, R(position), 1, op->size);
+    if (!dst) return fail_bounds(state, pc, "buffer");
+    copy_element(dst, &registers[op->src], op->size);
+    NEXT;
+  }
+
+  /* dst[i] = function(left[i], right[i]) */
+  BODY(apply) {
+    OPERANDS(apply);
+    const rvm_element_function *function = &state->level->functions[op->function];
+    const int64_t n = state->strip;
+    if (!IS_STRIP(dst)) {
+      function->run(1, AT(dst), AT(left), AT(right), 0);
+      NEXT_AFTER(FUNCTION_COST(function, 1));
+    }
+    if (!CAN_WRITE(dst, n * function->result_bytes) || !CAN_READ(left, n * function->operand_bytes) ||
+        !CAN_READ(right, n * function->operand_bytes))
+      return fail_bounds(state, pc, "strip");
+    const int strips = (IS_STRIP(left) ? RVM_LEFT_IS_STRIP : 0) | (IS_STRIP(right) ? RVM_RIGHT_IS_STRIP : 0);
+    if (strips == 0) return fail_bounds(state, pc, "strip: all its operands are scalars");
+    function->run(n, AT(dst), AT(left), AT(right), strips);
+    NEXT_AFTER(FUNCTION_COST(function, n));
+  }
+
+  /* view = buffer[position : position + n] */
+  BODY(view)
+  BODY(view_written) {
+    OPERANDS(view);
+    char *address = element_address(state, op->buffer, R(position), state->strip, op->size);
+    if (!address) return fail_bounds(state, pc, "buffer");
+    AT(view) = address;
+    state->readable[op->view] = state->strip * op->size;
+    state->writable[op->view] = op->opcode == RVM_KOP_view_written ? state->readable[op->view] : 0;
+    NEXT;
+  }
+
+  /* dst[i] = buffer[indices[i]], or 0 where mask[i] is false */
+  BODY(gather) {
+    OPERANDS(gather);
+    const int64_t n = state->strip;
+    int64_t copy[RVM_STRIP];
+    const int has_mask = op->mask != RVM_NO_REGISTER;
+    if (!CAN_WRITE(dst, n * op->size) || !IS_STRIP(indices) || !CAN_READ(indices, n * 8) ||
+        (has_mask && (!IS_STRIP(mask) || !CAN_READ(mask, n))))
+      return fail_bounds(state, pc, "strip");
+    if (!strip_moves(state, op->size)
+             ->gather(n, AT(dst), state->buffers[op->buffer], state->buffer_bytes[op->buffer] / op->size,
+                      stable_indices(state, op->indices, copy), has_mask ? (const uint8_t *)AT(mask) : NULL))
+      return fail_bounds(state, pc, "buffer");
+    NEXT_AFTER(SCATTER_COST);
+  }
+
+  /* dst[i] = buffer[position + i * stride], or 0 where mask[i] is false */
+  BODY(strided) {
+    OPERANDS(strided);
+    const int64_t n = state->strip;
+    if (!CAN_WRITE(dst, n * op->size)) return fail_bounds(state, pc, "strip");
+    if (op->mask != RVM_NO_REGISTER) {
+      if (!IS_STRIP(mask) || !CAN_READ(mask, n)) return fail_bounds(state, pc, "strip");
+      if (!strip_moves(state, op->size)
+               ->masked(n, AT(dst), state->buffers[op->buffer], state->buffer_bytes[op->buffer] / op->size, R(position),
+                        R(stride), (const uint8_t *)AT(mask)))
+        return fail_bounds(state, pc, "buffer");
+      NEXT_AFTER(SCATTER_COST);
+    }
+    const char *src = strided_address(state, op->buffer, R(position), R(stride), n, op->size);
+    if (!src) return fail_bounds(state, pc, "buffer");
+    strip_moves(state, op->size)->strided(n, AT(dst), src, R(stride));
+    NEXT_AFTER(SCATTER_COST);
+  }
+
+  /* dst[i * width + j] = buffer[position + i * row_stride + j * stride] */
+  BODY(load_rows) {
+    OPERANDS(load_rows);
+    const int64_t n = state->strip, width = R(width), rows = width > 0 ? n / width : 0, size = op->size;
+    if (width <= 0 || rows * width != n || !CAN_WRITE(dst, n * size)) return fail_bounds(state, pc, "strip");
+    const block block = {R(position), rows, R(row_stride), width, R(stride)};
+    const char *src = block_address(state, op->buffer, block, op->size);
+    if (!src) return fail_bounds(state, pc, "buffer");
+    char *dst = AT(dst);
+    const int64_t row_bytes =
+        (int64_t)(U(row_stride) * (uint64_t)size); /* may have wrapped around if there is one row */
+    if (R(stride) == 1) {
+      copy_rows(dst, width * size, src, row_bytes, rows, width * size);
+      NEXT_AFTER(ROWS_COST(rows));
+    }
+    for (int64_t i = 0; i < rows; i++)
+      strip_moves(state, op->size)->strided(width, dst + i * width * size, src + i * row_bytes, R(stride));
+    NEXT_AFTER(SCATTER_COST);
+  }
+
+  /* buffer[position + i * row_stride + j * stride] = src[i * width + j] */
+  BODY(store_rows) {
+    OPERANDS(store_rows);
+    const int64_t n = state->strip, width = R(width), rows = width > 0 ? n / width : 0, size = op->size;
+    if (width <= 0 || rows * width != n || !CAN_READ(src, n * size)) return fail_bounds(state, pc, "strip");
+    const block block = {R(position), rows, R(row_stride), width, R(stride)};
+    char *dst = block_address(state, op->buffer, block, op->size);
+    if (!dst) return fail_bounds(state, pc, "buffer");
+    const char *src = AT(src);
+    const int64_t row_bytes = (int64_t)(U(row_stride) * (uint64_t)size), src_bytes = IS_STRIP(src) ? width * size : 0;
+    if (R(stride) == 1 && IS_STRIP(src)) {
+      copy_rows(dst, row_bytes, src, src_bytes, rows, width * size);
+      NEXT_AFTER(ROWS_COST(rows));
+    }
+    for (int64_t i = 0; i < rows; i++)
+      strip_moves(state, op->size)->spread(width, dst + i * row_bytes, R(stride), src + i * src_bytes, IS_STRIP(src));
+    NEXT_AFTER(R(stride) == 1 ? ROWS_COST(rows) : SCATTER_COST);
+  }
+
+  /* buffer[indices[i]] = src[i] */
+  BODY(scatter) {
+    OPERANDS(scatter);
+    const int64_t n = state->strip;
+    int64_t copy[RVM_STRIP];
+    if (!IS_STRIP(indices) || !CAN_READ(indices, n * 8) || !CAN_READ(src, n * op->size))
+      return fail_bounds(state, pc, "strip");
+    if (!strip_moves(state, op->size)
+             ->scatter(n, state->buffers[op->buffer], state->buffer_bytes[op->buffer] / op->size,
+                       stable_indices(state, op->indices, copy), AT(src), IS_STRIP(src)))
+      return fail_bounds(state, pc, "buffer");
+    NEXT_AFTER(SCATTER_COST);
+  }
+
+  /* buffer[position + i * stride] = src[i] */
+  BODY(store_strided) {
+    OPERANDS(store_strided);
+    const int64_t n = state->strip;
+    if (!CAN_READ(src, n * op->size)) return fail_bounds(state, pc, "strip");
+    char *dst = strided_address(state, op->buffer, R(position), R(stride), n, op->size);
+    if (!dst) return fail_bounds(state, pc, "buffer");
+    if (R(stride) == 1 && IS_STRIP(src)) {
+      memmove(dst, AT(src), (size_t)(n * op->size));
+      NEXT_AFTER(STRIP_COST);
+    }
+    strip_moves(state, op->size)->spread(n, dst, R(stride), AT(src), IS_STRIP(src));
+    NEXT_AFTER(SCATTER_COST);
+  }
+
+  /* dst[i] = condition[i] ? left[i] : right[i] */
+  BODY(choose) {
+    OPERANDS(choose);
+    const int64_t n = state->strip;
+    if (!CAN_WRITE(dst, n * op->size) || !CAN_READ(condition, n) || !CAN_READ(left, n * op->size) ||
+        !CAN_READ(right, n * op->size))
+      return fail_bounds(state, pc, "strip");
+    strip_moves(state, op->size)
+        ->choose(n, AT(dst), (const uint8_t *)AT(condition), IS_STRIP(condition), AT(left), IS_STRIP(left), AT(right),
+                 IS_STRIP(right));
+    NEXT_AFTER(STRIP_COST);
+  }
+
+  /* dst[i] = src[i] */
+  BODY(move) {
+    OPERANDS(move);
+    const int64_t bytes = state->strip * op->size;
+    if (!CAN_WRITE(dst, bytes) || !CAN_READ(src, bytes)) return fail_bounds(state, pc, "strip");
+    if (IS_STRIP(src))
+      memmove(AT(dst), AT(src), (size_t)bytes);
+    else
+      strip_moves(state, op->size)->splat(state->strip, AT(dst), AT(src));
+    NEXT_AFTER(STRIP_COST);
+  }
+
+  /* dst[i] = src for i < min(count, RVM_STRIP) */
+  BODY(fill) {
+    OPERANDS(fill);
+    const int64_t count = R(count) < RVM_STRIP ? R(count) : RVM_STRIP;
+    strip_moves(state, op->size)->splat(count, AT(dst), AT(src));
+    NEXT_AFTER(STRIP_COST);
+  }
+
+  /* dst[i] = start + i * step */
+  BODY(iota) {
+    OPERANDS(iota);
+    if (!CAN_WRITE(dst, state->strip * 8)) return fail_bounds(state, pc, "strip");
+    int64_t *dst = (int64_t *)AT(dst);
+    const uint64_t start = U(start), step = U(step);
+    for (int64_t i = 0; i < state->strip; i++) dst[i] = (int64_t)(start + (uint64_t)i * step);
+    NEXT_AFTER(STRIP_COST);
+  }
+
+  /* dst[i * width + j] = start + i * row_step + j * step */
+  BODY(iota_rows) {
+    OPERANDS(iota_rows);
+    const int64_t n = state->strip, width = R(width), rows = width > 0 ? n / width : 0;
+    if (rows * width != n || !CAN_WRITE(dst, n * 8)) return fail_bounds(state, pc, "strip");
+    uint64_t *dst = (uint64_t *)AT(dst);
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < width; j++) *dst++ = U(start) + (uint64_t)i * U(row_step) + (uint64_t)j * U(step);
+    NEXT_AFTER(STRIP_COST);
+  }
+
+  /* lanes[i mod RVM_SUM_LANES] = function(src[i], lanes[i mod RVM_SUM_LANES]); the rest of src behind the lanes */
+  BODY(accumulate) {
+    OPERANDS(accumulate);
+    const rvm_element_function *function = &state->level->functions[op->function];
+    const int64_t n = state->strip, bytes = function->operand_bytes, rest = n % RVM_SUM_LANES;
+    if (!CAN_WRITE(lanes, 2 * RVM_SUM_LANES * bytes) || !IS_STRIP(src) || !CAN_READ(src, n * bytes))
+      return fail_bounds(state, pc, "strip");
+    char *lanes = AT(lanes);
+    for (int64_t i = 0; i < n - rest; i += RVM_SUM_LANES)
+      function->run(RVM_SUM_LANES, lanes, AT(src) + i * bytes, lanes, RVM_LEFT_IS_STRIP | RVM_RIGHT_IS_STRIP);
+    if (rest) memcpy(lanes + RVM_SUM_LANES * bytes, AT(src) + (n - rest) * bytes, (size_t)(rest * bytes));
+    NEXT_AFTER(FUNCTION_COST(function, n));
+  }
+
+  /* total = total combined with the lanes of `count` accumulated elements, then with the rest behind them */
+  BODY(fold_lanes) {
+    OPERANDS(fold_lanes);
+    const rvm_element_function *function = &state->level->functions[op->function];
+    const int64_t bytes = function->operand_bytes, count = R(count), rest = count > 0 ? count % RVM_SUM_LANES : 0;
+    if (!CAN_WRITE(lanes, 2 * RVM_SUM_LANES * bytes)) return fail_bounds(state, pc, "strip");
+    char *total = AT(total), *lanes = AT(lanes);
+    if (count >= RVM_SUM_LANES) fold_strip(function, total, lanes, RVM_SUM_LANES);
+    for (int64_t i = 0; i < rest; i++) function->run(1, total, lanes + (RVM_SUM_LANES + i) * bytes, total, 0);
+    NEXT_AFTER(FUNCTION_COST(function, 2 * RVM_SUM_LANES));
+  }
+
+  /* total = total combined with the first min(count, RVM_STRIP) elements of src */
+  BODY(fold) {
+    OPERANDS(fold);
+    const rvm_element_function *function = &state->level->functions[op->function];
+    const int64_t count = R(count) < RVM_STRIP ? R(count) : RVM_STRIP;
+    if (count <= 0) NEXT;
+    if (!CAN_WRITE(src, count * function->operand_bytes)) return fail_bounds(state, pc, "strip");
+    fold_strip(function, AT(total), AT(src), count);
+    NEXT_AFTER(FUNCTION_COST(function, count));
+  }
+
+refuel:
+  if ((status = rvm_kernel_refuel(state))) return status;
+  DISPATCH;
 }
 
 /* ---- calls ---- */
@@ -488,13 +627,16 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
   const int64_t *word = program->tensors;
   uint32_t known = 0;
   if (count < 0 || (uint32_t)count != program->tensor_count)
-    return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d", (int)program->tensor_count, (int)count);
+    return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: expected %d arguments, got %d",
+                    (int)program->tensor_count, (int)count);
   for (int32_t i = 0; i < count; i++) {
     const int64_t dtype = *word++, rank = *word++;
-    if (arguments[i].tag != RVM_TAG_TENSOR) return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
+    if (arguments[i].tag != RVM_TAG_TENSOR)
+      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d is not a tensor", (int)i);
     const rvm_tensor *tensor = arguments[i].as.tensor;
     if (tensor->dtype != dtype || tensor->dl.ndim != rank)
-      return rvm_fail(state->result, RVM_TYPE_ERROR, "kernel: argument %d does not have the dtype and rank of the kernel", (int)i);
+      return rvm_fail(state->result, RVM_TYPE_ERROR,
+                      "kernel: argument %d does not have the dtype and rank of the kernel", (int)i);
     int64_t elements = 1;
     for (int64_t axis = 0; axis < rank; axis++) {
       int64_t want = *word++;
@@ -502,12 +644,16 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
       if (want == -1 - (int64_t)known) state->scalars[known++].i64 = got;
       if (want < 0) want = state->scalars[-1 - want].i64;
       if (want != got)
-        return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis,
-                        (int)i, (long long)want, (long long)got);
-      if (!rvm_multiply(elements, got, &elements)) return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
+        return rvm_fail(state->result, RVM_SHAPE_ERROR,
+                        "kernel: expected dimension %d of argument %d to be %lld, got %lld", (int)axis, (int)i,
+                        (long long)want, (long long)got);
+      if (!rvm_multiply(elements, got, &elements))
+        return rvm_fail(state->result, RVM_SHAPE_ERROR, "kernel: argument %d is too large", (int)i);
     }
     if ((uint32_t)i >= program->input_count && !rvm_tensor_is_own(tensor))
-      return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: output argument %d must be allocated by the machine, got a constant or memory of the host", (int)i);
+      return rvm_fail(
+          state->result, RVM_ARGUMENT_ERROR,
+          "kernel: output argument %d must be allocated by the machine, got a constant or memory of the host", (int)i);
     if ((uintptr_t)tensor->dl.data % (uint64_t)rvm_dtype_size_bytes((int32_t)dtype) != 0)
       return rvm_fail(state->result, RVM_ARGUMENT_ERROR, "kernel: the elements of argument %d are not aligned", (int)i);
     state->buffers[i] = tensor->dl.data ? tensor->dl.data : nothing;
@@ -516,11 +662,12 @@ static rvm_status bind_tensors(rvm_kernel_run *state, const rvm_value *arguments
   return RVM_OK;
 }
 
-rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host, const rvm_value *arguments,
-                                  int32_t count, rvm_value *result) {
+rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result) {
   if (rvm_stack_left(host->machine) < RVM_KERNEL_STACK_BYTES)
     return rvm_fail(result, RVM_STACK_OVERFLOW,
-                    "kernel bytecode needs %d bytes of the C stack, but this thread has %lld left; use a thread with a larger stack",
+                    "kernel bytecode needs %d bytes of the C stack, but this thread has %lld left; use a thread with a "
+                    "larger stack",
                     (int)RVM_KERNEL_STACK_BYTES, (long long)rvm_stack_left(host->machine));
   rvm_value storage;
   rvm_status status = rvm_storage_new(host->pool, rvm_kernel_memory_bytes(program), &storage);
@@ -537,7 +684,8 @@ rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_k
   rvm_kernel_lay_out(&state, (char *)storage.as.storage->bytes);
   status = bind_tensors(&state, arguments, count);
   if (!status) {
-    memcpy(state.scalars + program->size_count, program->constants, program->constant_count * sizeof *program->constants);
+    memcpy(state.scalars + program->size_count, program->constants,
+           program->constant_count * sizeof *program->constants);
     result->tag = RVM_TAG_NIL;
     status = interpret(&state, 0);
     const rvm_status ended = status ? RVM_OK : host->spend(host->machine, RVM_KERNEL_FUEL - state.fuel, result);

@@ -5,7 +5,7 @@
 #include "kernel_host.h"
 
 /* Runs it: the tensors are those of its inputs, then those of its outputs. */
-rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host, const rvm_value *arguments,
-                                  int32_t count, rvm_value *result);
+rvm_status rvm_kernel_program_run(const rvm_kernel_program *program, const rvm_kernel_host *host,
+                                  const rvm_value *arguments, int32_t count, rvm_value *result);
 
 #endif

@@ -1,6 +1,7 @@
 /* kernel_levels.c: chooses the level of element functions and micro-kernels by the features of the processor.
 
-   RVM_KERNEL_LEVELS: a build compiles element_functions.c, strip_moves.c and micro_kernels.c for more levels than its own. */
+   RVM_KERNEL_LEVELS: a build compiles element_functions.c, strip_moves.c and micro_kernels.c for more levels than its
+   own. */
 #include "cold.h"
 
 #include <stdatomic.h>

@@ -6,8 +6,8 @@
 #include "base.h"
 #include "errors.h"
 
-/* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone have
-   used what the machine has left. */
+/* Tells of the fuel that is used, and looks whether the run is to end.  Helpers cannot spend: they end where they alone
+   have used what the machine has left. */
 rvm_status rvm_kernel_refuel(rvm_kernel_run *state) {
   rvm_kernel_loop *loop = state->loop;
   const rvm_kernel_host *host = state->host;
@@ -115,7 +115,8 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
   inner.loop = loop;
   inner.is_helper = loop->thread != &this_thread;
   inner.result = inner.is_helper ? &failure : &loop->result;
-  inner.fuel = RVM_KERNEL_FUEL - (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
+  inner.fuel = RVM_KERNEL_FUEL -
+               (program->scalar_count + program->strip_count + program->view_count + buffers) / SETUP_REGISTERS;
   const rvm_status status = inner.interpret(&inner, loop->place + 1);
   if (inner.is_helper)
     atomic_fetch_add(&loop->helped, RVM_KERNEL_FUEL - inner.fuel);
@@ -132,23 +133,24 @@ static void run_part(const void *shared, int64_t first, int64_t last) {
 }
 
 rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
-  const rvm_kernel_instruction *step = &state->program->code[place];
+  const rvm_kop_parallel *op = (const rvm_kop_parallel *)&state->program->code[place];
   const rvm_kernel_host *host = state->host;
-  const int64_t count = state->scalars[step->c].i64, grain = state->scalars[step->d].i64;
-  if (state->loop) return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
+  const int64_t count = state->scalars[op->total].i64, grain = state->scalars[op->grain].i64;
+  if (state->loop)
+    return rvm_fail(state->result, RVM_BAD_EXECUTABLE, "kernel bytecode: parallel loops cannot be nested");
   if (count <= 0) return RVM_OK;
   const int is_shared = host->threads > 1 && grain > 0 && count > grain;
   const int parts = is_shared ? host->threads : 1;
   rvm_kernel_loop loop = {.outer = state,
-                        .thread = &this_thread,
-                        .result = {.tag = RVM_TAG_NIL},
-                        .failure = {.tag = RVM_TAG_NIL},
-                        .place = place,
-                        .first = step->a,
-                        .last = step->b,
-                        .first_array = step->f,
-                        .last_array = step->g,
-                        .part_bytes = rvm_kernel_memory_bytes(state->program)};
+                          .thread = &this_thread,
+                          .result = {.tag = RVM_TAG_NIL},
+                          .failure = {.tag = RVM_TAG_NIL},
+                          .place = place,
+                          .first = op->start,
+                          .last = op->stop,
+                          .first_array = op->first_array,
+                          .last_array = op->last_array,
+                          .part_bytes = rvm_kernel_memory_bytes(state->program)};
   atomic_init(&loop.status, RVM_OK);
   atomic_init(&loop.helped, 0);
   atomic_init(&loop.has_failure, 0);
@@ -184,6 +186,9 @@ rvm_status rvm_kernel_run_parallel(rvm_kernel_run *state, uint32_t place) {
   if (!ended && status == RVM_INTERRUPTED) ended = host->poll(host->machine, state->result);
   if (ended) return ended;
   if (status == RVM_INTERRUPTED) return rvm_fail(state->result, status, "interrupted");
-  if (status == RVM_OUT_OF_MEMORY) return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
-  return status ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers") : RVM_OK;
+  if (status == RVM_OUT_OF_MEMORY)
+    return rvm_fail(state->result, status, "kernel bytecode: out of memory in a parallel loop");
+  return status
+             ? rvm_fail(state->result, status, "kernel bytecode: a parallel loop accesses memory outside its buffers")
+             : RVM_OK;
 }

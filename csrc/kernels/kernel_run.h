@@ -9,12 +9,12 @@
 
 enum {
   STRIP_BYTES = RVM_STRIP * 8,
-  /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a microsecond for
-     each 1 that it costs. */
+  /* Costs between two looks at the limits.  A scalar instruction costs 1; nothing takes more than about half a
+     microsecond for each 1 that it costs. */
   RVM_KERNEL_FUEL = 1 << 13,
   /* Bytes of the C stack for the interpreter, the interpreter of a part of a parallel loop, and a micro-kernel. */
   RVM_KERNEL_STACK_BYTES = 40 << 10,
-  PARALLEL_COST = 256, /* of a parallel loop */
+  PARALLEL_COST = 256,  /* of a parallel loop */
   SETUP_REGISTERS = 64, /* registers whose setup costs 1 */
   PART_WORDS = RVM_MAX_THREADS / 64,
 };
@@ -34,22 +34,22 @@ typedef struct rvm_kernel_run {
   rvm_status (*interpret)(struct rvm_kernel_run *state, uint32_t place); /* from an instruction on, to an `end` */
   rvm_value *result;
   rvm_kernel_scalar *scalars;
-  char **at;             /* of each register, its first element */
-  int64_t *readable;     /* of each register: bytes */
+  char **at;         /* of each register, its first element */
+  int64_t *readable; /* of each register: bytes */
   int64_t *writable;
   char **buffers;
   int64_t *buffer_bytes;
   char *strips, *scratch;
-  int64_t strip;         /* elements of the current strip */
-  int64_t rows;          /* of the strip, where it is a block of rows */
+  int64_t strip; /* elements of the current strip */
+  int64_t rows;  /* of the strip, where it is a block of rows */
   int64_t fuel;
-  rvm_status ended;      /* what a look within a micro-kernel gave */
+  rvm_status ended;             /* what a look within a micro-kernel gave */
   struct rvm_kernel_loop *loop; /* that this is a part of, or NULL */
-  int32_t is_helper;          /* it runs on another thread than the machine's */
+  int32_t is_helper;            /* it runs on another thread than the machine's */
 } rvm_kernel_run;
 
-/* The state that the parts of a parallel loop share.  result: of a part on the machine's own thread.  failure: the first error on
-   another thread. */
+/* The state that the parts of a parallel loop share.  result: of a part on the machine's own thread.  failure: the
+   first error on another thread. */
 typedef struct rvm_kernel_loop {
   rvm_kernel_run *outer; /* the machine's own thread alone changes it */
   const void *thread;
@@ -57,8 +57,8 @@ typedef struct rvm_kernel_loop {
   _Atomic(int32_t) has_failure;
   uint32_t place, first, last, first_array, last_array;
   _Atomic(rvm_status) status;
-  _Atomic(int64_t) helped;  /* what other threads have spent, and the machine's own does not know yet */
-  char *memory;             /* of the parts that run at the same time, `part_bytes` each */
+  _Atomic(int64_t) helped; /* what other threads have spent, and the machine's own does not know yet */
+  char *memory;            /* of the parts that run at the same time, `part_bytes` each */
   int64_t part_bytes;
   _Atomic(uint64_t) free_parts[PART_WORDS]; /* a bit for each */
 } rvm_kernel_loop;

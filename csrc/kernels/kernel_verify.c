@@ -11,23 +11,31 @@
 #include "micro_kernels.h"
 
 typedef struct program_header {
-  uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count, view_count,
-      array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, zero;
+  uint32_t version, tensor_words, input_count, tensor_count, size_count, constant_count, scalar_count, strip_count,
+      view_count, array_count, code_count, argument_count, message_count, message_bytes, scratch_bytes, zero;
 } program_header;
 _Static_assert(sizeof(program_header) == 64 && sizeof(rvm_kernel_instruction) == 16, "as in the file");
 
 #define BAD(error, ...) rvm_fail(error, RVM_BAD_EXECUTABLE, "kernel bytecode: " __VA_ARGS__)
 
-static const char *const operand_letters[] = {
-#define KERNEL_OP(name, operands, meaning) operands,
+/* The columns of kernel_opcodes.def.  names: "(dst, src)" */
+static const struct {
+  const char *name, *operands, *names;
+} opcodes[] = {
+#define KERNEL_OP(name, operands, names, meaning) {#name, operands, #names},
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
 };
-static const char *const opcode_names[] = {
-#define KERNEL_OP(name, operands, meaning) #name,
-#include "kernel_opcodes.def"
-#undef KERNEL_OP
-};
+
+/* Fails because of operand number `index` of an instruction. */
+static rvm_status fail_operand(const rvm_kernel_program *program, uint32_t pc, size_t index, const char *problem,
+                               rvm_value *error) {
+  const rvm_kernel_instruction *instruction = &program->code[pc];
+  const char *name = opcodes[instruction->op].names + 1;
+  for (size_t i = 0; i < index; i++) name = strchr(name, ',') + 2;
+  return BAD(error, "instruction %u, %s: operand %.*s %s, got %u", pc, opcodes[instruction->op].name,
+             (int)strcspn(name, ",)"), name, problem, instruction->operands[index]);
+}
 
 /* The `count` items of `item_bytes` at *at, which is moved behind them; NULL: they are not there. */
 static const void *take(const char *bytes, uint64_t size_bytes, uint64_t *at, uint64_t count, uint64_t item_bytes) {
@@ -72,7 +80,8 @@ static rvm_status check_arrays(const rvm_kernel_program *program, rvm_value *err
 static rvm_status check_messages(const rvm_kernel_program *program, rvm_value *error) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < program->message_bytes; i++) count += program->messages[i] == 0;
-  if (count != program->message_count || (program->message_bytes > 0 && program->messages[program->message_bytes - 1] != 0))
+  if (count != program->message_count ||
+      (program->message_bytes > 0 && program->messages[program->message_bytes - 1] != 0))
     return BAD(error, "a message does not end with NUL");
   return RVM_OK;
 }
@@ -88,7 +97,9 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
     case 'V': return operand >= scalars && operand < all;
     case 'w': return operand >= strips && operand < all;
     case 'X':
-    case 'x': return operand < all;
+    case 'x':
+    case 'i':
+    case 'p': return operand < all;
     case 'm': return operand < all || operand == RVM_NO_REGISTER;
     case 'b': return operand < buffers;
     case 'B': return operand < buffers && operand >= program->input_count;
@@ -104,8 +115,8 @@ static int is_valid(const rvm_kernel_program *program, char letter, uint16_t ope
   }
 }
 
-/* Tables for the checks of instructions.  element_bytes: those of an element of each tensor.  view_bytes: of each view, 0 where no
-   instruction makes it.  values: of each message. */
+/* Tables for the checks of instructions.  element_bytes: those of an element of each tensor.  view_bytes: of each view,
+   0 where no instruction makes it.  values: of each message. */
 typedef struct lookup {
   uint8_t *element_bytes, *view_bytes;
   uint32_t *values;
@@ -132,112 +143,115 @@ static void fill_lookup(const rvm_kernel_program *program, const lookup *to) {
   }
 }
 
-/* The bytes of an element of the strip that operand number `at` of an instruction names. */
-static uint32_t strip_bytes(const rvm_kernel_instruction *step, size_t at) {
-  switch (step->op) {
-    case RVM_KOP_apply: {
-      const rvm_element_function *function = &rvm_element_functions[step->d];
-      return at == 0 ? function->result_bytes : function->operand_bytes;
-    }
-    case RVM_KOP_accumulate: return rvm_element_functions[step->c].operand_bytes;
-    case RVM_KOP_view:
-    case RVM_KOP_view_written: return step->d;
-    case RVM_KOP_gather: return at == 0 ? step->d : at == 2 ? 8 : 1;
-    case RVM_KOP_strided: return at == 0 ? step->e : 1;
-    case RVM_KOP_load_rows:
-    case RVM_KOP_store_rows: return step->g;
-    case RVM_KOP_scatter: return at == 1 ? 8 : step->d;
-    case RVM_KOP_store_strided: return step->e;
-    case RVM_KOP_choose: return at == 1 ? 1 : step->e;
-    case RVM_KOP_move: return step->c;
-    default: return 8; /* iota, iota_rows */
-  }
+/* Returns the bytes of an element of the strip that operand number `index` of an instruction names. */
+static uint32_t strip_bytes(const rvm_kernel_instruction *instruction, size_t index) {
+  const char *letters = opcodes[instruction->op].operands;
+  const char *size = strchr(letters, 'z'), *function = strchr(letters, 'F');
+  if (letters[index] == 'i') return sizeof(int64_t);
+  if (letters[index] == 'p' || letters[index] == 'm') return sizeof(uint8_t);
+  if (size) return instruction->operands[size - letters];
+  if (!function) return sizeof(int64_t); /* iota, iota_rows */
+  const rvm_element_function *called = &rvm_element_functions[instruction->operands[function - letters]];
+  return letters[index] == 'X' ? called->result_bytes : called->operand_bytes;
 }
 
-/* A view has elements of one size: then all of them are aligned, also once strips have another length. */
-static rvm_status check_views(const rvm_kernel_program *program, const lookup *lookup, uint32_t place, rvm_value *error) {
-  const rvm_kernel_instruction *step = &program->code[place];
-  const uint16_t operands[] = {step->a, step->b, step->c, step->d, step->e, step->f, step->g};
+/* All elements of a view have one size: then they are aligned whatever the length of the current strip. */
+static rvm_status check_views(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc, rvm_value *error) {
+  const rvm_kernel_instruction *instruction = &program->code[pc];
   const uint32_t first = program->scalar_count + program->strip_count;
-  const char *letters = operand_letters[step->op];
+  const char *letters = opcodes[instruction->op].operands;
   for (size_t i = 0; letters[i]; i++) {
-    if (!strchr("VXxmw", letters[i]) || operands[i] < first || operands[i] == RVM_NO_REGISTER) continue;
-    uint8_t *bytes = &lookup->view_bytes[operands[i] - first];
-    if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)step->d;
-    if (*bytes != strip_bytes(step, i))
-      return BAD(error, "instruction %u, %s: operand %c must be a view that an earlier instruction makes, of elements of the same size", place,
-                 opcode_names[step->op], (char)('a' + i));
+    const uint16_t operand = instruction->operands[i];
+    if (!strchr("VXxipmw", letters[i]) || operand < first || operand == RVM_NO_REGISTER) continue;
+    uint8_t *bytes = &lookup->view_bytes[operand - first];
+    if (letters[i] == 'w' && *bytes == 0) *bytes = (uint8_t)strip_bytes(instruction, i);
+    if (*bytes != strip_bytes(instruction, i))
+      return fail_operand(program, pc, i,
+                          "must be a view that an earlier instruction makes, of elements of the same size", error);
   }
   return RVM_OK;
 }
 
-static rvm_status check_registers(const rvm_kernel_program *program, uint32_t place, uint32_t first, uint32_t count,
+static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc, uint32_t first, uint32_t count,
                                   rvm_value *error) {
-  if (first + count > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", place);
+  if (first + count > program->argument_count)
+    return BAD(error, "instruction %u: the arguments exceed the table", pc);
   for (uint32_t i = 0; i < count; i++)
     if (!is_valid(program, 's', program->arguments[first + i]))
-      return BAD(error, "instruction %u: argument %u must be a scalar", place, i);
+      return BAD(error, "instruction %u: argument %u must be a scalar", pc, i);
   return RVM_OK;
 }
 
-static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t place, rvm_value *error) {
-  const rvm_kernel_instruction *step = &program->code[place];
-  uint32_t at = step->b;
-  const char *letters = rvm_micro_kernels[step->a].arguments;
+static rvm_status check_invoke(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
+  const rvm_kop_invoke *op = (const rvm_kop_invoke *)&program->code[pc];
+  uint32_t at = op->first;
+  const char *letters = rvm_micro_kernels[op->kernel].arguments;
   for (const char *letter = letters; *letter; letter++) {
     const int is_address = *letter == 'p' || *letter == 'P';
-    if (at + 1 + is_address > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", place);
+    if (at + 1 + is_address > program->argument_count)
+      return BAD(error, "instruction %u: the arguments exceed the table", pc);
     if (is_address && !is_valid(program, *letter == 'P' ? 'B' : 'b', program->arguments[at++]))
-      return BAD(error, "instruction %u: an argument must be a buffer that the instruction may access", place);
+      return BAD(error, "instruction %u: an argument must be a buffer that the instruction may access", pc);
     if (!is_valid(program, 's', program->arguments[at++]))
-      return BAD(error, "instruction %u: an argument must be a scalar", place);
+      return BAD(error, "instruction %u: an argument must be a scalar", pc);
   }
-  if (at != (uint32_t)step->b + step->c) return BAD(error, "instruction %u: wrong number of arguments", place);
+  if (at != (uint32_t)op->first + op->count) return BAD(error, "instruction %u: wrong number of arguments", pc);
   return RVM_OK;
 }
 
-static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t place, rvm_value *error) {
-  const rvm_kernel_instruction *step = &program->code[place];
-  if (step->op >= RVM_KOP_COUNT) return BAD(error, "instruction %u has opcode %u, expected less than %d", place, step->op, RVM_KOP_COUNT);
-  const uint16_t operands[] = {step->a, step->b, step->c, step->d, step->e, step->f, step->g};
-  const char *letters = operand_letters[step->op];
+static rvm_status check_apply(const rvm_kernel_program *program, uint32_t pc, rvm_value *error) {
+  const rvm_kop_apply *op = (const rvm_kop_apply *)&program->code[pc];
+  const uint32_t scalars = program->scalar_count;
+  if (op->dst < scalars && (op->left >= scalars || op->right >= scalars))
+    return BAD(error, "instruction %u, apply: a scalar result requires scalar operands", pc);
+  if (rvm_element_functions[op->function].arity == 1 && op->left != op->right)
+    return BAD(error, "instruction %u, apply: the function takes one operand, and right must be left", pc);
+  return RVM_OK;
+}
+
+static rvm_status check_fail(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc, rvm_value *error) {
+  const rvm_kop_fail *op = (const rvm_kop_fail *)&program->code[pc];
+  if (op->count != lookup->values[op->message] || op->count > MAX_VALUES)
+    return BAD(error, "instruction %u, fail: expected %u values and at most %d, got %u", pc,
+               lookup->values[op->message], MAX_VALUES, op->count);
+  return check_registers(program, pc, op->first, op->count, error);
+}
+
+static rvm_status check_instruction(const rvm_kernel_program *program, const lookup *lookup, uint32_t pc,
+                                    rvm_value *error) {
+  const rvm_kernel_instruction *instruction = &program->code[pc];
+  const uint16_t *operands = instruction->operands;
+  if (instruction->op >= RVM_KOP_COUNT)
+    return BAD(error, "instruction %u has opcode %u, expected less than %d", pc, instruction->op, RVM_KOP_COUNT);
+  const char *name = opcodes[instruction->op].name, *letters = opcodes[instruction->op].operands;
   const size_t count = strlen(letters);
-  for (size_t i = 0; i < sizeof operands / sizeof *operands; i++)
-    if (i < count ? !is_valid(program, letters[i], operands[i]) : operands[i] != 0)
-      return BAD(error, "instruction %u, %s: operand %c has the invalid value %u", place, opcode_names[step->op], (char)('a' + i), operands[i]);
-  const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB");
+  for (size_t i = 0; i < count; i++)
+    if (!is_valid(program, letters[i], operands[i])) return fail_operand(program, pc, i, "is invalid", error);
+  for (size_t i = count; i < RVM_KERNEL_OPERANDS; i++)
+    if (operands[i] != 0) return BAD(error, "instruction %u, %s: an unused operand is not 0", pc, name);
+  const char *size = strchr(letters, 'z'), *buffer = strpbrk(letters, "bB"), *function = strchr(letters, 'F');
   if (size && buffer && operands[buffer - letters] < program->tensor_count &&
       operands[size - letters] != lookup->element_bytes[operands[buffer - letters]])
-    return BAD(error, "instruction %u, %s: the element size must be that of the tensor", place, opcode_names[step->op]);
-  switch (step->op) {
-    case RVM_KOP_apply: {
-      const uint16_t scalars = (uint16_t)program->scalar_count;
-      if (step->a < scalars && (step->b >= scalars || step->c >= scalars))
-        return BAD(error, "instruction %u, apply: a scalar result requires scalar operands", place);
-      if (rvm_element_functions[step->d].arity == 1 && step->b != step->c)
-        return BAD(error, "instruction %u, apply: the function takes one operand, and c must be b", place);
-      return RVM_OK;
-    }
+    return BAD(error, "instruction %u, %s: the element size must be that of the tensor", pc, name);
+  switch (instruction->op) {
+    case RVM_KOP_apply: return check_apply(program, pc, error);
     case RVM_KOP_accumulate:
     case RVM_KOP_fold_lanes:
     case RVM_KOP_fold: {
-      const rvm_element_function *function = &rvm_element_functions[step->op == RVM_KOP_accumulate ? step->c : step->d];
-      if (function->arity != 2 || function->result_bytes != function->operand_bytes)
-        return BAD(error, "instruction %u, %s: the function must take two elements and return one of the same size", place, opcode_names[step->op]);
-      return RVM_OK;
+      const rvm_element_function *called = &rvm_element_functions[operands[function - letters]];
+      if (called->arity == 2 && called->result_bytes == called->operand_bytes) return RVM_OK;
+      return BAD(error, "instruction %u, %s: the function must take two elements and return one of the same size", pc,
+                 name);
     }
-    case RVM_KOP_fail: {
-      if (step->d != lookup->values[step->b] || step->d > MAX_VALUES)
-        return BAD(error, "instruction %u, fail: expected %u values and at most %d, got %u", place, lookup->values[step->b], MAX_VALUES, step->d);
-      return check_registers(program, place, step->c, step->d, error);
+    case RVM_KOP_fail: return check_fail(program, lookup, pc, error);
+    case RVM_KOP_invoke: return check_invoke(program, pc, error);
+    case RVM_KOP_parallel: {
+      const uint32_t exit = ((const rvm_kop_parallel *)instruction)->exit;
+      if (exit > pc + 1 && program->code[exit - 1].op == RVM_KOP_end) return RVM_OK;
+      return BAD(error, "instruction %u, parallel: the loop body must end before instruction exit", pc);
     }
-    case RVM_KOP_invoke: return check_invoke(program, place, error);
-    case RVM_KOP_parallel:
-      if (step->e <= place + 1 || program->code[step->e - 1].op != RVM_KOP_end)
-        return BAD(error, "instruction %u, parallel: the loop body must end before instruction e", place);
-      return RVM_OK;
+    default: return RVM_OK;
   }
-  return RVM_OK;
 }
 
 static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error) {
@@ -256,19 +270,29 @@ static rvm_status check_code(const rvm_kernel_program *program, rvm_value *error
   return status;
 }
 
-rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program, rvm_value *error) {
+rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program,
+                                   rvm_value *error) {
   const program_header *header = bytes;
   uint64_t at = sizeof *header;
   const uint64_t size = (uint64_t)size_bytes;
-  if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0) return BAD(error, "the program is too short or misaligned");
+  if (size_bytes < (int64_t)sizeof *header || (uintptr_t)bytes % 8 != 0)
+    return BAD(error, "the program is too short or misaligned");
   if (header->version != RVM_KERNEL_VERSION || header->zero != 0)
     return BAD(error, "unsupported version %u, expected %d", header->version, RVM_KERNEL_VERSION);
-  *program = (rvm_kernel_program){
-    .tensor_words = header->tensor_words, .input_count = header->input_count, .tensor_count = header->tensor_count,
-    .size_count = header->size_count, .constant_count = header->constant_count, .scalar_count = header->scalar_count,
-    .strip_count = header->strip_count, .view_count = header->view_count, .array_count = header->array_count,
-    .code_count = header->code_count, .argument_count = header->argument_count, .message_count = header->message_count,
-    .message_bytes = header->message_bytes, .scratch_bytes = header->scratch_bytes};
+  *program = (rvm_kernel_program){.tensor_words = header->tensor_words,
+                                  .input_count = header->input_count,
+                                  .tensor_count = header->tensor_count,
+                                  .size_count = header->size_count,
+                                  .constant_count = header->constant_count,
+                                  .scalar_count = header->scalar_count,
+                                  .strip_count = header->strip_count,
+                                  .view_count = header->view_count,
+                                  .array_count = header->array_count,
+                                  .code_count = header->code_count,
+                                  .argument_count = header->argument_count,
+                                  .message_count = header->message_count,
+                                  .message_bytes = header->message_bytes,
+                                  .scratch_bytes = header->scratch_bytes};
   const uint64_t registers = (uint64_t)header->scalar_count + header->strip_count + header->view_count;
   if (registers >= RVM_NO_REGISTER || (uint64_t)header->tensor_count + header->array_count > UINT16_MAX ||
       header->input_count > header->tensor_count || header->code_count == 0 || header->code_count > UINT16_MAX ||
@@ -286,6 +310,7 @@ rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_ke
   if (!status) status = check_arrays(program, error);
   if (!status) status = check_messages(program, error);
   if (!status) status = check_code(program, error);
-  if (!status && program->code[header->code_count - 1].op != RVM_KOP_end) status = BAD(error, "the last instruction must be end");
+  if (!status && program->code[header->code_count - 1].op != RVM_KOP_end)
+    status = BAD(error, "the last instruction must be end");
   return status;
 }

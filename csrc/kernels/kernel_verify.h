@@ -5,6 +5,7 @@
 #include "kernel_program.h"
 
 /* Reads and verifies a program; BAD_EXECUTABLE where something is wrong with it. */
-rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program, rvm_value *error);
+rvm_status rvm_kernel_program_read(const void *bytes, int64_t size_bytes, rvm_kernel_program *program,
+                                   rvm_value *error);
 
 #endif

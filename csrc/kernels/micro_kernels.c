@@ -1,5 +1,5 @@
-/* micro_kernels.c: see micro_kernels.h.  Each function computes from its numbers which elements the micro-kernel touches, and
-   compares that with the buffers. */
+/* micro_kernels.c: see micro_kernels.h.  Each function computes from its numbers which elements the micro-kernel
+   touches, and compares that with the buffers. */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -23,13 +23,14 @@ static int is_size(int64_t number) { return number >= 0 && number <= LARGEST; }
 static int64_t rounded(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The address of an argument from which elements [low, high) of `bytes` bytes are there; NULL: they are not, or they are not
-   aligned.  No element is there where high <= low. */
+/* The address of an argument from which elements [low, high) of `bytes` bytes are there; NULL: they are not, or they
+   are not aligned.  No element is there where high <= low. */
 static const void *place(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
   static const int64_t nothing;
   const int64_t size = argument->bytes / bytes, at = argument->number;
   if (high <= low) return &nothing;
-  if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->at % (uint64_t)bytes != 0) return NULL;
+  if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->at % (uint64_t)bytes != 0)
+    return NULL;
   return argument->at + at * bytes;
 }
 /* Whether two ranges of floats have an element in common; those that are copied may not. */
@@ -37,11 +38,11 @@ static int overlap(const float *a, int64_t a_count, const float *b, int64_t b_co
   const uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
   return a_count > 0 && b_count > 0 && left < right + (uint64_t)b_count * 4 && right < left + (uint64_t)a_count * 4;
 }
-#define PLACE(T, name, index, low, high)                                       \
+#define PLACE(T, name, index, low, high)                                                  \
   T *const name = (T *)(uintptr_t)place(&argument[index], low, high, (int64_t)sizeof(T)); \
   if (!name) return RVM_MICRO_REFUSED
-#define SIZE(name, index)                        \
-  const int64_t name = argument[index].number;   \
+#define SIZE(name, index)                      \
+  const int64_t name = argument[index].number; \
   if (!is_size(name)) return RVM_MICRO_REFUSED
 
 /* Refuses a call that cannot be cut into portions if its `work`, a double, would take too long. */
@@ -58,14 +59,14 @@ static int64_t portion(int64_t work, int64_t multiple) {
 }
 
 /* The same code for each number of rows, which is then a constant. */
-#define EACH_ROW_COUNT(CALL)                                                                         \
-  switch (rows) {                                                                                    \
-    case 1: CALL(1); break;                                                                          \
-    case 2: CALL(2); break;                                                                          \
-    case 3: CALL(3); break;                                                                          \
-    case 4: CALL(4); break;                                                                          \
-    case 5: CALL(5); break;                                                                          \
-    default: CALL(6);                                                                                \
+#define EACH_ROW_COUNT(CALL) \
+  switch (rows) {            \
+    case 1: CALL(1); break;  \
+    case 2: CALL(2); break;  \
+    case 3: CALL(3); break;  \
+    case 4: CALL(4); break;  \
+    case 5: CALL(5); break;  \
+    default: CALL(6);        \
   }
 
 static int64_t last_of(int64_t count, int64_t step) { return count > 0 ? (count - 1) * step : 0; }
@@ -91,8 +92,9 @@ static int run_rvm_tile_f32(const rvm_micro_argument *argument, const rvm_micro_
       const int64_t deep = least_of(depth - p, most);
       const int adds = p > 0 || argument[10].number != 0;
       SPEND(rows * across * (deep + 1));
-#define CALL(rows)                                                                                                         \
-  rvm_tile_f32(rows, (int)across, deep, a + p * a_step, a_row, a_step, b + p * b_step + j, b_step, tile + j, tile_row, adds)
+#define CALL(rows)                                                                                                     \
+  rvm_tile_f32(rows, (int)across, deep, a + p * a_step, a_row, a_step, b + p * b_step + j, b_step, tile + j, tile_row, \
+               adds)
       EACH_ROW_COUNT(CALL)
 #undef CALL
     }
@@ -135,15 +137,16 @@ static int run_rvm_columns_f32(const rvm_micro_argument *argument, const rvm_mic
     const int64_t some = least_of(count - c, OFFSETS), most_places = portion(RVM_COLUMN_ROWS * taps * some, 16);
     const int64_t most_rows = portion(taps * some * least_of(wide, most_places), RVM_COLUMN_ROWS);
     const int adds = c > 0 || argument[12].number != 0;
-    if (!copy_offsets(&near, all_offsets + c, some) || !copy_offsets(&first, all_firsts + c, some)) return RVM_MICRO_REFUSED;
+    if (!copy_offsets(&near, all_offsets + c, some) || !copy_offsets(&first, all_firsts + c, some))
+      return RVM_MICRO_REFUSED;
     PLACE(const float, weights, 7, first.least, some > 0 ? first.most + last_of(taps, step) + 1 : first.least);
     PLACE(const float, x, 8, near.least, some > 0 ? near.most + last_of(high + taps - 1, pitch) + wide : near.least);
     for (int64_t r = 0; r < rows; r += most_rows)
       for (int64_t j = 0; j < places; j += most_places) {
         const int64_t down = least_of(rows - r, most_rows), across = least_of(places - j, most_places);
         SPEND(rounded(down, RVM_COLUMN_ROWS) * rounded(across, 16) * (taps * some + 1));
-#define CALL(taps)                                                                                                          \
-  rvm_columns_f32(taps, down, across, some, near.numbers, first.numbers, step, weights, x + r * pitch + j, pitch,           \
+#define CALL(taps)                                                                                                \
+  rvm_columns_f32(taps, down, across, some, near.numbers, first.numbers, step, weights, x + r * pitch + j, pitch, \
                   sums + r * sums_pitch + j, sums_pitch, adds)
         switch (taps) {
           case 1: CALL(1); break;
@@ -194,7 +197,8 @@ static int run_rvm_window_rows_f32(const rvm_micro_argument *argument, const rvm
   if (low > first || first > end || end > high) return RVM_MICRO_REFUSED;
   EXPECT_WORK((double)(high - low), 0x1p26);
   if (rows == 0 || high == low) return RVM_MICRO_DONE;
-  const int64_t written = last_of(rows, to_row) + high, read = end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0;
+  const int64_t written = last_of(rows, to_row) + high,
+                read = end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0;
   PLACE(float, to, 0, low, written);
   PLACE(const float, x, 2, 0, read);
   if (overlap(to + low, written - low, x, read)) return RVM_MICRO_REFUSED;
@@ -235,8 +239,8 @@ static int run_rvm_window_panel_f32(const rvm_micro_argument *argument, const rv
   PLACE(const float, x, 2, 0, read);
   if (overlap(panel, written, x, read)) return RVM_MICRO_REFUSED;
   SPEND((int64_t)work);
-  rvm_window_panel_f32(panel, pitch, x, high, wide, out_wide, column, count, first, span, row_taps, column_taps, row_stride,
-                       column_stride, row_pad, column_pad, row_dilation, column_dilation);
+  rvm_window_panel_f32(panel, pitch, x, high, wide, out_wide, column, count, first, span, row_taps, column_taps,
+                       row_stride, column_stride, row_pad, column_pad, row_dilation, column_dilation);
   return RVM_MICRO_DONE;
 }
 
@@ -255,27 +259,28 @@ static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_mi
   SIZE(column_pad, 12);
   SIZE(row_dilation, 13);
   SIZE(column_dilation, 14);
-  if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1) return RVM_MICRO_REFUSED;
+  if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1)
+    return RVM_MICRO_REFUSED;
   if ((column_taps - 1) * column_dilation >= RVM_POOL_LINE || planes * rows > LARGEST || high * wide > LARGEST)
     return RVM_MICRO_REFUSED;
   EXPECT_WORK((double)(row_taps + 1) * RVM_POOL_LINE, 0x1p26);
   if (rows == 0 || columns == 0) return RVM_MICRO_DONE;
   PLACE(float, out, 0, 0, planes * rows * columns);
-  PLACE(const float, x, 1, 0, planes * (high * wide));
+  PLACE(const float, x, 1, 0, planes *(high * wide));
   const int64_t reach = (column_taps - 1) * column_dilation, line = (RVM_POOL_LINE - 1 - reach) / column_stride + 1;
   const int64_t of_line = (row_taps + 1) * ((line - 1) * column_stride + reach + 1) + line * column_taps;
   const int64_t most_columns = portion(of_line, 1) * line; /* `line` columns are computed at a time */
   const int64_t lines = (least_of(columns, most_columns) + line - 1) / line, most_rows = portion(of_line * lines, 1);
   for (int64_t plane = 0; plane < planes; plane++)
-    for (int64_t r = 0; r < rows; r += columns > most_columns ? 1 : most_rows)
+    for (int64_t r = 0; r<rows; r += columns> most_columns ? 1 : most_rows)
       for (int64_t j = 0; j < columns; j += most_columns) {
         const int64_t across = least_of(columns - j, most_columns);
         const int64_t down = columns > most_columns ? 1 : least_of(rows - r, most_rows);
         const int64_t pad = column_pad - j * column_stride;
         SPEND(of_line * ((across + line - 1) / line) * down);
-#define CALL(taps, stride, dilation)                                                                                         \
-  rvm_max_pool_f32(out + (plane * rows + r) * columns + j, x + plane * (high * wide), 1, high, wide, down, across, row_taps, \
-                   taps, row_stride, stride, row_pad - r * row_stride, pad, row_dilation, dilation)
+#define CALL(taps, stride, dilation)                                                                               \
+  rvm_max_pool_f32(out + (plane * rows + r) * columns + j, x + plane * (high * wide), 1, high, wide, down, across, \
+                   row_taps, taps, row_stride, stride, row_pad - r * row_stride, pad, row_dilation, dilation)
         if (column_dilation == 1 && column_taps == 2 && column_stride == 2)
           CALL(2, 2, 1);
         else if (column_dilation == 1 && column_taps == 3 && column_stride == 2)
@@ -332,10 +337,11 @@ static int run_rvm_tile_bytes(const rvm_micro_argument *argument, const rvm_micr
     for (int64_t p = 0; p < depth; p += most) {
       const int64_t deep = least_of(depth - p, most);
       SPEND(rows * across * (deep + 1));
-#define CALL(rows)                                                                                                          \
-  left_is_signed                                                                                                            \
-      ? rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 1, b + p / 4 * b_step + j, b_step, tile + j, tile_row)  \
-      : rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 0, b + p / 4 * b_step + j, b_step, tile + j, tile_row)
+#define CALL(rows)                                                                                                \
+  left_is_signed ? rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 1, b + p / 4 * b_step + j, b_step, \
+                                  tile + j, tile_row)                                                             \
+                 : rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 0, b + p / 4 * b_step + j, b_step, \
+                                  tile + j, tile_row)
       EACH_ROW_COUNT(CALL)
 #undef CALL
     }
@@ -428,18 +434,19 @@ static int run_rvm_attention(const rvm_micro_argument *argument, const rvm_micro
   const int64_t most = parts > 1 ? rounded((keys + parts - 1) / parts, RVM_ATTENTION_PANEL) : even;
   const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? rounded(keys, 16) : RVM_ATTENTION_PANEL;
   if (rows == 0) return RVM_MICRO_DONE;
-  PLACE(const float, q, 4, 0, rows * depth);
+  PLACE(const float, q, 4, 0, rows *depth);
   const int64_t k_count = keys > 0 && depth > 0 ? last_of(keys, k_row) + last_of(depth, k_step) + 1 : 0;
   const int64_t copy_count = columns != width ? least_of(keys, most) * columns : 0;
   PLACE(const float, k, 5, 0, k_count);
-  PLACE(const float, v, 8, 0, keys * width);
+  PLACE(const float, v, 8, 0, keys *width);
   PLACE(const uint8_t, allowed, 9, 0, keys > 0 ? last_of(rows, allowed_row) + last_of(keys, allowed_step) + 1 : 0);
   PLACE(const float, bias, 12, 0, keys > 0 ? last_of(rows, bias_row) + last_of(keys, bias_step) + 1 : 0);
-  PLACE(float, scores, 18, 0, rows * most);
-  PLACE(float, panel, 19, 0, depth * panel_columns);
+  PLACE(float, scores, 18, 0, rows *most);
+  PLACE(float, panel, 19, 0, depth *panel_columns);
   PLACE(float, copy, 20, 0, copy_count);
-  PLACE(float, out, 21, 0, rows * columns);
-  if (overlap(panel, depth * panel_columns, k, k_count) || overlap(copy, copy_count, v, keys * width)) return RVM_MICRO_REFUSED;
+  PLACE(float, out, 21, 0, rows *columns);
+  if (overlap(panel, depth * panel_columns, k, k_count) || overlap(copy, copy_count, v, keys * width))
+    return RVM_MICRO_REFUSED;
   const int64_t at_once = portion(keys * of_key, RVM_ATTENTION_TILE);
   for (int64_t r = 0, count; r < rows; r += count) {
     count = rows - r < at_once + RVM_ATTENTION_FEW ? rows - r : at_once;
@@ -459,10 +466,19 @@ typedef struct winograd_place {
 static int winograd_place_of(const rvm_micro_argument *argument, winograd_place *at) {
   for (int i = 1; i <= 10; i++)
     if (!is_size(argument[i].number)) return 0;
-  *at = (winograd_place){argument[1].number, argument[2].number, argument[3].number, argument[4].number, argument[5].number,
-                         argument[6].number, argument[7].number, argument[8].number, argument[9].number, argument[10].number, 0};
-  return at->spread > 0 && at->tiles_wide > 0 && at->columns % RVM_WINOGRAD_LANES == 0 && at->columns <= RVM_WINOGRAD_TILES &&
-         at->count <= at->columns && at->spread <= 1 << 20 &&
+  *at = (winograd_place){argument[1].number,
+                         argument[2].number,
+                         argument[3].number,
+                         argument[4].number,
+                         argument[5].number,
+                         argument[6].number,
+                         argument[7].number,
+                         argument[8].number,
+                         argument[9].number,
+                         argument[10].number,
+                         0};
+  return at->spread > 0 && at->tiles_wide > 0 && at->columns % RVM_WINOGRAD_LANES == 0 &&
+         at->columns <= RVM_WINOGRAD_TILES && at->count <= at->columns && at->spread <= 1 << 20 &&
          !__builtin_mul_overflow(at->channels * at->high, at->wide, &at->elements);
 }
 
@@ -482,8 +498,8 @@ static int run_rvm_winograd_input(const rvm_micro_argument *argument, const rvm_
   PLACE(float, v, 11, 0, 16 * rvm_winograd_step(at.channels, at.columns));
   PLACE(int64_t, too_large, 12, 0, 1);
   SPEND((int64_t)work);
-  rvm_winograd_input(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first, at.count,
-                     at.columns, v, too_large);
+  rvm_winograd_input(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first,
+                     at.count, at.columns, v, too_large);
   return RVM_MICRO_DONE;
 }
 
@@ -536,8 +552,8 @@ static int run_rvm_winograd_plain(const rvm_micro_argument *argument, const rvm_
   for (int64_t r = 0; r < rows; r++)
     for (int64_t i = 0; i < at.count; i++) {
       SPEND((int64_t)work);
-      rvm_winograd_plain(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first + i, 1,
-                         at.columns, 1, filters, u + r * at.channels, out + r * 4 * at.columns + 2 * i);
+      rvm_winograd_plain(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first + i,
+                         1, at.columns, 1, filters, u + r * at.channels, out + r * 4 * at.columns + 2 * i);
     }
   return RVM_MICRO_DONE;
 }

@@ -17,8 +17,8 @@ typedef struct rvm_micro_argument {
 /* The outcome of a call.  REFUSED: it would leave a buffer, or a number is outside of what the function takes. */
 enum { RVM_MICRO_REFUSED, RVM_MICRO_DONE, RVM_MICRO_ENDED };
 
-/* Who is told of work, in multiply-adds or what takes as long, before a call does it.  A call is cut into portions of about
-   RVM_MICRO_PORTION.  spend: 0 where the call is to end, which then gives ENDED. */
+/* Who is told of work, in multiply-adds or what takes as long, before a call does it.  A call is cut into portions of
+   about RVM_MICRO_PORTION.  spend: 0 where the call is to end, which then gives ENDED. */
 enum { RVM_MICRO_PORTION = 1 << 22 };
 typedef struct rvm_micro_watch {
   int (*spend)(void *host, int64_t work);

@@ -3,104 +3,106 @@
 
 #include "kernel_loops.h"
 
-#define MOVES(T)                                                                                                          \
-  static int gather_##T(int64_t n, void *out_, const void *from_, int64_t limit, const int64_t *index, const uint8_t *mask) { \
-    T *out = out_;                                                                                                        \
-    const T *from = from_;                                                                                                \
-    int is_inside = 1;                                                                                                    \
-    for (int64_t i = 0; i < n; i++) {                                                                                     \
-      const int reads = !mask || mask[i], inside = (uint64_t)index[i] < (uint64_t)limit;                                  \
-      is_inside &= inside | !reads;                                                                                       \
-      out[i] = reads && inside ? from[index[i]] : 0;                                                                      \
-    }                                                                                                                     \
-    return is_inside;                                                                                                     \
-  }                                                                                                                       \
-  static int scatter_##T(int64_t n, void *to_, int64_t limit, const int64_t *index, const void *value_, int64_t step) {  \
-    T *to = to_;                                                                                                          \
-    const T *value = value_;                                                                                              \
-    for (int64_t i = 0; i < n; i++) {                                                                                     \
-      if ((uint64_t)index[i] >= (uint64_t)limit) return 0;                                                                \
-      to[index[i]] = value[i * step];                                                                                     \
-    }                                                                                                                     \
-    return 1;                                                                                                             \
-  }                                                                                                                       \
-  static void strided_##T(int64_t n, void *out_, const void *from_, int64_t step) {                                      \
-    T *out = out_;                                                                                                        \
-    const T *from = from_;                                                                                                \
-    if (step == 0) {                                                                                                      \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) out[i] = *from;                                                                     \
-      return;                                                                                                             \
-    }                                                                                                                     \
-    if (step == 2) {                                                                                                      \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) out[i] = from[i * 2];                                                               \
-      return;                                                                                                             \
-    }                                                                                                                     \
-    RVM_INDEPENDENT                                                                                                       \
-    for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                              \
-  }                                                                                                                       \
-  static int masked_##T(int64_t n, void *out_, const void *base_, int64_t limit, int64_t position, int64_t step,         \
-                        const uint8_t *mask) {                                                                            \
-    T *out = out_;                                                                                                        \
-    const T *base = base_;                                                                                                \
-    for (int64_t i = 0; i < n; i++) {                                                                                     \
-      const uint64_t at = (uint64_t)position + (uint64_t)i * (uint64_t)step;                                              \
-      out[i] = 0;                                                                                                         \
-      if (!mask[i]) continue;                                                                                             \
-      if (at >= (uint64_t)limit) return 0;                                                                                \
-      out[i] = base[at];                                                                                                  \
-    }                                                                                                                     \
-    return 1;                                                                                                             \
-  }                                                                                                                       \
-  static void spread_##T(int64_t n, void *to_, int64_t step, const void *value_, int64_t value_step) {                   \
-    T *to = to_;                                                                                                          \
-    const T *value = value_;                                                                                              \
-    if (step == 1 && value_step == 0) {                                                                                   \
-      const T all = *value;                                                                                               \
-      for (int64_t i = 0; i < n; i++) to[i] = all;                                                                        \
-      return;                                                                                                             \
-    }                                                                                                                     \
-    for (int64_t i = 0; i < n; i++) to[i * step] = value[i * value_step];                                                 \
-  }                                                                                                                       \
-  static void choose_##T(int64_t n, void *out_, const uint8_t *cond, int64_t cond_step, const void *a_, int64_t a_step,  \
-                         const void *b_, int64_t b_step) {                                                                \
-    T *out = out_;                                                                                                        \
-    const T *a = a_, *b = b_;                                                                                             \
-    if (cond_step && a_step && b_step) {                                                                                  \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) {                                                                                   \
-        const T x = a[i], y = b[i];                                                                                       \
-        out[i] = cond[i] ? x : y;                                                                                         \
-      }                                                                                                                   \
-    } else if (cond_step && a_step) {                                                                                     \
-      const T y = *b;                                                                                                     \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) {                                                                                   \
-        const T x = a[i];                                                                                                 \
-        out[i] = cond[i] ? x : y;                                                                                         \
-      }                                                                                                                   \
-    } else if (cond_step && b_step) {                                                                                     \
-      const T x = *a;                                                                                                     \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) {                                                                                   \
-        const T y = b[i];                                                                                                 \
-        out[i] = cond[i] ? x : y;                                                                                         \
-      }                                                                                                                   \
-    } else if (cond_step) {                                                                                               \
-      const T x = *a, y = *b;                                                                                             \
-      RVM_INDEPENDENT                                                                                                     \
-      for (int64_t i = 0; i < n; i++) out[i] = cond[i] ? x : y;                                                           \
-    } else {                                                                                                              \
-      const T *from = *cond ? a : b;                                                                                      \
-      const int64_t step = *cond ? a_step : b_step;                                                                       \
-      for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                            \
-    }                                                                                                                     \
-  }                                                                                                                       \
-  static void splat_##T(int64_t n, void *out_, const void *value) {                                                      \
-    T *out = out_;                                                                                                        \
-    const T all = *(const T *)value;                                                                                      \
-    for (int64_t i = 0; i < n; i++) out[i] = all;                                                                         \
+#define MOVES(T)                                                                                                 \
+  static int gather_##T(int64_t n, void *out_, const void *from_, int64_t limit, const int64_t *index,           \
+                        const uint8_t *mask) {                                                                   \
+    T *out = out_;                                                                                               \
+    const T *from = from_;                                                                                       \
+    int is_inside = 1;                                                                                           \
+    for (int64_t i = 0; i < n; i++) {                                                                            \
+      const int reads = !mask || mask[i], inside = (uint64_t)index[i] < (uint64_t)limit;                         \
+      is_inside &= inside | !reads;                                                                              \
+      out[i] = reads && inside ? from[index[i]] : 0;                                                             \
+    }                                                                                                            \
+    return is_inside;                                                                                            \
+  }                                                                                                              \
+  static int scatter_##T(int64_t n, void *to_, int64_t limit, const int64_t *index, const void *value_,          \
+                         int64_t step) {                                                                         \
+    T *to = to_;                                                                                                 \
+    const T *value = value_;                                                                                     \
+    for (int64_t i = 0; i < n; i++) {                                                                            \
+      if ((uint64_t)index[i] >= (uint64_t)limit) return 0;                                                       \
+      to[index[i]] = value[i * step];                                                                            \
+    }                                                                                                            \
+    return 1;                                                                                                    \
+  }                                                                                                              \
+  static void strided_##T(int64_t n, void *out_, const void *from_, int64_t step) {                              \
+    T *out = out_;                                                                                               \
+    const T *from = from_;                                                                                       \
+    if (step == 0) {                                                                                             \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) out[i] = *from;                                                            \
+      return;                                                                                                    \
+    }                                                                                                            \
+    if (step == 2) {                                                                                             \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) out[i] = from[i * 2];                                                      \
+      return;                                                                                                    \
+    }                                                                                                            \
+    RVM_INDEPENDENT                                                                                              \
+    for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                     \
+  }                                                                                                              \
+  static int masked_##T(int64_t n, void *out_, const void *base_, int64_t limit, int64_t position, int64_t step, \
+                        const uint8_t *mask) {                                                                   \
+    T *out = out_;                                                                                               \
+    const T *base = base_;                                                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                                            \
+      const uint64_t at = (uint64_t)position + (uint64_t)i * (uint64_t)step;                                     \
+      out[i] = 0;                                                                                                \
+      if (!mask[i]) continue;                                                                                    \
+      if (at >= (uint64_t)limit) return 0;                                                                       \
+      out[i] = base[at];                                                                                         \
+    }                                                                                                            \
+    return 1;                                                                                                    \
+  }                                                                                                              \
+  static void spread_##T(int64_t n, void *to_, int64_t step, const void *value_, int64_t value_step) {           \
+    T *to = to_;                                                                                                 \
+    const T *value = value_;                                                                                     \
+    if (step == 1 && value_step == 0) {                                                                          \
+      const T all = *value;                                                                                      \
+      for (int64_t i = 0; i < n; i++) to[i] = all;                                                               \
+      return;                                                                                                    \
+    }                                                                                                            \
+    for (int64_t i = 0; i < n; i++) to[i * step] = value[i * value_step];                                        \
+  }                                                                                                              \
+  static void choose_##T(int64_t n, void *out_, const uint8_t *cond, int64_t cond_step, const void *a_,          \
+                         int64_t a_step, const void *b_, int64_t b_step) {                                       \
+    T *out = out_;                                                                                               \
+    const T *a = a_, *b = b_;                                                                                    \
+    if (cond_step && a_step && b_step) {                                                                         \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) {                                                                          \
+        const T x = a[i], y = b[i];                                                                              \
+        out[i] = cond[i] ? x : y;                                                                                \
+      }                                                                                                          \
+    } else if (cond_step && a_step) {                                                                            \
+      const T y = *b;                                                                                            \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) {                                                                          \
+        const T x = a[i];                                                                                        \
+        out[i] = cond[i] ? x : y;                                                                                \
+      }                                                                                                          \
+    } else if (cond_step && b_step) {                                                                            \
+      const T x = *a;                                                                                            \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) {                                                                          \
+        const T y = b[i];                                                                                        \
+        out[i] = cond[i] ? x : y;                                                                                \
+      }                                                                                                          \
+    } else if (cond_step) {                                                                                      \
+      const T x = *a, y = *b;                                                                                    \
+      RVM_INDEPENDENT                                                                                            \
+      for (int64_t i = 0; i < n; i++) out[i] = cond[i] ? x : y;                                                  \
+    } else {                                                                                                     \
+      const T *from = *cond ? a : b;                                                                             \
+      const int64_t step = *cond ? a_step : b_step;                                                              \
+      for (int64_t i = 0; i < n; i++) out[i] = from[i * step];                                                   \
+    }                                                                                                            \
+  }                                                                                                              \
+  static void splat_##T(int64_t n, void *out_, const void *value) {                                              \
+    T *out = out_;                                                                                               \
+    const T all = *(const T *)value;                                                                             \
+    for (int64_t i = 0; i < n; i++) out[i] = all;                                                                \
   }
 MOVES(uint8_t)
 MOVES(uint16_t)
@@ -109,4 +111,5 @@ MOVES(uint64_t)
 
 #define ROW(T) {gather_##T, scatter_##T, strided_##T, masked_##T, spread_##T, choose_##T, splat_##T}
 extern const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4];
-const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4] = {ROW(uint8_t), ROW(uint16_t), ROW(uint32_t), ROW(uint64_t)};
+const rvm_strip_moves RVM_OF_LEVEL(rvm_strip_moves_by_size)[4] = {ROW(uint8_t), ROW(uint16_t), ROW(uint32_t),
+                                                                  ROW(uint64_t)};

@@ -13,12 +13,13 @@ typedef struct rvm_strip_moves {
   /* out[i] = from[i * step] */
   void (*strided)(int64_t n, void *out, const void *from, int64_t step);
   /* out[i] = mask[i] ? base[position + i * step] : 0 */
-  int (*masked)(int64_t n, void *out, const void *base, int64_t limit, int64_t position, int64_t step, const uint8_t *mask);
+  int (*masked)(int64_t n, void *out, const void *base, int64_t limit, int64_t position, int64_t step,
+                const uint8_t *mask);
   /* to[i * step] = value[i * value_step] */
   void (*spread)(int64_t n, void *to, int64_t step, const void *value, int64_t value_step);
   /* out[i] = cond[i] ? a[i] : b[i], each with a step of 1, or of 0 for the same element everywhere */
-  void (*choose)(int64_t n, void *out, const uint8_t *cond, int64_t cond_step, const void *a, int64_t a_step, const void *b,
-                 int64_t b_step);
+  void (*choose)(int64_t n, void *out, const uint8_t *cond, int64_t cond_step, const void *a, int64_t a_step,
+                 const void *b, int64_t b_step);
   /* out[i] = *value */
   void (*splat)(int64_t n, void *out, const void *value);
 } rvm_strip_moves;

@@ -3,14 +3,15 @@
 #include "relvm.h"
 
 /* In a section of their own, where relvm/runtime/elf.py finds them; aligned as rvm_executable_load wants them. */
-__asm__(".pushsection .relvm, \"a\", %progbits\n"
-        ".balign 64\n"
-        ".globl relvm_module_start, relvm_module_end\n"
-        ".hidden relvm_module_start, relvm_module_end\n"
-        "relvm_module_start:\n"
-        ".incbin \"module.rvm\"\n"
-        "relvm_module_end:\n"
-        ".popsection\n");
+__asm__(
+    ".pushsection .relvm, \"a\", %progbits\n"
+    ".balign 64\n"
+    ".globl relvm_module_start, relvm_module_end\n"
+    ".hidden relvm_module_start, relvm_module_end\n"
+    "relvm_module_start:\n"
+    ".incbin \"module.rvm\"\n"
+    "relvm_module_end:\n"
+    ".popsection\n");
 
 extern const unsigned char relvm_module_start[] __attribute__((visibility("hidden")));
 extern const unsigned char relvm_module_end[] __attribute__((visibility("hidden")));

@@ -37,8 +37,7 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
     return BAD(result, "constant %d has rank %u, which exceeds the maximum of %d", index, record->rank, RVM_MAX_RANK);
   if (record->dtype >= RVM_DTYPE_COUNT ||
       !rvm_dims_size_bytes((int32_t)record->dtype, (int32_t)record->rank, dims, &size_bytes) ||
-      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) ||
-      record->size_bytes > INT64_MAX)
+      (record->dtype != RVM_DTYPE_str && record->size_bytes != (uint64_t)size_bytes) || record->size_bytes > INT64_MAX)
     return BAD(result, "constant %d: the size does not match the dtype and dimensions", index);
   size_bytes = (int64_t)record->size_bytes;
   if (record->payload < 0 || record->payload % RVM_ALIGNMENT != 0 || size_bytes > data->size_bytes - record->payload)
@@ -46,7 +45,8 @@ static rvm_status read_tensor(const rvm_executable *executable, const constant_r
   if (record->dtype == RVM_DTYPE_str)
     return read_strings_of(record, dims, data->bytes + record->payload, index, result);
   if (!rvm_elements_are_canonical((int32_t)record->dtype, data->bytes + record->payload, size_bytes))
-    return BAD(result, "constant %d of dtype %s has a byte that is no element of this dtype", index, rvm_dtype_name(record->dtype));
+    return BAD(result, "constant %d of dtype %s has a byte that is no element of this dtype", index,
+               rvm_dtype_name(record->dtype));
   return rvm_tensor_wrap((int32_t)record->dtype, (int32_t)record->rank, dims, (void *)(data->bytes + record->payload),
                          NULL, NULL, result);
 }
@@ -97,8 +97,8 @@ rvm_status rvm_constants_read(rvm_executable *executable, rvm_value *error) {
   uint32_t next_dim = 0;
   for (int32_t i = 0; i < (int32_t)counts[0]; i++) {
     if (records[i].dims_start != next_dim)
-      return BAD(error, "the dimensions of constant %d begin at entry %u of the table, expected %u", i, records[i].dims_start,
-                 next_dim);
+      return BAD(error, "the dimensions of constant %d begin at entry %u of the table, expected %u", i,
+                 records[i].dims_start, next_dim);
     rvm_value value = {0};
     rvm_status status = read_constant(executable, &records[i], dims + next_dim, counts[1] - next_dim, i, &value);
     if (status) {

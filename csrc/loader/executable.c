@@ -34,7 +34,8 @@ int rvm_executable_may_call(const rvm_executable *executable, const char *name) 
 
 rvm_status rvm_fail_forbidden(const char *name, rvm_value *error) {
   return rvm_fail(error, RVM_UNSUPPORTED,
-                  "executable: the program calls the registered function \"%s\", which the load options do not allow", name);
+                  "executable: the program calls the registered function \"%s\", which the load options do not allow",
+                  name);
 }
 
 /* ---- references ---- */
@@ -75,7 +76,9 @@ int rvm_function_names_compare(const void *a, const void *b) {
   return order ? order : left->is_packed - right->is_packed;
 }
 
-int32_t rvm_executable_function_count(const rvm_executable *executable) { return executable ? executable->function_count : -1; }
+int32_t rvm_executable_function_count(const rvm_executable *executable) {
+  return executable ? executable->function_count : -1;
+}
 
 static const rvm_function_record *function_at(const rvm_executable *executable, int32_t index) {
   return executable && index >= 0 && index < executable->function_count ? &executable->functions[index] : NULL;

@@ -22,7 +22,7 @@ enum {
 };
 
 enum rvm_opcode {
-#define OP(name, operands, flow, meaning) RVM_OP_##name,
+#define OP(name, operands, names, flow, meaning) RVM_OP_##name,
 #include "opcodes.def"
 #undef OP
   RVM_OP_COUNT
@@ -48,7 +48,7 @@ enum {
 typedef struct rvm_function_record {
   uint32_t name; /* string index */
   uint16_t kind;
-  uint16_t flags; /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
+  uint16_t flags;  /* RVM_PRIVATE, RVM_IMPURE; 0 unless the function has code */
   uint32_t symbol; /* string index, or RVM_NO_STRING */
   int32_t parameter_count;
   uint32_t first_parameter;
@@ -70,7 +70,7 @@ typedef struct rvm_section {
 
 /* The beginning of a native section, as it stands in the file; the library follows. */
 typedef struct rvm_native_header {
-  uint32_t abi_version, triple, cpu, zero; /* triple, cpu: string indices */
+  uint32_t abi_version, triple, cpu, zero;  /* triple, cpu: string indices */
   unsigned char replaced[RVM_SHA256_BYTES]; /* rvm_executable_replaced */
   uint32_t zeros[4];
 } rvm_native_header;
@@ -90,17 +90,18 @@ struct rvm_executable {
   const rvm_function_record *functions;
   const uint32_t *parameters; /* string indices */
   const uint32_t *code;
-  rvm_function_name *by_name; /* sorted */
-  void **symbols;             /* of native and kernel functions, by function index; NULL: it has none */
+  rvm_function_name *by_name;  /* sorted */
+  void **symbols;              /* of native and kernel functions, by function index; NULL: it has none */
   rvm_kernel_program *kernels; /* by function index, `code` being NULL where there is none; NULL: no function has any */
-  rvm_value *constants;       /* immortal objects */
-  struct rvm_code *codes;     /* of bytecode functions, by function index (predecode.h) */
-  int32_t *steps, *objects;   /* what they point into */
-  rvm_value *literals;        /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
+  rvm_value *constants;        /* immortal objects */
+  struct rvm_code *codes;      /* of bytecode functions, by function index (predecode.h) */
+  int32_t *steps, *objects;    /* what they point into */
+  rvm_value *literals;         /* operands of steps; a FUNCTION holds its index, a CONTEXT nothing */
   int64_t literal_count;
   rvm_library library;
-  int32_t is_elsewhere; /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
-  rvm_value obstacle;   /* the ERROR that says why; NIL: nothing was tried (is_only_checked), or it runs */
+  int32_t
+      is_elsewhere;   /* its native code cannot run here, and is not loaded; while it is loaded: whether that may be */
+  rvm_value obstacle; /* the ERROR that says why; NIL: nothing was tried (is_only_checked), or it runs */
   int32_t is_only_checked;
   char **callable; /* patterns of registered functions that it may call; NULL: any */
   int32_t callable_count;
@@ -113,12 +114,12 @@ struct rvm_executable {
 
 void rvm_executable_retain(rvm_executable *executable);
 const char *rvm_executable_string(const rvm_executable *executable, uint32_t index);
-/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind it; NULL: too
-   short. */
+/* The `count` items of a table that starts `*offset` bytes into the section, which has so many; moves the offset behind
+   it; NULL: too short. */
 const void *rvm_section_table(const rvm_section *section, int64_t *offset, uint64_t count, uint64_t item_bytes);
 
-/* The digest (rvm_executable_digest) of the executable whose bytecode the native code can replace, as the file states it; zeros: of
-   none.  NULL: there is no native code. */
+/* The digest (rvm_executable_digest) of the executable whose bytecode the native code can replace, as the file states
+   it; zeros: of none.  NULL: there is no native code. */
 const unsigned char *rvm_executable_replaced(const rvm_executable *executable);
 
 /* Whether the executable may call a registered function, by the load options that it came with. */

@@ -66,10 +66,11 @@ static rvm_status check_header(const unsigned char *bytes, int64_t size_bytes, f
     return rvm_fail(error, RVM_UNSUPPORTED, "executable: format version %d, this runtime reads version 1",
                     header->major);
   if (header->size_bytes != (uint64_t)size_bytes)
-    return BAD(error, "the header says %llu bytes, but there are %lld; the file may be truncated", (unsigned long long)header->size_bytes,
-               (long long)size_bytes);
+    return BAD(error, "the header says %llu bytes, but there are %lld; the file may be truncated",
+               (unsigned long long)header->size_bytes, (long long)size_bytes);
   uint64_t table_bytes = (uint64_t)header->section_count * sizeof(file_section);
-  if (table_bytes > (uint64_t)size_bytes - sizeof *header) return BAD(error, "the section table extends past the end of the file");
+  if (table_bytes > (uint64_t)size_bytes - sizeof *header)
+    return BAD(error, "the section table extends past the end of the file");
   uint32_t checksum = header->checksum;
   header->checksum = 0;
   uint32_t computed = rvm_crc32c(0, header, sizeof *header);
@@ -100,8 +101,8 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
     int is_checked = !has_tensors || section.size_bytes <= RVM_CHECKED_DATA_BYTES || check_data;
     uint32_t checksum = is_checked ? rvm_crc32c(0, start, (int64_t)section.size_bytes) : section.checksum;
     if (checksum != section.checksum)
-      return BAD(error, "section %u (%s) is damaged: its checksum is %08x, expected %08x", i,
-                 section_name(section.id), checksum, section.checksum);
+      return BAD(error, "section %u (%s) is damaged: its checksum is %08x, expected %08x", i, section_name(section.id),
+                 checksum, section.checksum);
     if (section.id == 0 || section.id > RVM_SECTION_COUNT) continue;
     if (executable->sections[section.id].bytes) return BAD(error, "two sections have id %u", section.id);
     executable->sections[section.id] =
@@ -110,9 +111,11 @@ static rvm_status read_sections(rvm_executable *executable, const unsigned char 
   return all_zero(bytes + end, size_bytes - end) ? RVM_OK : BAD(error, "bytes after the last section are not zero");
 }
 
-/* Replaces the sections by those of the portable program.  Unless it has a section of data, its tensors stand in that of the file. */
+/* Replaces the sections by those of the portable program.  Unless it has a section of data, its tensors stand in that
+ * of the file. */
 static rvm_status enter_portable(rvm_executable *executable, int32_t check_data, rvm_value *error) {
-  const rvm_section portable = executable->sections[RVM_SECTION_portable], data = executable->sections[RVM_SECTION_data];
+  const rvm_section portable = executable->sections[RVM_SECTION_portable],
+                    data = executable->sections[RVM_SECTION_data];
   if (!portable.bytes)
     return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has no portable program, but the load options ask for one");
   memset(executable->sections, 0, sizeof executable->sections);
@@ -161,7 +164,8 @@ static int is_name(const rvm_executable *executable, uint32_t index) {
   return string_exists(executable, index) && executable->strings[index].length <= RVM_MAX_NAME_BYTES;
 }
 
-/* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section. */
+/* Strings stand in the order of their records, none inside another: to read them all takes one pass over the section.
+ */
 static rvm_status read_strings(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_strings];
   int64_t offset = 0;
@@ -187,7 +191,8 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
   const int ids[] = {RVM_SECTION_source, RVM_SECTION_signature, RVM_SECTION_debug};
   for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
     const rvm_section *section = &executable->sections[ids[i]];
-    if (!is_text(section->bytes, section->size_bytes)) return BAD(error, "the section of id %d must be UTF-8 text", ids[i]);
+    if (!is_text(section->bytes, section->size_bytes))
+      return BAD(error, "the section of id %d must be UTF-8 text", ids[i]);
   }
   return RVM_OK;
 }
@@ -197,8 +202,8 @@ static rvm_status read_texts(rvm_executable *executable, rvm_value *error) {
 /* Registers that a function of so many instructions cannot write are not worth the memory to verify them. */
 enum { SPARE_REGISTERS = 256 };
 
-/* `parameter_total`: how many parameters all functions have.  `next_parameter`: where those of this function begin; then, where
-   they end. */
+/* `parameter_total`: how many parameters all functions have.  `next_parameter`: where those of this function begin;
+   then, where they end. */
 static rvm_status check_function(const rvm_executable *executable, int32_t index, uint32_t parameter_total,
                                  uint32_t *next_parameter, rvm_value *error) {
   const rvm_function_record *function = &executable->functions[index];
@@ -221,14 +226,14 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   *next_parameter += parameter_count;
   for (uint32_t i = 0; i < parameter_count; i++)
     if (!is_name(executable, executable->parameters[function->first_parameter + i]))
-      return BAD(error, "the name of parameter %u of function %s must have 1 to %d bytes", i, name,
-                 RVM_MAX_NAME_BYTES);
+      return BAD(error, "the name of parameter %u of function %s must have 1 to %d bytes", i, name, RVM_MAX_NAME_BYTES);
   if (!packed && !bytecode && !is_name(executable, function->symbol))
     return BAD(error, "the symbol of function %s must have 1 to %d bytes", name, RVM_MAX_NAME_BYTES);
   uint32_t least_registers = packed || function->kind == RVM_KIND_kernel ? 0 : parameter_count + !bytecode;
   if (function->registers < least_registers || function->registers > INT32_MAX)
     return BAD(error, "function %s has an invalid number of registers", name);
-  if (!bytecode && function->code_count > 0) return BAD(error, "function %s has instructions but is not a bytecode function", name);
+  if (!bytecode && function->code_count > 0)
+    return BAD(error, "function %s has instructions but is not a bytecode function", name);
   if (!bytecode) return RVM_OK;
   if (function->code_count == 0 || function->code_start > executable->code_words ||
       function->code_count > executable->code_words - function->code_start)
@@ -238,8 +243,8 @@ static rvm_status check_function(const rvm_executable *executable, int32_t index
   return RVM_OK;
 }
 
-/* Checks that a string is the name of at most one packed function and one other function.  Sorting by name then compares each byte
-   of a name at most twice in each of the log2(count) merges. */
+/* Checks that a string is the name of at most one packed function and one other function.  Sorting by name then
+   compares each byte of a name at most twice in each of the log2(count) merges. */
 static rvm_status check_name_strings(const rvm_executable *executable, rvm_value *error) {
   unsigned char *is_name = rvm_allocate_zeroed((size_t)executable->string_count);
   if (!is_name) return rvm_out_of_memory(error);
@@ -262,8 +267,8 @@ static rvm_status index_names(rvm_executable *executable, rvm_value *error) {
   if (!executable->by_name) return rvm_out_of_memory(error);
   for (int32_t i = 0; i < count; i++)
     executable->by_name[i] = (rvm_function_name){.name = rvm_executable_function_name(executable, i),
-                                                   .is_packed = executable->functions[i].kind == RVM_KIND_packed,
-                                                   .index = i};
+                                                 .is_packed = executable->functions[i].kind == RVM_KIND_packed,
+                                                 .index = i};
   qsort(executable->by_name, (size_t)count, sizeof *executable->by_name, rvm_function_names_compare);
   for (int32_t i = 1; i < count; i++)
     if (rvm_function_names_compare(&executable->by_name[i - 1], &executable->by_name[i]) == 0)
@@ -296,12 +301,13 @@ static rvm_status check_code_ranges(rvm_executable *executable, rvm_value *error
 }
 
 /* So that its steps, which are at most so many times as many words, have places that are int32. */
-enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_FOR_A_WORD };
+enum { MAX_CODE_WORDS = INT32_MAX / RVM_STEP_WORDS_PER_CODE_WORD };
 
 static rvm_status read_functions(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_functions],
                     *code = &executable->sections[RVM_SECTION_code];
-  if (code->size_bytes % sizeof(uint32_t) != 0 || code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: 2.8 GB */
+  if (code->size_bytes % sizeof(uint32_t) != 0 ||
+      code->size_bytes / sizeof(uint32_t) > MAX_CODE_WORDS) /* never: 2.8 GB */
     return BAD(error, "the code section has an invalid size");
   executable->code = (const uint32_t *)code->bytes;
   executable->code_words = (uint32_t)(code->size_bytes / sizeof(uint32_t));
@@ -354,7 +360,8 @@ rvm_status rvm_executable_check_native(const rvm_executable *executable, rvm_val
   if (rvm_value_is_object(executable->obstacle))
     return rvm_fail(error, RVM_UNSUPPORTED, "%s", executable->obstacle.as.error->message);
   if (header->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "native code has ABI version %u, but this runtime has version %d; build the executable again",
+    return rvm_fail(error, RVM_UNSUPPORTED,
+                    "native code has ABI version %u, but this runtime has version %d; build the executable again",
                     header->abi_version, RVM_ABI_VERSION);
   return rvm_native_check(rvm_executable_string(executable, header->triple),
                           rvm_executable_string(executable, header->cpu), error);
@@ -373,17 +380,20 @@ static int are_texts(const char *texts, uint32_t count) {
 }
 #endif
 
-/* The section: the number of kernels, 0, for each kernel its function and the bytes of its program, then the programs. */
+/* The section: the number of kernels, 0, for each kernel its function and the bytes of its program, then the programs.
+ */
 static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
   const rvm_section *section = &executable->sections[RVM_SECTION_kernels];
   if (!section->bytes) return RVM_OK;
 #ifdef RVM_WITHOUT_KERNELS
   return rvm_fail(error, RVM_UNSUPPORTED,
-                  "executable: it has kernels as bytecode, and this runtime was built without them; build it with RELVM_KERNELS=ON");
+                  "executable: it has kernels as bytecode, and this runtime was built without them; build it with "
+                  "RELVM_KERNELS=ON");
 #else
   int64_t offset = 0;
   const uint32_t *head = rvm_section_table(section, &offset, 2, sizeof *head);
-  const uint32_t *records = head && head[1] == 0 ? rvm_section_table(section, &offset, head[0], 2 * sizeof *records) : NULL;
+  const uint32_t *records =
+      head && head[1] == 0 ? rvm_section_table(section, &offset, head[0], 2 * sizeof *records) : NULL;
   if (!records) return BAD(error, "the section of kernels is too short");
   executable->kernels = rvm_allocate_zeroed((size_t)executable->function_count * sizeof *executable->kernels);
   if (!executable->kernels) return rvm_out_of_memory(error);
@@ -392,13 +402,14 @@ static rvm_status read_kernels(rvm_executable *executable, rvm_value *error) {
     if (function >= (uint32_t)executable->function_count || (i > 0 && function <= records[2 * i - 2]) ||
         executable->functions[function].kind != RVM_KIND_kernel)
       return BAD(error, "kernel program %u refers to a function that is not a kernel or is out of order", i);
-    if (bytes > section->size_bytes - offset || bytes % 8 != 0) return BAD(error, "kernel program %u exceeds its section", i);
+    if (bytes > section->size_bytes - offset || bytes % 8 != 0)
+      return BAD(error, "kernel program %u exceeds its section", i);
     rvm_kernel_program *program = &executable->kernels[function];
     rvm_status status = rvm_kernel_program_read(section->bytes + offset, bytes, program, error);
     if (status) return status;
     if (program->tensor_count != (uint32_t)executable->functions[function].parameter_count)
-      return BAD(error, "kernel program %u has %u tensors, but its function has %d parameters", i, program->tensor_count,
-                 executable->functions[function].parameter_count);
+      return BAD(error, "kernel program %u has %u tensors, but its function has %d parameters", i,
+                 program->tensor_count, executable->functions[function].parameter_count);
     if (!are_texts(program->messages, program->message_count))
       return BAD(error, "the messages of kernel program %u must be UTF-8 text", i);
     offset += bytes;
@@ -416,10 +427,12 @@ static rvm_status find_symbols(rvm_executable *executable, rvm_value *error) {
     if (function->kind != RVM_KIND_native && function->kind != RVM_KIND_kernel) continue;
     if (executable->kernels && executable->kernels[i].code) continue;
     const char *name = rvm_executable_string(executable, function->name);
-    if (!executable->library.handle) return BAD(error, "function %s is native, but the native section is missing", name);
+    if (!executable->library.handle)
+      return BAD(error, "function %s is native, but the native section is missing", name);
     const char *symbol = rvm_executable_string(executable, function->symbol);
     executable->symbols[i] = rvm_library_find(&executable->library, symbol);
-    if (!executable->symbols[i]) return BAD(error, "function %s: the native code does not define the symbol %s", name, symbol);
+    if (!executable->symbols[i])
+      return BAD(error, "function %s: the native code does not define the symbol %s", name, symbol);
   }
   return RVM_OK;
 }
@@ -455,8 +468,8 @@ static rvm_status check_callable(rvm_executable *executable, rvm_value *error) {
 
 static rvm_status exceeds(const char *what, int64_t got, int64_t most, rvm_value *error) {
   if (most == 0 || got <= most) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has %lld %s, but the load options allow at most %lld", (long long)got, what,
-                  (long long)most);
+  return rvm_fail(error, RVM_UNSUPPORTED, "executable: it has %lld %s, but the load options allow at most %lld",
+                  (long long)got, what, (long long)most);
 }
 
 static rvm_status check_counts(const rvm_executable *executable, const rvm_load_options *options, rvm_value *error) {
@@ -467,7 +480,8 @@ static rvm_status check_counts(const rvm_executable *executable, const rvm_load_
 
 /* ---- the interface ---- */
 
-/* The memory limit of a load: so many times the file's bytes, and so many more. The verifier's sets have their own limit. */
+/* The memory limit of a load: so many times the file's bytes, and so many more. The verifier's sets have their own
+ * limit. */
 enum { BYTES_FOR_A_BYTE = 64, SPARE_BYTES = 1 << 20 };
 
 static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **result,
@@ -487,9 +501,9 @@ static rvm_status load(const void *bytes, int64_t size_bytes, const rvm_load_opt
   if (has_native && !is_trusted && !executable->is_only_checked)
     status = rvm_fail(error, RVM_UNSUPPORTED, "executable: it has native code, which the load options do not trust");
   if (!status && !(has_native && is_trusted)) status = copy_callable(executable, options, error);
-  load_step *const steps[] = {read_strings,          read_texts,  read_functions, check_callable, rvm_constants_read,
-                              rvm_executable_verify, rvm_executable_decode,
-                              read_kernels,          read_native, find_symbols};
+  load_step *const steps[] = {
+      read_strings,          read_texts,   read_functions, check_callable, rvm_constants_read, rvm_executable_verify,
+      rvm_executable_decode, read_kernels, read_native,    find_symbols};
   for (size_t i = 0; i < sizeof steps / sizeof *steps && !status; i++) {
     status = steps[i](executable, error);
     if (!status && steps[i] == read_functions && options) status = check_counts(executable, options, error);
@@ -517,7 +531,9 @@ static rvm_status load_in_budget(const void *bytes, int64_t size_bytes, const rv
   int is_refused = rvm_budget_refusing() != NULL; /* which ended the load: it does without no allocation */
   if (is_refused) rvm_release(error);
   rvm_budget_set(outer);
-  return is_refused ? BAD(error, "loading needs more memory than is allowed for a file of %lld bytes", (long long)size_bytes) : status;
+  return is_refused
+             ? BAD(error, "loading needs more memory than is allowed for a file of %lld bytes", (long long)size_bytes)
+             : status;
 }
 
 rvm_status rvm_executable_load(const void *bytes, int64_t size_bytes, const rvm_load_options *options,

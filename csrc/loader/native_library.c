@@ -26,14 +26,16 @@
 static rvm_status check_triple(const char *triple, rvm_value *error) {
   size_t length = strlen(HOST_ARCHITECTURE);
   if (strncmp(triple, HOST_ARCHITECTURE "-", length + 1) == 0 && strstr(triple + length, "-linux")) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for %s, but this machine is %s-linux", triple, HOST_ARCHITECTURE);
+  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for %s, but this machine is %s-linux", triple,
+                  HOST_ARCHITECTURE);
 }
 
 static rvm_status check_cpu(const char *cpu, rvm_value *error) {
   char missing[200], name[49];
   if (!rvm_cpu_missing(cpu, missing, sizeof missing)) return RVM_OK;
   rvm_cpu_name(name);
-  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for processors with %s; %s lacks %s", cpu, name, missing);
+  return rvm_fail(error, RVM_UNSUPPORTED, "the native code was built for processors with %s; %s lacks %s", cpu, name,
+                  missing);
 }
 
 rvm_status rvm_native_check(const char *triple, const char *cpu, rvm_value *error) {
@@ -51,8 +53,8 @@ static int write_all(int descriptor, const char *bytes, int64_t size_bytes) {
   return 1;
 }
 
-/* Returns the descriptor of a new file without a name: in memory if the system has such files, otherwise in TMPDIR.  Returns -1 if
-   neither is possible. */
+/* Returns the descriptor of a new file without a name: in memory if the system has such files, otherwise in TMPDIR.
+   Returns -1 if neither is possible. */
 static int create_file(void) {
   int descriptor = -1;
 #ifdef MFD_CLOEXEC
@@ -71,10 +73,13 @@ static int create_file(void) {
 static rvm_status library_load(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
   char path[40];
   library->descriptor = create_file();
-  if (library->descriptor < 0) return rvm_fail(error, RVM_UNSUPPORTED, "native code: cannot create a temporary file; set TMPDIR to a writable directory");
+  if (library->descriptor < 0)
+    return rvm_fail(error, RVM_UNSUPPORTED,
+                    "native code: cannot create a temporary file; set TMPDIR to a writable directory");
   snprintf(path, sizeof path, "/proc/self/fd/%d", library->descriptor);
   if (!write_all(library->descriptor, bytes, size_bytes))
-    return rvm_fail(error, RVM_OUT_OF_MEMORY, "native code: cannot write a temporary file; check the free space of TMPDIR");
+    return rvm_fail(error, RVM_OUT_OF_MEMORY,
+                    "native code: cannot write a temporary file; check the free space of TMPDIR");
   library->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library->handle) return rvm_fail(error, RVM_UNSUPPORTED, "native code: %s", dlerror());
   return RVM_OK;
@@ -86,7 +91,9 @@ static rvm_status library_initialise(const rvm_library *library, rvm_value *erro
   if (!symbol) return rvm_fail(error, RVM_BAD_EXECUTABLE, "native code: the symbol relvm_native_open is missing");
   memcpy(&open, &symbol, sizeof open);
   if (open(&rvm_machine_native_api) == RVM_OK) return RVM_OK;
-  return rvm_fail(error, RVM_UNSUPPORTED, "native code does not support this runtime (ABI version %d); build the executable again", RVM_ABI_VERSION);
+  return rvm_fail(error, RVM_UNSUPPORTED,
+                  "native code does not support this runtime (ABI version %d); build the executable again",
+                  RVM_ABI_VERSION);
 }
 
 rvm_status rvm_library_open(rvm_library *library, const void *bytes, int64_t size_bytes, rvm_value *error) {
@@ -101,7 +108,8 @@ void *rvm_library_find(const rvm_library *library, const char *symbol) {
   void *found = dlsym(library->handle, symbol);
   struct link_map *own, *owner;
   Dl_info info;
-  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) || !dladdr1(found, &info, (void **)&owner, RTLD_DL_LINKMAP))
+  if (!found || dlinfo(library->handle, RTLD_DI_LINKMAP, &own) ||
+      !dladdr1(found, &info, (void **)&owner, RTLD_DL_LINKMAP))
     return NULL;
   return own == owner ? found : NULL;
 }

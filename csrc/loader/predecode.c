@@ -8,8 +8,8 @@
 #include "scalar_ops.h"
 #include "verify.h"
 
-/* What is known of a value before it is there.  `objects_of` functions and registers start with NEVER; a value that may be
-   of two types is ANY. */
+/* What is known of a value before it is there.  `objects_of` functions and registers start with NEVER; a value that may
+   be of two types is ANY. */
 enum type { NEVER, INT, FLOAT, BOOL, ANY };
 
 /* How the decoder treats a function of the function table. */
@@ -34,7 +34,8 @@ typedef struct decoder {
   unsigned char *types;   /* per register of all bytecode functions */
   int64_t *first;         /* per function: its first register in `types` */
   int32_t *positions;     /* per code word that starts an instruction: where its step begins */
-  unsigned char *checked; /* per parameter of the present function: what type its entry checks want, NEVER: any, ANY: several */
+  unsigned char
+      *checked; /* per parameter of the present function: what type its entry checks want, NEVER: any, ANY: several */
   int32_t *literal_of_constant, *literal_of_function, *literal_of_int; /* place + 1; 0: none yet */
   int32_t literal_of_nil, literal_of_bool[2], literal_of_context;
   rvm_value *literals;
@@ -45,8 +46,8 @@ typedef struct decoder {
 } decoder;
 
 static const char step_operands[][8] = {
-#define STEP(name, operands, meaning) operands,
-    RVM_STEPS(STEP)
+#define STEP(name, operands, names, meaning) operands,
+#include "steps.def"
 #undef STEP
 };
 
@@ -133,12 +134,13 @@ static enum type type_of_call(const decoder *d, const unsigned char *types, uint
 }
 
 static int is_constant(const decoder *d, uint32_t word, int64_t tag) {
-  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT && d->executable->constants[rvm_argument_payload(word)].tag == tag;
+  return rvm_argument_kind(word) == RVM_ARGUMENT_CONSTANT &&
+         d->executable->constants[rvm_argument_payload(word)].tag == tag;
 }
 
 /* A call that says what type a parameter has, before anything else happens: its number and that type. */
-static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code, int32_t *parameter,
-                          enum type *type) {
+static int is_entry_check(const decoder *d, const rvm_function_record *function, const uint32_t *code,
+                          int32_t *parameter, enum type *type) {
   if (code[0] != RVM_OP_call || (int32_t)code[1] >= 0 || d->classes[code[2]] != CHECK || code[3] != 3) return 0;
   if (rvm_argument_kind(code[4]) != RVM_ARGUMENT_REGISTER || !is_constant(d, code[5], RVM_TAG_DTYPE) ||
       !is_constant(d, code[6], RVM_TAG_STRING))
@@ -146,8 +148,8 @@ static int is_entry_check(const decoder *d, const rvm_function_record *function,
   *parameter = rvm_argument_payload(code[4]);
   rvm_value dtype = d->executable->constants[rvm_argument_payload(code[5])];
   if (*parameter >= function->parameter_count) return 0;
-  *type = dtype.as.i == RVM_DTYPE_i64   ? INT
-          : dtype.as.i == RVM_DTYPE_f64 ? FLOAT
+  *type = dtype.as.i == RVM_DTYPE_i64    ? INT
+          : dtype.as.i == RVM_DTYPE_f64  ? FLOAT
           : dtype.as.i == RVM_DTYPE_bool ? BOOL
                                          : ANY;
   return *type != ANY;
@@ -274,8 +276,10 @@ static enum rvm_step step_of_call(const decoder *d, const unsigned char *types, 
     case INVOKE:
       return list[0] >= 2 && rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT ? RVM_STEP_invoke : RVM_STEP_call;
     case COPY:
-      if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT) return RVM_STEP_call_builtin;
-      return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move : RVM_STEP_copy;
+      if (list[0] != 1 || destination < 0 || rvm_argument_kind(list[1]) == RVM_ARGUMENT_CONTEXT)
+        return RVM_STEP_call_builtin;
+      return is_scalar(types[destination]) && is_scalar(type_of_argument(d, types, list[1])) ? RVM_STEP_move
+                                                                                             : RVM_STEP_copy;
     case ITEM: return list[0] == 2 && destination >= 0 ? RVM_STEP_item : RVM_STEP_call_builtin;
     case CHECK:
       if (destination < 0 && list[0] == 3 && is_constant(d, list[2], RVM_TAG_DTYPE) &&
@@ -310,7 +314,8 @@ enum { MAX_IN_BYTES = 1 << 26 };
 static int is_comparison(uint32_t row) { return row >= RVM_SCALAR_OP_eq_i64 && row <= RVM_SCALAR_OP_ge_i64; }
 
 /* An i64 comparison right before the `if` on it jumps itself: there is always an instruction behind. */
-static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types, const uint32_t *at) {
+static void put_scalar_op(decoder *d, const rvm_function_record *function, const unsigned char *types,
+                          const uint32_t *at) {
   uint32_t row = at[2], count = at[3];
   const uint32_t *next = at + 4 + count;
   int known = function->registers <= MAX_IN_BYTES && d->literal_count < MAX_IN_BYTES; /* never: more, below 256 MB */
@@ -331,11 +336,12 @@ static void put_scalar_op(decoder *d, const rvm_function_record *function, const
   put(d, known ? in_bytes(b) : b);
 }
 
-/* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting those
-   to where the value is; -1: there is no such order. */
+/* Orders moves so that each can be made after those before it: `sources[i]` to i.  How many there are, not counting
+   those to where the value is; -1: there is no such order. */
 static int32_t order_moves(const int32_t *sources, int32_t count, int32_t *order) {
   int32_t placed = 0, todo = 0;
-  unsigned char done[MAX_MOVES] = {0}, readers[MAX_MOVES] = {0}; /* readers: the other moves still to be made that read i */
+  unsigned char done[MAX_MOVES] = {0},
+                readers[MAX_MOVES] = {0}; /* readers: the other moves still to be made that read i */
   if (count > MAX_MOVES) return -1;
   for (int32_t i = 0; i < count; i++) {
     done[i] = sources[i] == i;
@@ -371,7 +377,7 @@ static void put_tail_call(decoder *d, int32_t index, const unsigned char *types,
     enum type type = (enum type)d->checked[i];
     holds &= type == NEVER || (type != ANY && type_of_argument(d, types, list[1 + i]) == type);
   }
-  int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_ARGUMENTS, order[MAX_MOVES], moves;
+  int32_t *start = d->steps + d->step_count, *sources = start + RVM_CALL_WORDS, order[MAX_MOVES], moves;
   put(d, RVM_STEP_tail_self);
   put(d, (int32_t)(d->positions[function->code_start + (holds ? entry : 0)] - (start - d->steps)));
   put(d, (int32_t)at[1]);
@@ -421,8 +427,8 @@ static void patch_jump(decoder *d, const rvm_function_record *function, uint32_t
   const uint32_t *at = d->executable->code + function->code_start + pc;
   const int32_t *positions = d->positions + function->code_start;
   int32_t *step = d->steps + positions[pc];
-  if (at[0] == RVM_OP_goto) step[RVM_JUMP] = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
-  if (at[0] == RVM_OP_if) step[RVM_UNLESS_JUMP] = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
+  if (at[0] == RVM_OP_goto) ((rvm_step_go *)step)->target = positions[(int32_t)pc + (int32_t)at[1]] - positions[pc];
+  if (at[0] == RVM_OP_if) ((rvm_step_unless *)step)->target = positions[(int32_t)pc + (int32_t)at[2]] - positions[pc];
 }
 
 static void decode_function(decoder *d, int32_t index) {
@@ -490,10 +496,10 @@ static rvm_status allocate(decoder *d, int64_t registers, int32_t most_parameter
   d->literal_of_int = rvm_allocate_zeroed(ints * sizeof(int32_t));
   d->literals = rvm_allocate((words + 4) * sizeof *d->literals);
   executable->codes = rvm_allocate_zeroed(functions * sizeof *executable->codes);
-  executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_FOR_A_WORD * words * sizeof *d->steps);
+  executable->steps = d->steps = rvm_allocate(RVM_STEP_WORDS_PER_CODE_WORD * words * sizeof *d->steps);
   executable->objects = d->objects = rvm_allocate((size_t)registers * sizeof *d->objects);
-  int ok = d->classes && d->results && d->first && d->types && d->positions && d->checked &&
-           d->literal_of_constant && d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
+  int ok = d->classes && d->results && d->first && d->types && d->positions && d->checked && d->literal_of_constant &&
+           d->literal_of_function && d->literal_of_int && d->literals && executable->codes && d->steps && d->objects;
   return ok ? RVM_OK : rvm_out_of_memory(error);
 }
 
@@ -508,8 +514,16 @@ static rvm_status keep_literals(decoder *d, rvm_value *error) {
 }
 
 static void decoder_release(decoder *d) {
-  void *blocks[] = {d->classes, d->results, d->first, d->types, d->positions, d->checked,
-                    d->literal_of_constant, d->literal_of_function, d->literal_of_int, d->literals};
+  void *blocks[] = {d->classes,
+                    d->results,
+                    d->first,
+                    d->types,
+                    d->positions,
+                    d->checked,
+                    d->literal_of_constant,
+                    d->literal_of_function,
+                    d->literal_of_int,
+                    d->literals};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) rvm_free(blocks[i]);
 }
 

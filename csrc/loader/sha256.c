@@ -20,17 +20,20 @@ static uint32_t rotated(uint32_t word, int bits) { return word >> bits | word <<
 static void add_block(uint32_t state[8], const unsigned char *block) {
   uint32_t words[64], v[8];
   for (int i = 0; i < 16; i++)
-    words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
+               block[4 * i + 3];
   for (int i = 16; i < 64; i++) {
     const uint32_t a = words[i - 15], b = words[i - 2];
-    words[i] = words[i - 16] + words[i - 7] + (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) + (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
+    words[i] = words[i - 16] + words[i - 7] + (rotated(a, 7) ^ rotated(a, 18) ^ a >> 3) +
+               (rotated(b, 17) ^ rotated(b, 19) ^ b >> 10);
   }
   memcpy(v, state, sizeof v);
   for (int i = 0; i < 64; i++) {
     const uint32_t a = v[0], e = v[4];
     const uint32_t first = v[7] + (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) + ((e & v[5]) ^ (~e & v[6])) +
                            round_constants[i] + words[i];
-    const uint32_t second = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
+    const uint32_t second =
+        (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) + ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
     memmove(v + 1, v, 7 * sizeof *v);
     v[4] += first;
     v[0] = first + second;
@@ -39,8 +42,8 @@ static void add_block(uint32_t state[8], const unsigned char *block) {
 }
 
 void rvm_sha256_start(rvm_sha256 *sha) {
-  static const uint32_t first[8] = {
-    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   memcpy(sha->state, first, sizeof first);
   sha->size_bytes = 0;
 }

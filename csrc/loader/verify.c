@@ -9,7 +9,7 @@
 #include "scalar_ops.h"
 
 static const char operand_letters[][4] = {
-#define OP(name, operands, flow, meaning) operands,
+#define OP(name, operands, names, flow, meaning) operands,
 #include "opcodes.def"
 #undef OP
 };
@@ -17,7 +17,7 @@ static const char operand_letters[][4] = {
 enum flow { ENDS, FALLS };
 
 static const enum flow flows[] = {
-#define OP(name, operands, flow, meaning) flow,
+#define OP(name, operands, names, flow, meaning) flow,
 #include "opcodes.def"
 #undef OP
 };
@@ -51,9 +51,9 @@ typedef struct checker {
   rvm_value *error;
 } checker;
 
-/* In code that is not made to be slow, the sets of a function take at most this much memory and its loops settle within so many
-   walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of code, and as many more,
-   about half a second for 10 MB. */
+/* In code that is not made to be slow, the sets of a function take at most this much memory and its loops settle within
+   so many walks.  The work of verifying a file is counted in words of sets that are copied: so many for each byte of
+   code, and as many more, about half a second for 10 MB. */
 #define LARGEST_SET_BYTES ((int64_t)1 << 28)
 enum { MAX_WALKS = 64, WORK_FOR_A_BYTE = 64, SPARE_WORK = 1 << 24 };
 
@@ -147,7 +147,8 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
     rvm_status status;
     switch (*letter) {
       case 'd':
-        if (number == -1 && c->code[pc] == RVM_OP_prim) return bad(c, pc, "an operator must have a destination register", 0);
+        if (number == -1 && c->code[pc] == RVM_OP_prim)
+          return bad(c, pc, "an operator must have a destination register", 0);
         if (number != -1 && !is_register(c, number)) return bad(c, pc, "register number %lld is out of range", number);
         break;
       case 'r':
@@ -155,7 +156,8 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
         if (!is_register(c, number)) return bad(c, pc, "register number %lld is out of range", number);
         break;
       case 'f':
-        if (*operand >= (uint32_t)c->executable->function_count) return bad(c, pc, "function index %lld is out of range", *operand);
+        if (*operand >= (uint32_t)c->executable->function_count)
+          return bad(c, pc, "function index %lld is out of range", *operand);
         callee = *operand;
         break;
       case 'p':
@@ -163,7 +165,8 @@ static rvm_status check_operands(const checker *c, uint32_t pc) {
         row = *operand;
         break;
       case 'A':
-        status = row < RVM_SCALAR_OP_COUNT ? check_scalar_arguments(c, pc, row, operand) : check_arguments(c, pc, callee, operand);
+        status = row < RVM_SCALAR_OP_COUNT ? check_scalar_arguments(c, pc, row, operand)
+                                           : check_arguments(c, pc, callee, operand);
         if (status) return status;
         break;
     }
@@ -189,7 +192,8 @@ static rvm_status check_form(checker *c) {
     c->marks[pc] = STARTS_INSTRUCTION;
     last = pc;
   }
-  if (flows[c->code[last]] != ENDS) return bad(c, last, "the last instruction must return or jump, but control falls off the end of the function", 0);
+  if (flows[c->code[last]] != ENDS)
+    return bad(c, last, "the last instruction must return or jump, but control falls off the end of the function", 0);
   for (uint32_t pc = 0; pc < c->count; pc += words_at(c, pc)) {
     int64_t target = jump_target(c, pc);
     if (!strchr(operand_letters[c->code[pc]], 'j')) continue;
@@ -216,10 +220,11 @@ static rvm_status set_new(checker *c, register_set **set) {
   }
   c->set_bytes += (int64_t)size_bytes;
   if (c->set_bytes > LARGEST_SET_BYTES)
-    return rvm_fail(c->error, RVM_UNSUPPORTED,
-                    "executable: function %s has too many jumps for its number of registers: verifying it takes more than "
-                    "%lld bytes",
-                    c->name, (long long)LARGEST_SET_BYTES);
+    return rvm_fail(
+        c->error, RVM_UNSUPPORTED,
+        "executable: function %s has too many jumps for its number of registers: verifying it takes more than "
+        "%lld bytes",
+        c->name, (long long)LARGEST_SET_BYTES);
   *set = rvm_allocate(size_bytes);
   return *set ? RVM_OK : rvm_out_of_memory(c->error);
 }
@@ -311,9 +316,10 @@ static rvm_status walk(checker *c) {
     if (target >= 0 && (status = join(c, (uint32_t)target, target <= pc))) return status;
     if (flows[c->code[pc]] == ENDS) c->reachable = 0;
     if (*c->work < 0)
-      return rvm_fail(c->error, RVM_UNSUPPORTED,
-                      "executable: function %s has too many jumps for its number of registers: verifying it takes too long",
-                      c->name);
+      return rvm_fail(
+          c->error, RVM_UNSUPPORTED,
+          "executable: function %s has too many jumps for its number of registers: verifying it takes too long",
+          c->name);
   }
   return RVM_OK;
 }
@@ -325,7 +331,8 @@ static rvm_status check_flow(checker *c) {
     rvm_status status = walk(c);
     if (status || !c->changed) return status;
   }
-  return rvm_fail(c->error, RVM_UNSUPPORTED, "executable: the control flow of function %s is too complex to verify; split the function", c->name);
+  return rvm_fail(c->error, RVM_UNSUPPORTED,
+                  "executable: the control flow of function %s is too complex to verify; split the function", c->name);
 }
 
 /* ---- all functions ---- */

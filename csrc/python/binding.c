@@ -1,6 +1,6 @@
 /* binding.c: the Python module relvm._binding: what every call from Python, and every call of a Python function,
-   goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through `relvm_hooks`.
-   It stands in one library with the cffi module, because both have to see the same runtime. */
+   goes through.  Whatever is not in the way of each call is Python, over cffi, and called from here through
+   `relvm_hooks`. It stands in one library with the cffi module, because both have to see the same runtime. */
 #include "private_tensor.h"
 #include "tensor.h"
 #include "values.h"
@@ -44,7 +44,7 @@ static void say_which(PyObject *hook, PyObject *callee, PyObject *index) {
   PyErr_NormalizeException(&type, &exception, &traceback);
   if (traceback) PyException_SetTraceback(exception, traceback);
   relvm_raise(index ? PyObject_CallFunctionObjArgs(hook, callee, index, exception, NULL)
-              : PyObject_CallFunctionObjArgs(hook, callee, exception, NULL));
+                    : PyObject_CallFunctionObjArgs(hook, callee, exception, NULL));
   Py_XDECREF(type);
   Py_XDECREF(exception);
   Py_XDECREF(traceback);
@@ -84,10 +84,8 @@ static PyObject *run(Reference *callee, PyObject *arguments) {
   }
   rvm_value result = {.tag = RVM_TAG_NIL};
   int32_t status;
-  Py_BEGIN_ALLOW_THREADS
-  status = rvm_machine_invoke(objects->machine, callee->value, row.values, row.count, &result);
-  Py_END_ALLOW_THREADS
-  row_close(&row);
+  Py_BEGIN_ALLOW_THREADS status = rvm_machine_invoke(objects->machine, callee->value, row.values, row.count, &result);
+  Py_END_ALLOW_THREADS row_close(&row);
   if (!status) return relvm_take_result(objects, result);
   unsigned long long address = (unsigned long long)(uintptr_t)&result;
   return relvm_raise(PyObject_CallFunction(relvm_hooks.ended, "OOiK", callee, arguments, (int)status, address));
@@ -121,12 +119,10 @@ static PyMethodDef callable_methods[] = {{"call", callable_call, METH_VARARGS, "
 static PyMemberDef callable_members[] = {{"direct", T_BOOL, offsetof(Reference, direct), 0, NULL},
                                          {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot callable_slots[] = {{Py_tp_call, callable_tp_call},
-                                       {Py_tp_methods, callable_methods},
-                                       {Py_tp_members, callable_members},
-                                       {Py_tp_traverse, relvm_reference_traverse},
-                                       {Py_tp_dealloc, relvm_reference_dealloc},
-                                       {0, NULL}};
+static PyType_Slot callable_slots[] = {
+    {Py_tp_call, callable_tp_call},           {Py_tp_methods, callable_methods},
+    {Py_tp_members, callable_members},        {Py_tp_traverse, relvm_reference_traverse},
+    {Py_tp_dealloc, relvm_reference_dealloc}, {0, NULL}};
 
 static PyType_Spec callable_spec = {.name = "relvm._binding.Callable",
                                     .basicsize = sizeof(Reference),
@@ -162,7 +158,8 @@ static void write_back(PyObject *tuple, const rvm_value *arguments, int32_t coun
 }
 
 /* The function that has the name now. */
-static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count, rvm_value *result) {
+static int call_python(Objects *objects, PyObject *named, const rvm_value *arguments, int32_t count,
+                       rvm_value *result) {
   if (!objects) {
     relvm_raise(PyObject_CallFunctionObjArgs(relvm_hooks.hostless, named, NULL));
     return -1;
@@ -222,7 +219,7 @@ static void let_go(void *object) {
 
 static PyObject *module_install(PyObject *module, PyObject *arguments, PyObject *named) {
   (void)module, (void)arguments;
-#define HOOK(name)                                                                                      \
+#define HOOK(name)                                                                                                 \
   if (!(relvm_hooks.name = PyDict_GetItemString(named, #name))) return PyErr_Format(PyExc_TypeError, "no " #name); \
   Py_INCREF(relvm_hooks.name);
   HOOKS(HOOK)
@@ -291,8 +288,8 @@ static PyMethodDef module_methods[] = {
     {"hold", module_hold, METH_O, "A reference to an object for C, which gives it back by calling let_go with this."},
     {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "relvm._binding", .m_size = -1, .m_methods = module_methods};
+static struct PyModuleDef module_definition = {PyModuleDef_HEAD_INIT, .m_name = "relvm._binding", .m_size = -1,
+                                               .m_methods = module_methods};
 
 /* 0 when the module could not take it. */
 static int add(PyObject *module, const char *name, PyObject *object) {

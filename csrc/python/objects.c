@@ -98,8 +98,8 @@ static PyObject *objects_end(PyObject *self, PyObject *outer) {
   return NULL;
 }
 
-/* take_run_time() -> nanoseconds inside the machine since the last call, while restless.  Only for the thread inside the
-   machine, or for an idle machine. */
+/* take_run_time() -> nanoseconds inside the machine since the last call, while restless.  Only for the thread inside
+   the machine, or for an idle machine. */
 static PyObject *objects_take_run_time(PyObject *self, PyObject *unused) {
   (void)unused;
   Objects *objects = (Objects *)self;
@@ -121,9 +121,12 @@ static PyMemberDef objects_members[] = {{"exception", T_OBJECT, offsetof(Objects
                                         {"shares", T_BOOL, offsetof(Objects, shares), 0, NULL},
                                         {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},       {Py_tp_traverse, objects_traverse},
-                                      {Py_tp_clear, objects_clear},     {Py_tp_dealloc, objects_dealloc},
-                                      {Py_tp_methods, objects_methods}, {Py_tp_members, objects_members},
+static PyType_Slot objects_slots[] = {{Py_tp_init, objects_init},
+                                      {Py_tp_traverse, objects_traverse},
+                                      {Py_tp_clear, objects_clear},
+                                      {Py_tp_dealloc, objects_dealloc},
+                                      {Py_tp_methods, objects_methods},
+                                      {Py_tp_members, objects_members},
                                       {0, NULL}};
 
 static PyType_Spec objects_spec = {.name = "relvm._binding.Objects",
@@ -184,9 +187,12 @@ static PyMemberDef reference_members[] = {{"objects", T_OBJECT, offsetof(Referen
                                           {"address", T_LONGLONG, offsetof(Reference, value.as), READONLY, NULL},
                                           {NULL, 0, 0, 0, NULL}};
 
-static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},           {Py_tp_traverse, relvm_reference_traverse},
-                                        {Py_tp_dealloc, relvm_reference_dealloc},   {Py_tp_methods, reference_methods},
-                                        {Py_tp_members, reference_members},   {0, NULL}};
+static PyType_Slot reference_slots[] = {{Py_tp_new, reference_new},
+                                        {Py_tp_traverse, relvm_reference_traverse},
+                                        {Py_tp_dealloc, relvm_reference_dealloc},
+                                        {Py_tp_methods, reference_methods},
+                                        {Py_tp_members, reference_members},
+                                        {0, NULL}};
 
 static PyType_Spec reference_spec = {.name = "relvm._binding.Reference",
                                      .basicsize = sizeof(Reference),

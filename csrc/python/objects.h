@@ -8,22 +8,22 @@
 #include "relvm.h"
 
 /* Python functions and types that this module is given by `install`. */
-#define HOOKS(HOOK)                                                                                                    \
-  HOOK(array)        /* numpy.ndarray */                                                                               \
-  HOOK(scalar)       /* numpy.generic */                                                                               \
-  HOOK(tensor)       /* the subtype of Reference for tensors */                                                        \
-  HOOK(closure)      /* the subtype of Callable for functions and closures */                                          \
-  HOOK(plain)        /* (callee, index, a NumPy scalar) -> a number if the parameter is one, otherwise the scalar */   \
-  HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */      \
-  HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                              \
-  HOOK(failure)      /* (status, address) -> the exception of a failed call */                                         \
-  HOOK(ended)        /* (callee, arguments, status, address) -> that of a failed run */                                \
-  HOOK(busy)         /* (what, objects) -> that another thread is running the machine */                               \
-  HOOK(misfit)       /* (callee, index, exception) -> that of an argument which cannot be passed */                    \
-  HOOK(carry)        /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */              \
-  HOOK(unregistered) /* (named) -> that no function has the name any longer */                                         \
-  HOOK(hostless)     /* (what) -> that a Python function was called by a machine that Python has not called */         \
-  HOOK(uncopyable)   /* (reference) -> that it cannot be copied */                                                     \
+#define HOOKS(HOOK)                                                                                                  \
+  HOOK(array)        /* numpy.ndarray */                                                                             \
+  HOOK(scalar)       /* numpy.generic */                                                                             \
+  HOOK(tensor)       /* the subtype of Reference for tensors */                                                      \
+  HOOK(closure)      /* the subtype of Callable for functions and closures */                                        \
+  HOOK(plain)        /* (callee, index, a NumPy scalar) -> a number if the parameter is one, otherwise the scalar */ \
+  HOOK(store)        /* (objects, value, address) -> bool: puts a value of any other type there; whether owned */    \
+  HOOK(take)         /* (objects, address) -> the Python value of one of any other tag */                            \
+  HOOK(failure)      /* (status, address) -> the exception of a failed call */                                       \
+  HOOK(ended)        /* (callee, arguments, status, address) -> that of a failed run */                              \
+  HOOK(busy)         /* (what, objects) -> that another thread is running the machine */                             \
+  HOOK(misfit)       /* (callee, index, exception) -> that of an argument which cannot be passed */                  \
+  HOOK(carry)        /* (objects, exception) -> bytes: keeps it for the caller of the run; its message */            \
+  HOOK(unregistered) /* (named) -> that no function has the name any longer */                                       \
+  HOOK(hostless)     /* (what) -> that a Python function was called by a machine that Python has not called */       \
+  HOOK(uncopyable)   /* (reference) -> that it cannot be copied */                                                   \
   HOOK(unfit_result) /* (named, exception) -> that of a result which cannot be passed */
 
 typedef struct {
@@ -35,8 +35,7 @@ extern Hooks relvm_hooks;
 
 /* The owner of a machine.  Every Python object that refers to a part of the machine keeps it alive. */
 typedef struct {
-  PyObject_HEAD
-  rvm_machine *machine;
+  PyObject_HEAD rvm_machine *machine;
   PyObject *exception; /* raised in a callback, on its way to the caller; or NULL */
   char restless;       /* `poll` is to be called before the next run, and runs are timed */
   char shares;         /* results may lie in the memory of arguments */
@@ -44,13 +43,12 @@ typedef struct {
   int depth;           /* entries by relvm_enter that relvm_leave has not ended */
   long long entered;   /* by rvm_clock_now: the start of the time that is not yet in run_time, if depth > 0 */
   long long run_time;  /* nanoseconds inside the machine since take_run_time, while restless */
-  long long taken;     /* the bytes of what is being taken, which the machine's limits are to allow; -1: they need not */
+  long long taken; /* the bytes of what is being taken, which the machine's limits are to allow; -1: they need not */
 } Objects;
 
 /* One reference to an object of a machine, taken over from whoever made this. */
 typedef struct {
-  PyObject_HEAD
-  Objects *objects;
+  PyObject_HEAD Objects *objects;
   rvm_value value;
   char direct; /* of a Callable: a call by position goes to the machine as it is */
 } Reference;

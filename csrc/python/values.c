@@ -27,14 +27,22 @@ static int32_t dtype_of_format(const char *format, Py_ssize_t item_bytes) {
     case 'e': return RVM_DTYPE_f16;
     case 'f': return RVM_DTYPE_f32;
     case 'd': return RVM_DTYPE_f64;
-    case 'b': case 'h': case 'i': case 'l': case 'q': return integers[0][item_bytes];
-    case 'B': case 'H': case 'I': case 'L': case 'Q': return integers[1][item_bytes];
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q': return integers[0][item_bytes];
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q': return integers[1][item_bytes];
   }
   return -1;
 }
 
-/* A tensor over the bytes of an array, which it keeps alive, where these are dense, row-major, aligned and of a dtype that
-   there is. */
+/* A tensor over the bytes of an array, which it keeps alive, where these are dense, row-major, aligned and of a dtype
+   that there is. */
 static int store_array(PyObject *array, rvm_value *place) {
   Py_buffer *view = PyMem_Malloc(sizeof *view);
   if (!view) {
@@ -52,7 +60,8 @@ static int store_array(PyObject *array, rvm_value *place) {
     return ANOTHER_WAY;
   }
   _Static_assert(sizeof(Py_ssize_t) == sizeof(int64_t), "shapes are passed as they are");
-  int32_t status = rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
+  int32_t status =
+      rvm_tensor_wrap(dtype, view->ndim, (const int64_t *)view->shape, view->buf, release_view, view, place);
   if (!status) {
     if (view->readonly) rvm_tensor_set_read_only(*place, NULL);
     return OWNED;
@@ -140,8 +149,8 @@ static int copy_tensor(Objects *objects, rvm_value *value) {
   return 0;
 }
 
-/* Whether the Python value must have elements of its own.  Host memory can be freed after a run.  A bool that the machine still
-   uses must stay 0 or 1, whatever Python writes. */
+/* Whether the Python value must have elements of its own.  Host memory can be freed after a run.  A bool that the
+   machine still uses must stay 0 or 1, whatever Python writes. */
 static int needs_copy(const Objects *objects, const rvm_tensor *tensor) {
   if (objects->owning && is_of_host(tensor)) return 1;
   return rvm_dtype_has_noncanonical(tensor->dtype) && tensor->base.references >= 0 &&

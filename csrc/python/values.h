@@ -6,8 +6,8 @@
 
 /* How a place holds a value that was put there: OWNED as its own, or BORROWED for as long as the Python value lives. */
 enum { BORROWED = 0, OWNED = 1 };
-/* Puts a value in a place and returns how it holds it, or -1 with an exception.  Here and below the caller is inside the
-   machine. */
+/* Puts a value in a place and returns how it holds it, or -1 with an exception.  Here and below the caller is inside
+   the machine. */
 int relvm_store(Objects *objects, PyObject *value, rvm_value *place);
 /* The same, and the place owns it: 0, or -1. */
 int relvm_store_owned(Objects *objects, PyObject *value, rvm_value *place);

@@ -12,7 +12,13 @@
 #include "base.h"
 #include "clock.h"
 
-enum { PARTS_PER_THREAD = 4, STACK_BYTES = 4 << 20, SPIN_NANOSECONDS = 200000, SPINS_PER_LOOK = 64, SPINS_PER_YIELD = 4096 };
+enum {
+  PARTS_PER_THREAD = 4,
+  STACK_BYTES = 4 << 20,
+  SPIN_NANOSECONDS = 200000,
+  SPINS_PER_LOOK = 64,
+  SPINS_PER_YIELD = 4096
+};
 
 /* The gate is a number of the loop, how many workers may still join it, and how many are inside: 32, 16 and 16 bits. */
 #define LOOP(gate) ((uint32_t)((gate) >> 32))

@@ -15,8 +15,9 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
   const rvm_executable *executable = function->machine->executable;
   int32_t expected = function->parameter_count - captured;
   if (expected < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "%s: the closure captured %d values, but the function has only %d parameters", function->name, captured,
-                    function->parameter_count);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "%s: the closure captured %d values, but the function has only %d parameters", function->name,
+                    captured, function->parameter_count);
   char names[256] = "";
   for (int32_t i = 0, used = 0; i < expected && used < (int32_t)sizeof names; i++)
     used += snprintf(names + used, sizeof names - (size_t)used, "%s%s", i > 0 ? ", " : "",
@@ -28,11 +29,13 @@ static rvm_status fail_arity(const rvm_function *function, int64_t count, int32_
 
 /* ---- windows: the registers of a function on the value stack ---- */
 
-/* Opens the window of a bytecode or native callee.  The arguments at the top become its first registers, which own them. */
+/* Opens the window of a bytecode or native callee.  The arguments at the top become its first registers, which own
+ * them. */
 static rvm_status open_window(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *error) {
   if (count != function->parameter_count) return fail_arity(function, count, captured, error);
-  if (machine->head.stack_end - machine->head.top < function->registers) return rvm_fail_stack(machine, function, error);
+  if (machine->head.stack_end - machine->head.top < function->registers)
+    return rvm_fail_stack(machine, function, error);
   machine->head.top += function->registers;
   return RVM_OK;
 }
@@ -44,7 +47,8 @@ static void close_window(rvm_machine *machine, rvm_value *registers) {
   machine->head.top = registers;
 }
 
-/* Closes a window of `count` registers, and moves the arguments of the tail call, which begin at the top, to its place. */
+/* Closes a window of `count` registers, and moves the arguments of the tail call, which begin at the top, to its place.
+ */
 static void replace_window(rvm_machine *machine, rvm_value *window, int64_t count) {
   const rvm_pending tail = machine->tail;
   rvm_value *arguments = machine->head.top;
@@ -57,8 +61,8 @@ static void replace_window(rvm_machine *machine, rvm_value *window, int64_t coun
 
 /* ---- packed and native functions ---- */
 
-/* Checks the status and the result of a packed function.  A failure without an error, or a result that is not a value of the
-   machine, becomes an error. */
+/* Checks the status and the result of a packed function.  A failure without an error, or a result that is not a value
+   of the machine, becomes an error. */
 static rvm_status check_result(const rvm_function *function, rvm_status status, rvm_value *result) {
   int is_value = result->tag >= 0 && result->tag < RVM_TAG_ERROR && result->tag != RVM_TAG_CONTEXT;
   if (status == RVM_OK && is_value) return RVM_OK;
@@ -104,8 +108,8 @@ static rvm_status check_depth(const rvm_machine *machine, const rvm_function *fu
                   (long long)machine->head.frame_limit);
 }
 
-/* Calls a native function, and takes over the arguments.  The function stores its result or error in the register after its
-   parameters, or returns RVM_TAIL_CALL.  The arguments of the tail call then begin at the top. */
+/* Calls a native function, and takes over the arguments.  The function stores its result or error in the register after
+   its parameters, or returns RVM_TAIL_CALL.  The arguments of the tail call then begin at the top. */
 static rvm_status call_native(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t captured,
                               rvm_value *result) {
   rvm_value *registers = machine->head.top;
@@ -216,7 +220,8 @@ static rvm_status call_unwatched(rvm_machine *machine, const rvm_function *funct
   } else {
     int entered;
     rvm_retain_all(arguments, count);
-    status = rvm_machine_start(machine, (rvm_pending){.function = function, .count = count, .captured = captured}, &entered, result);
+    status = rvm_machine_start(machine, (rvm_pending){.function = function, .count = count, .captured = captured},
+                               &entered, result);
     if (entered) status = machine->interpret(machine, result);
   }
   return status;
@@ -239,11 +244,12 @@ rvm_status rvm_machine_call_at_top(rvm_machine *machine, const rvm_function *fun
 
 rvm_status rvm_fail_callee(rvm_value callee, rvm_value *error) {
   char text[RVM_DESCRIPTION_BYTES];
-  return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s", rvm_value_describe(callee, text));
+  return rvm_fail(error, RVM_TYPE_ERROR, "call: expected a function or closure, got %s",
+                  rvm_value_describe(callee, text));
 }
 
 /* The number of captured values that cost one step.  A value costs as much as four words of code. */
-enum { CAPTURED_FOR_A_STEP = RVM_WORDS_FOR_A_STEP / 4 };
+enum { CAPTURED_FOR_A_STEP = RVM_WORDS_PER_FUEL / 4 };
 
 /* Copies the arguments, then the values that a closure captured, to the top of the stack as borrowed values. */
 static rvm_status lay_out_callee(rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count,
@@ -294,8 +300,8 @@ rvm_status rvm_machine_finish_tail_call(rvm_machine *machine, rvm_value *window,
 
 /* ---- calls by the host ---- */
 
-/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees, or stores NULL if all
-   of them can be passed as they are. */
+/* Admits all arguments (rvm_value_admit).  Stores them in a new array *admitted, which release_admitted frees, or
+   stores NULL if all of them can be passed as they are. */
 static rvm_status admit_arguments(rvm_machine *machine, const rvm_value *arguments, int32_t count, rvm_value **admitted,
                                   rvm_value *error) {
   int32_t made = 0;
@@ -346,14 +352,15 @@ rvm_status rvm_machine_call(rvm_machine *machine, int32_t index, const rvm_value
                             rvm_value *result) {
   RVM_EXPECT_POINTER(machine, result);
   if (!rvm_machine_has_function(machine, index))
-    return rvm_fail(result, RVM_INDEX_ERROR, "call: function index %d is out of range; the executable has %d functions", index,
-                    machine->executable->function_count);
+    return rvm_fail(result, RVM_INDEX_ERROR, "call: function index %d is out of range; the executable has %d functions",
+                    index, machine->executable->function_count);
   return rvm_machine_invoke(machine, machine->function_values[index], arguments, count, result);
 }
 
 /* ---- functions of the host as values ---- */
 
-/* A closure over `function` owns this object: it captures a tensor without elements, whose release function frees the object. */
+/* A closure over `function` owns this object: it captures a tensor without elements, whose release function frees the
+ * object. */
 typedef struct host_function {
   rvm_function function;
   rvm_packed_function call;

@@ -71,14 +71,15 @@ int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *
   return stops_in_kernels(machine) || (breaks->count > 0 && memchr(breaks->stops, 1, (size_t)breaks->count));
 }
 
-rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const rvm_kernel_run *state, uint32_t place,
-                                    rvm_value *error) {
+rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const rvm_kernel_run *state,
+                                    uint32_t place, rvm_value *error) {
   const rvm_stop stop = {.function = kernel, .instruction = (int32_t)place, .kernel = state};
   if (!stops_in_kernels(machine) && !is_break(machine, &stop)) return RVM_OK;
   machine->head.nesting++;
   const rvm_status status = rvm_debugger_step(machine, stop, error);
   machine->head.nesting--;
-  if (machine->debugging->depth > depth_of(machine)) machine->debugging->depth = depth_of(machine); /* it forgets `state` */
+  if (machine->debugging->depth > depth_of(machine))
+    machine->debugging->depth = depth_of(machine); /* it forgets `state` */
   return status;
 }
 
@@ -101,7 +102,8 @@ rvm_kernel_memory rvm_machine_kernel_buffer(const rvm_machine *machine, int64_t 
   const rvm_kernel_run *run = kernel_at(machine, index);
   if (!run || number < 0 || (uint32_t)number >= run->program->tensor_count + run->program->array_count)
     return (rvm_kernel_memory){.bytes = NULL};
-  return (rvm_kernel_memory){.bytes = run->buffers[number], .size_bytes = run->buffer_bytes[number], .strip = run->strip};
+  return (rvm_kernel_memory){
+      .bytes = run->buffers[number], .size_bytes = run->buffer_bytes[number], .strip = run->strip};
 }
 #else
 rvm_kernel_memory rvm_machine_kernel_register(const rvm_machine *machine, int64_t index, int32_t number) {
@@ -118,7 +120,7 @@ void rvm_debugger_failed(rvm_machine *machine, rvm_value failure) {
   if (!(machine->head.watched_kinds & RVM_WATCH_STEPS)) return;
   if (failure.tag != RVM_TAG_ERROR || failure.as.error->frames > 0 || machine->debugging->ended) return;
   if (depth_of(machine) == 0) return; /* a tail call failed, and whose it was is gone */
-  rvm_value ignored; /* there is an error already */
+  rvm_value ignored;                  /* there is an error already */
   if (tell(machine, &failure, &ignored)) rvm_release(&ignored);
 }
 
@@ -167,12 +169,14 @@ rvm_status rvm_machine_debug(rvm_machine *machine, const rvm_debugger *debugger,
   return status;
 }
 
-rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops, rvm_value *error) {
+rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t instruction, int32_t stops,
+                             rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
-  if (!machine->debugging) return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: no debugger is attached to this machine; attach one first");
+  if (!machine->debugging)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "break: no debugger is attached to this machine; attach one first");
   if (function < 0 || function >= machine->executable->function_count)
-    return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions", function,
-                    machine->executable->function_count);
+    return rvm_fail(error, RVM_INDEX_ERROR, "break: function index %d is out of range; the executable has %d functions",
+                    function, machine->executable->function_count);
   const rvm_function *callee = &machine->functions[function];
   int64_t place = -1;
   if (callee->kind == RVM_KIND_native) {
@@ -183,7 +187,9 @@ rvm_status rvm_machine_break(rvm_machine *machine, int32_t function, int32_t ins
   } else if (callee->kind == RVM_KIND_kernel && callee->program && instruction >= 0) {
     place = (uint32_t)instruction < callee->program->code_count ? instruction : -1;
   }
-  if (place < 0) return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name, instruction);
+  if (place < 0)
+    return rvm_fail(error, RVM_INDEX_ERROR, "break: function %s has no instruction at index %d", callee->name,
+                    instruction);
   rvm_breaks *breaks = &machine->debugging->breaks[function];
   if (place >= breaks->count) {
     if (!stops) return RVM_OK;

@@ -21,10 +21,10 @@ typedef struct rvm_breaks {
 
 typedef struct rvm_debugging {
   rvm_debugger debugger;
-  rvm_breaks *breaks; /* per function */
-  rvm_stop *stops;    /* the functions inside each other, as far as it was told of them */
-  int64_t depth, room; /* of `stops` */
-  int32_t ended;       /* whether it ended the run itself: that failure it is not told of */
+  rvm_breaks *breaks;                 /* per function */
+  rvm_stop *stops;                    /* the functions inside each other, as far as it was told of them */
+  int64_t depth, room;                /* of `stops` */
+  int32_t ended;                      /* whether it ended the run itself: that failure it is not told of */
   const void *bodies[RVM_STEP_COUNT]; /* where the interpreter jumps for each step */
 } rvm_debugging;
 
@@ -33,8 +33,8 @@ rvm_status rvm_debugger_step(rvm_machine *machine, rvm_stop stop, rvm_value *err
 /* Whether a call of the kernel may stop inside. */
 int rvm_debugger_watches_kernel(const rvm_machine *machine, const rvm_function *kernel);
 /* Before the instruction at `place` of a kernel, which is the innermost call meanwhile. */
-rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel, const struct rvm_kernel_run *state, uint32_t place,
-                                    rvm_value *error);
+rvm_status rvm_debugger_kernel_step(rvm_machine *machine, const rvm_function *kernel,
+                                    const struct rvm_kernel_run *state, uint32_t place, rvm_value *error);
 /* After the innermost function failed, before its registers are released. */
 void rvm_debugger_failed(rvm_machine *machine, rvm_value failure);
 void rvm_debugging_release(rvm_machine *machine);

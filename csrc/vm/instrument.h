@@ -5,7 +5,8 @@
 #include "machine.h"
 
 /* Tells the instrument of a call with the `count` borrowed arguments at the top.  On success, unless *skip, they lie at
-   the top a second time, as the callee's own, and rvm_instrument_after must follow when the callee is done with them. */
+   the top a second time, as the callee's own, and rvm_instrument_after must follow when the callee is done with them.
+ */
 rvm_status rvm_instrument_before(rvm_machine *machine, const rvm_function *function, int64_t count, int32_t *skip,
                                  rvm_value *error);
 /* Tells it of the call's end, and removes the arguments.  What the call ends with: `status`, unless that is OK and the

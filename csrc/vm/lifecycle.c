@@ -79,7 +79,7 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
     case RVM_KIND_packed: return find_packed(function, error);
     case RVM_KIND_bytecode:
       function->code = &executable->codes[index];
-      function->cost += (int32_t)((record->code_count + (uint32_t)record->parameter_count) / RVM_WORDS_FOR_A_STEP);
+      function->cost += (int32_t)((record->code_count + (uint32_t)record->parameter_count) / RVM_WORDS_PER_FUEL);
       break;
     case RVM_KIND_native: memcpy(&function->routine, &executable->symbols[index], sizeof function->routine); break;
     case RVM_KIND_kernel:
@@ -101,7 +101,8 @@ static rvm_status function_fill(rvm_machine *machine, int32_t index, rvm_value *
   return RVM_OK;
 }
 
-/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from them. */
+/* The system's, or, while it has none, numbers of its own for each machine.  No address: a program could tell it from
+ * them. */
 static void begin_random(rvm_machine *machine) {
   static _Atomic(uint64_t) machines;
   const uint64_t own = atomic_fetch_add(&machines, 1) << 32 ^ (uint64_t)rvm_clock_now();
@@ -117,7 +118,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   machine->head.frame_limit = machine->options.call_depth ? machine->options.call_depth : DEFAULT_CALL_DEPTH;
   if (stack_values < 0 || machine->head.frame_limit < 0 || stack_values > LARGEST_STACK ||
       machine->head.frame_limit > LARGEST_STACK)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: stack_values is %lld and call_depth is %lld; expected 0 (the default) to %lld",
                     (long long)stack_values, (long long)machine->head.frame_limit, (long long)LARGEST_STACK);
   if (machine->options.threads < 0 || machine->options.threads > RVM_MAX_THREADS)
     return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: expected 1 to %d threads, got %d", (int)RVM_MAX_THREADS,
@@ -125,7 +127,8 @@ static rvm_status machine_fill(rvm_machine *machine, rvm_executable *executable,
   size_t function_count = (size_t)executable->function_count;
   rvm_executable_retain(machine->executable = executable);
   if (machine->options.max_bytes < 0 || machine->options.max_steps < 0 || machine->options.max_nanoseconds < 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "machine: max_bytes, max_steps and max_nanoseconds must be at least 0, got %lld, %lld and %lld",
                     (long long)machine->options.max_bytes, (long long)machine->options.max_steps,
                     (long long)machine->options.max_nanoseconds);
   machine->steps_left = machine->deadline = INT64_MAX;

@@ -56,7 +56,8 @@ void rvm_machine_release_dropped(rvm_machine *machine) {
   }
 }
 
-/* Replaces function `i` by that of the compiled executable.  Frames of the function go on: they use nothing that changes. */
+/* Replaces function `i` by that of the compiled executable.  Frames of the function go on: they use nothing that
+ * changes. */
 static void replace_function(rvm_machine *machine, int32_t i, const rvm_function_record *compiled, void *symbol) {
   rvm_function *function = &machine->functions[i];
   if (function->program && symbol) { /* a kernel, from bytecode to native */
@@ -77,7 +78,8 @@ static void apply_upgrades(rvm_machine *machine) {
     const rvm_executable *compiled = upgrade->compiled;
     const int is_whole = compiled->function_count == machine->executable->function_count;
     for (int32_t i = 0; i < compiled->function_count && !upgrade->is_applied; i++) {
-      const int32_t place = is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
+      const int32_t place =
+          is_whole ? i : rvm_executable_find(machine->executable, rvm_executable_function_name(compiled, i));
       replace_function(machine, place, &compiled->functions[i], compiled->symbols[i]);
     }
     upgrade->is_applied = 1;
@@ -86,8 +88,8 @@ static void apply_upgrades(rvm_machine *machine) {
 
 /* ---- who is inside ---- */
 
-/* Bytes that a call may use between two checks of the stack; on a small stack, half of it.  Kernels with arrays on the stack,
-   kernel bytecode and recursive builtins check for themselves that what is left is enough (rvm_stack_left). */
+/* Bytes that a call may use between two checks of the stack; on a small stack, half of it.  Kernels with arrays on the
+   stack, kernel bytecode and recursive builtins check for themselves that what is left is enough (rvm_stack_left). */
 enum { STACK_RESERVE_BYTES = 640 << 10 };
 
 /* Sets the bounds of this thread's C stack: its start, and the lowest address at which a call may begin. */
@@ -127,15 +129,16 @@ int32_t rvm_machine_enter(rvm_machine *machine) {
   return entered;
 }
 
-/* Like rvm_machine_enter, but waits if another thread has entered the machine briefly.  Returns 0 if another thread runs it. */
+/* Like rvm_machine_enter, but waits if another thread has entered the machine briefly.  Returns 0 if another thread
+ * runs it. */
 static int32_t enter_or_wait(rvm_machine *machine) {
   int32_t entered;
   while ((entered = try_to_enter(machine, 0)) < 0) sched_yield();
   return entered;
 }
 
-/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects, and before the machine is free.
-   Therefore the list is checked again afterwards. */
+/* Leaves the machine.  Another thread can drop objects after the last release of dropped objects, and before the
+   machine is free. Therefore the list is checked again afterwards. */
 static void leave(rvm_machine *machine) {
   while (machine->entries == 1) {
     rvm_machine_release_dropped(machine);
@@ -151,7 +154,8 @@ static void leave(rvm_machine *machine) {
 rvm_status rvm_machine_leave(rvm_machine *machine, rvm_value *error) {
   RVM_EXPECT_POINTER(machine, error);
   if (!is_inside(machine) || machine->host_entries == 0)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_machine_leave: called without a matching rvm_machine_enter on this thread");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "rvm_machine_leave: called without a matching rvm_machine_enter on this thread");
   machine->host_entries--;
   leave(machine);
   return RVM_OK;
@@ -191,7 +195,8 @@ static void begin_limits(rvm_machine *machine) {
   grant(machine, RVM_POLL_INTERVAL);
   if (options->max_bytes > 0) rvm_pool_trim(machine->pool);
   int64_t most = options->max_bytes > 0 ? options->max_bytes : INT64_MAX;
-  machine->budget = (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
+  machine->budget =
+      (rvm_budget){.most = most, .left = most, .fuel = &machine->head.fuel, .reclaim = reclaim, .host = machine};
 }
 
 /* Takes back the remaining fuel without counting it, so that the machine polls at the next step. */
@@ -266,9 +271,11 @@ rvm_status rvm_host_failed(rvm_status status, const char *callback, rvm_value *e
 static rvm_status check_limits(const rvm_machine *machine, int64_t now, rvm_value *error) {
   const rvm_machine_options *options = &machine->options;
   if (machine->steps_left <= 0)
-    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %lld steps (max_steps)", (long long)options->max_steps);
+    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %lld steps (max_steps)",
+                    (long long)options->max_steps);
   if (now >= machine->deadline)
-    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %.3f seconds (max_seconds)", (double)options->max_nanoseconds * 1e-9);
+    return rvm_fail(error, RVM_TIMEOUT, "the run exceeded its limit of %.3f seconds (max_seconds)",
+                    (double)options->max_nanoseconds * 1e-9);
   return RVM_OK;
 }
 
@@ -295,7 +302,8 @@ rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error) {
     return rvm_fail(error, RVM_INTERRUPTED, "interrupted");
   }
   rvm_status status = check_limits(machine, now, error);
-  if (status || !machine->options.poll || (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL)) return status;
+  if (status || !machine->options.poll || (machine->polled && now - machine->polled < RVM_HOST_POLL_INTERVAL))
+    return status;
   machine->polled = now;
   rvm_value failure = {.tag = RVM_TAG_NIL}; /* *error may be a result that is being made */
   if ((status = machine->options.poll(machine->options.host, &failure)) == RVM_OK) return RVM_OK;

@@ -36,12 +36,13 @@ typedef struct rvm_upgrade {
   int32_t is_applied; /* of the thread inside the machine */
 } rvm_upgrade;
 
-/* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a bytecode
-   or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top` stays below
-   them. */
+/* Invariant: no stack value from `top` on is an object.  A call's arguments are laid out from `top` on, so that a
+   bytecode or native callee finds its parameters in place; until the callee owns them they are borrowed, and `top`
+   stays below them. */
 struct rvm_machine {
   rvm_machine_head head; /* first */
-  rvm_status (*interpret)(rvm_machine *machine, rvm_value *result); /* runs the top frame until it returns: interpreter.c */
+  rvm_status (*interpret)(rvm_machine *machine,
+                          rvm_value *result); /* runs the top frame until it returns: interpreter.c */
   rvm_executable *executable;
   rvm_function *functions;
   rvm_value *function_values; /* the same as FUNCTION values, for native code */
@@ -50,12 +51,12 @@ struct rvm_machine {
   size_t stack_bytes;
   rvm_frame *frames;
   rvm_pool *pool;
-  rvm_objects objects; /* of the thread inside it */
-  rvm_pending tail;       /* of a routine that returned RVM_TAIL_CALL */
-  int32_t entries;        /* how often its thread is inside it */
-  int32_t host_entries;   /* those of them by rvm_machine_enter */
-  int32_t calls;          /* from C that are under way */
-  atomic_uintptr_t owner; /* the thread inside it (BRIEFLY in machine.c: for a moment); 0: none */
+  rvm_objects objects;           /* of the thread inside it */
+  rvm_pending tail;              /* of a routine that returned RVM_TAIL_CALL */
+  int32_t entries;               /* how often its thread is inside it */
+  int32_t host_entries;          /* those of them by rvm_machine_enter */
+  int32_t calls;                 /* from C that are under way */
+  atomic_uintptr_t owner;        /* the thread inside it (BRIEFLY in machine.c: for a moment); 0: none */
   _Atomic(uint64_t) run;         /* the number of the present or, when the machine is idle, of the next run */
   _Atomic(uint64_t) interrupted; /* the number of the run that is to end; 0: none */
   _Atomic(rvm_dropped *) dropped;
@@ -69,8 +70,8 @@ struct rvm_machine {
   rvm_machine_options options;
   rvm_instrument instrument;
   struct rvm_debugging *debugging; /* debugger.h; or NULL */
-  _Atomic(int64_t) stop_within;  /* rvm_machine_stop_within */
-  atomic_int stops_in_kernels;   /* rvm_machine_stop_in_kernels */
+  _Atomic(int64_t) stop_within;    /* rvm_machine_stop_within */
+  atomic_int stops_in_kernels;     /* rvm_machine_stop_in_kernels */
 };
 
 enum {
@@ -91,8 +92,8 @@ void rvm_machine_look_next(rvm_machine *machine);
 /* Looks at the limits of the run and asks the host; INTERRUPTED, TIMEOUT, or what the host says, ends the run. */
 rvm_status rvm_machine_poll_now(rvm_machine *machine, rvm_value *error);
 
-/* Counts `cost` of the work that a builtin does, in its loops, as steps: about one for each value looked at or 64 bytes moved.
-   Now and then it polls; *error is as it was unless that ends the run.  machine: rvm_machine_running(). */
+/* Counts `cost` of the work that a builtin does, in its loops, as steps: about one for each value looked at or 64 bytes
+   moved. Now and then it polls; *error is as it was unless that ends the run.  machine: rvm_machine_running(). */
 static inline rvm_status rvm_spend(rvm_machine *machine, int64_t cost, rvm_value *error) {
   if (!machine || (machine->head.fuel -= cost) > 0) return RVM_OK;
   return rvm_machine_poll_now(machine, error);

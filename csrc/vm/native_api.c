@@ -32,8 +32,8 @@ static int32_t native_is_ending(rvm_machine *machine) {
 }
 
 /* Calls the kernel with copies of those of its `inputs` that the host can change. */
-static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
-                                   const rvm_value *arguments, int32_t count, rvm_value *result) {
+static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function kernel, const int32_t *inputs,
+                                   int32_t input_count, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_value *copies = rvm_allocate((size_t)(count + input_count) * sizeof *copies);
   if (!copies) return rvm_out_of_memory(result);
   rvm_value *owned = copies + count;
@@ -57,8 +57,9 @@ static rvm_status call_with_copies(rvm_machine *machine, rvm_packed_function ker
   return status;
 }
 
-static rvm_status native_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
-                                           const rvm_value *arguments, int32_t count, rvm_value *result) {
+static rvm_status native_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs,
+                                           int32_t input_count, const rvm_value *arguments, int32_t count,
+                                           rvm_value *result) {
   /* Without a machine, as in an export, the caller must not change the inputs. */
   for (int32_t k = 0; k < input_count && self; k++) {
     const int32_t i = inputs[k];
@@ -90,11 +91,15 @@ const rvm_native_api rvm_machine_native_api = {
 rvm_status rvm_aot_open(const rvm_aot_library *library, rvm_value *error) {
   RVM_EXPECT_POINTER(library, error);
   if (library->abi_version != RVM_ABI_VERSION)
-    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for ABI version %d, this runtime has version %d; export the library again",
+    return rvm_fail(error, RVM_UNSUPPORTED,
+                    "the library was built for ABI version %d, this runtime has version %d; export the library again",
                     (int)library->abi_version, RVM_ABI_VERSION);
   char missing[128];
   if (library->cpu && rvm_cpu_missing(library->cpu, missing, sizeof missing))
-    return rvm_fail(error, RVM_UNSUPPORTED, "the library was built for processors with %s, which this processor lacks; export it for this processor", missing);
+    return rvm_fail(
+        error, RVM_UNSUPPORTED,
+        "the library was built for processors with %s, which this processor lacks; export it for this processor",
+        missing);
   RVM_EXPECT_POINTER(library->open, error);
   library->open(&rvm_machine_native_api);
   return RVM_OK;

@@ -31,7 +31,7 @@ struct rvm_profile {
   open_call *open;
   int64_t depth, room; /* of `open` */
   int32_t function_count;
-  sums *counts; /* a row for each function */
+  sums *counts;                   /* a row for each function */
   instruction_row **instructions; /* of each kernel in kernel bytecode; NULL: they are not measured */
   int64_t clock_picoseconds;      /* that reading the clock takes */
   rvm_profile_call *calls;        /* recorded, up to `most_calls` of them */
@@ -121,8 +121,10 @@ static rvm_status before(void *host, int32_t function, const rvm_value *argument
   (void)arguments, (void)count, (void)skip;
   rvm_profile *profile = host;
   if (function >= profile->function_count)
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: function index %d is out of range; the profiled executable has %d functions; use one profile per executable", function,
-                    profile->function_count);
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "profile: function index %d is out of range; the profiled executable has %d functions; use one "
+                    "profile per executable",
+                    function, profile->function_count);
   rvm_status status = profile->depth == profile->room ? make_room(profile, error) : RVM_OK;
   if (status) return status;
   open_call *call = &profile->open[profile->depth++];
@@ -141,16 +143,19 @@ static void end_instruction(const rvm_profile *profile, const open_call *call, i
 }
 
 static int is_measured(const rvm_profile *profile, int32_t function, int32_t instruction) {
-  return profile->instructions && function >= 0 && function < profile->function_count && profile->instructions[function] &&
-         instruction >= 0 && (uint32_t)instruction < profile->executable->kernels[function].code_count;
+  return profile->instructions && function >= 0 && function < profile->function_count &&
+         profile->instructions[function] && instruction >= 0 &&
+         (uint32_t)instruction < profile->executable->kernels[function].code_count;
 }
 
 /* The time between two calls of this is that of the earlier instruction. */
 static rvm_status instruction(void *host, int32_t function, int32_t instruction, rvm_value *error) {
   const rvm_profile *profile = host;
   if (!is_measured(profile, function, instruction))
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "profile: the profiled executable has no kernel %d with an instruction %d; use one profile per executable",
-                    function, instruction);
+    return rvm_fail(
+        error, RVM_ARGUMENT_ERROR,
+        "profile: the profiled executable has no kernel %d with an instruction %d; use one profile per executable",
+        function, instruction);
   open_call *call = &profile->open[profile->depth - 1];
   const int64_t now = rvm_clock_now();
   end_instruction(profile, call, function, now);
@@ -204,11 +209,13 @@ rvm_status rvm_profile_new(const rvm_executable *executable, rvm_profile **profi
   return RVM_OK;
 }
 
-rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length, rvm_value *error) {
+rvm_status rvm_profile_count(rvm_profile *profile, int32_t function, const int64_t *code, int32_t length,
+                             rvm_value *error) {
   RVM_EXPECT_POINTER(profile, error);
   RVM_EXPECT_ARRAY(code, length, error);
   if (function < 0 || function >= profile->function_count)
-    return rvm_fail(error, RVM_INDEX_ERROR, "rvm_profile_count: function index %d is out of range; the profile has %d functions", function,
+    return rvm_fail(error, RVM_INDEX_ERROR,
+                    "rvm_profile_count: function index %d is out of range; the profile has %d functions", function,
                     profile->function_count);
   int64_t *copy = rvm_allocate((size_t)length * sizeof *copy + 1);
   if (!copy) return rvm_out_of_memory(error);
@@ -259,7 +266,8 @@ rvm_status rvm_profile_kernels(rvm_profile *profile, rvm_value *error) {
 
 rvm_status rvm_profile_record(rvm_profile *profile, int64_t most, rvm_value *error) {
   RVM_EXPECT_POINTER(profile, error);
-  if (most < 0) return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_profile_record: most is %lld, expected 0 or more", (long long)most);
+  if (most < 0)
+    return rvm_fail(error, RVM_ARGUMENT_ERROR, "rvm_profile_record: most is %lld, expected 0 or more", (long long)most);
   if (most > profile->most_calls) profile->most_calls = most;
   return RVM_OK;
 }
@@ -278,9 +286,11 @@ rvm_profile_row rvm_profile_instruction(const rvm_profile *profile, int32_t func
 
 rvm_instrument rvm_profile_instrument(rvm_profile *profile) {
   if (!profile) return (rvm_instrument){.kinds = 0};
-  return (rvm_instrument){
-      .kinds = 1u << RVM_KIND_packed | 1u << RVM_KIND_kernel, .before = before, .after = after, .host = profile,
-      .instruction = profile->instructions ? instruction : NULL};
+  return (rvm_instrument){.kinds = 1u << RVM_KIND_packed | 1u << RVM_KIND_kernel,
+                          .before = before,
+                          .after = after,
+                          .host = profile,
+                          .instruction = profile->instructions ? instruction : NULL};
 }
 
 rvm_profile_row rvm_profile_read(const rvm_profile *profile, int32_t function) {

@@ -110,7 +110,9 @@ rvm_status rvm_register(const char *name, rvm_packed_function function, void *se
   RVM_EXPECT_POINTER(name, error);
   RVM_EXPECT_POINTER(function, error);
   if (rvm_is_builtin_name(name))
-    return rvm_fail(error, RVM_BUSY, "register: \"%s\": names that begin with " RVM_BUILTIN_PREFIX " belong to builtins; choose another name", name);
+    return rvm_fail(
+        error, RVM_BUSY,
+        "register: \"%s\": names that begin with " RVM_BUILTIN_PREFIX " belong to builtins; choose another name", name);
   size_t name_bytes = strlen(name) + 1;
   char *copy = rvm_allocate(name_bytes);
   if (!copy) return rvm_out_of_memory(error);
@@ -188,7 +190,8 @@ static void near_add(near_names *nearest, const char *name, const char *known) {
 rvm_status rvm_fail_unknown(const char *name, rvm_value *error) {
   const int32_t number = builtin_number(name);
   if (number >= 0 && !rvm_builtins[number])
-    return rvm_fail(error, RVM_UNSUPPORTED, "%s: this runtime was built without strings; build it with RELVM_STRINGS=ON", name);
+    return rvm_fail(error, RVM_UNSUPPORTED,
+                    "%s: this runtime was built without strings; build it with RELVM_STRINGS=ON", name);
   near_names nearest = {0};
   if (strlen(name) < NEAR_BYTES) {
     for (int32_t i = 0; i < RVM_BUILTIN_COUNT; i++) near_add(&nearest, name, builtin_names[i]);

@@ -4,7 +4,8 @@
 
 #include "native.h"
 
-/* The builtins, in the order of builtins.def, NULL where this build has none: defined above, in builtins/builtin_table.c. */
+/* The builtins, in the order of builtins.def, NULL where this build has none: defined above, in
+ * builtins/builtin_table.c. */
 extern const rvm_packed_function rvm_builtins[RVM_BUILTIN_COUNT];
 
 const char *rvm_builtin_name(enum rvm_builtin builtin); /* with its prefix */

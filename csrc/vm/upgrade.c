@@ -26,7 +26,8 @@ static int fits(const rvm_executable *compiled, const rvm_executable *executable
 static int replaces(const rvm_executable *compiled, const rvm_executable *executable) {
   unsigned char digest[RVM_SHA256_BYTES];
   const unsigned char *replaced = rvm_executable_replaced(compiled);
-  return replaced && rvm_executable_digest(executable, digest, NULL) == RVM_OK && memcmp(replaced, digest, sizeof digest) == 0;
+  return replaced && rvm_executable_digest(executable, digest, NULL) == RVM_OK &&
+         memcmp(replaced, digest, sizeof digest) == 0;
 }
 
 static int is_upgraded_with(rvm_machine *machine, const rvm_executable *compiled) {
@@ -41,11 +42,14 @@ rvm_status rvm_machine_upgrade(rvm_machine *machine, rvm_executable *compiled, r
   rvm_status status = rvm_expect_runnable(compiled, error);
   if (status) return status;
   if (!fits(compiled, machine->executable))
-    return rvm_fail(error, RVM_ARGUMENT_ERROR, "upgrade: the new executable's function table differs from the old one's");
-  if (is_upgraded_with(machine, compiled)) return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has this native code");
+    return rvm_fail(error, RVM_ARGUMENT_ERROR,
+                    "upgrade: the new executable's function table differs from the old one's");
+  if (is_upgraded_with(machine, compiled))
+    return rvm_fail(error, RVM_BUSY, "upgrade: the machine already has this native code");
   if (!replaces(compiled, machine->executable))
     return rvm_fail(error, RVM_ARGUMENT_ERROR,
-                    "upgrade: the native code was compiled for another program: it states another digest of the bytecode and constants");
+                    "upgrade: the native code was compiled for another program: it states another digest of the "
+                    "bytecode and constants");
   rvm_upgrade *upgrade = rvm_allocate_zeroed(sizeof *upgrade);
   if (!upgrade) return rvm_out_of_memory(error);
   rvm_executable_retain(compiled);

@@ -4,8 +4,8 @@
 //     relvm::Tensor x({5, 8}, std::vector<float>(40));
 //     std::vector<relvm::Tensor> outputs = model.run({x});
 //
-// Every failure throws relvm::Error.  Reference counts are not atomic, so a model and its tensors belong to one thread at a
-// time.  Threads that run a model at the same time each need their own Model, which can share an Executable.
+// Every failure throws relvm::Error.  Reference counts are not atomic, so a model and its tensors belong to one thread
+// at a time.  Threads that run a model at the same time each need their own Model, which can share an Executable.
 #ifndef RELVM_HPP
 #define RELVM_HPP
 
@@ -170,8 +170,8 @@ class Tensor {
 /// A loaded executable.  Several models on several threads can share it.
 class Executable {
  public:
-  /// Loads a .rvm file.  trust_native: whether the file may contain native code, which can do anything that the process can.
-  /// If this computer cannot run the native code, the portable program of the file is loaded instead.
+  /// Loads a .rvm file.  trust_native: whether the file may contain native code, which can do anything that the process
+  /// can. If this computer cannot run the native code, the portable program of the file is loaded instead.
   explicit Executable(const std::filesystem::path &path, bool trust_native) {
     Bytes bytes = read(path);
     rvm_load_options options{};

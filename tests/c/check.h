@@ -54,12 +54,12 @@ static inline void check_fails(const char *file, int line, const char *call, rvm
   rvm_value_release(value);
 }
 
-#define CHECK_TEXT(got, expected)                                                             \
-  do {                                                                                        \
-    if (strcmp(got, expected) != 0) {                                                         \
-      printf("%s:%d: expected \"%s\"\n  got \"%s\"\n", __FILE__, __LINE__, expected, got);    \
-      checks_failed++;                                                                        \
-    }                                                                                         \
+#define CHECK_TEXT(got, expected)                                                          \
+  do {                                                                                     \
+    if (strcmp(got, expected) != 0) {                                                      \
+      printf("%s:%d: expected \"%s\"\n  got \"%s\"\n", __FILE__, __LINE__, expected, got); \
+      checks_failed++;                                                                     \
+    }                                                                                      \
   } while (0)
 
 #define CHECK_RESULT() (checks_failed > 0)

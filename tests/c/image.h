@@ -209,7 +209,8 @@ static inline unsigned char *image_finish(image *from, int64_t *size_bytes) {
                   {RVM_SECTION_constants, constants}, {RVM_SECTION_code, from->code},
                   {RVM_SECTION_source, from->source}, {RVM_SECTION_data, from->data},
                   {RVM_SECTION_native, from->native}, {RVM_SECTION_kernels, from->kernels}};
-  uint32_t section_count = 5 + (from->source.size > 0) + (from->native.size > 0) + (from->kernels.size > 0), entries = 0;
+  uint32_t section_count = 5 + (from->source.size > 0) + (from->native.size > 0) + (from->kernels.size > 0),
+           entries = 0;
   buffer_add(&file, NULL, 64 + 32 * section_count);
   for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
     int may_be_missing = sections[i].id == RVM_SECTION_source || sections[i].id == RVM_SECTION_native ||

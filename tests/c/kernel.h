@@ -7,8 +7,23 @@
 
 /* The words of the header, as the file has them. */
 enum {
-  VERSION, TENSOR_WORDS, INPUTS, TENSORS, SIZES, CONSTANTS, SCALARS, STRIPS, VIEWS, ARRAYS, STEPS, ARGUMENTS, MESSAGES,
-  MESSAGE_BYTES, SCRATCH, ZERO, HEADER_WORDS
+  VERSION,
+  TENSOR_WORDS,
+  INPUTS,
+  TENSORS,
+  SIZES,
+  CONSTANTS,
+  SCALARS,
+  STRIPS,
+  VIEWS,
+  ARRAYS,
+  STEPS,
+  ARGUMENTS,
+  MESSAGES,
+  MESSAGE_BYTES,
+  SCRATCH,
+  ZERO,
+  HEADER_WORDS
 };
 
 typedef struct kernel {
@@ -56,7 +71,8 @@ static inline void kernel_step(kernel *to, const uint16_t words[8]) {
 
 /* The bytes, 64-byte aligned, to be freed; the kernel is empty afterwards. */
 static inline unsigned char *kernel_finish(kernel *from, int64_t *size_bytes) {
-  buffer *const parts[] = {&from->tensors, &from->constants, &from->arrays, &from->code, &from->arguments, &from->messages};
+  buffer *const parts[] = {&from->tensors, &from->constants, &from->arrays,
+                           &from->code,    &from->arguments, &from->messages};
   buffer file = {0};
   from->header[VERSION] = RVM_KERNEL_VERSION;
   buffer_add(&file, from->header, sizeof from->header);

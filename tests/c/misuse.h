@@ -1,4 +1,5 @@
-/* misuse.h: calls with a wrong argument, each named by its parameter.  They use `slot`, a value for results and errors. */
+/* misuse.h: calls with a wrong argument, each named by its parameter.  They use `slot`, a value for results and errors.
+ */
 #ifndef RELVM_TEST_MISUSE_H
 #define RELVM_TEST_MISUSE_H
 

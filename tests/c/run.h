@@ -1,4 +1,5 @@
-/* run.h: calls of a machine, words of arithmetic and tail calls for its programs, and texts that what it calls notes down. */
+/* run.h: calls of a machine, words of arithmetic and tail calls for its programs, and texts that what it calls notes
+ * down. */
 #ifndef RELVM_TEST_RUN_H
 #define RELVM_TEST_RUN_H
 
@@ -19,9 +20,11 @@
 
 /* Nothing is left on the stacks. */
 static inline void check_idle(const rvm_machine *machine) {
-  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 && machine->entries == 0);
+  CHECK(machine->head.top == machine->stack && machine->head.frame_count == 0 && machine->head.nesting == 0 &&
+        machine->entries == 0);
   int64_t left = 0;
-  for (const rvm_value *value = machine->stack; value < machine->head.stack_end; value++) left += rvm_value_is_object(*value);
+  for (const rvm_value *value = machine->stack; value < machine->head.stack_end; value++)
+    left += rvm_value_is_object(*value);
   CHECK_INT(left, 0);
 }
 

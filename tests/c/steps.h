@@ -1,5 +1,6 @@
-/* steps.h: programs of the steps that bytecode becomes (predecode.c), of which each comes to the same result run plainly, watched
-   by an instrument, and step by step.  Whatever stops a run, at any step and in place of any call, the machine is as before. */
+/* steps.h: programs of the steps that bytecode becomes (predecode.c), of which each comes to the same result run
+   plainly, watched by an instrument, and step by step.  Whatever stops a run, at any step and in place of any call, the
+   machine is as before. */
 #ifndef RELVM_TEST_STEPS_H
 #define RELVM_TEST_STEPS_H
 
@@ -50,7 +51,7 @@ static inline rvm_status stop(void *self, const rvm_value *failure, rvm_value *e
 }
 
 static inline rvm_status before(void *self, int32_t function, const rvm_value *arguments, int32_t count, int32_t *skip,
-                         rvm_value *error) {
+                                rvm_value *error) {
   const host_state *to = self;
   (void)arguments, (void)count, (void)error;
   *skip = function == to->skipped;
@@ -84,7 +85,8 @@ static inline void tell(rvm_status status, char *to, size_t size_bytes) {
 }
 
 /* `expected`: what `tell` says, of an error a part of it. */
-static inline void expect(int line, uint32_t function, const char *expected, int32_t count, const rvm_value *arguments) {
+static inline void expect(int line, uint32_t function, const char *expected, int32_t count,
+                          const rvm_value *arguments) {
   char got[400];
   for (int way = 0; way < 4; way++) {
     look_on(way & 1, way & 2);
@@ -98,7 +100,8 @@ static inline void expect(int line, uint32_t function, const char *expected, int
   const int64_t stops = state.stops < MAX_STOPS ? state.stops : MAX_STOPS;
   for (state.ends_at = 1; state.ends_at <= stops; state.ends_at++) {
     state.stops = 0;
-    CHECK_FAILS(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), RVM_ASSERTION_ERROR, "enough", result);
+    CHECK_FAILS(rvm_machine_call(machine, (int32_t)function, arguments, count, &result), RVM_ASSERTION_ERROR, "enough",
+                result);
     check_idle(machine);
   }
   state.ends_at = 0;

@@ -1,7 +1,7 @@
-/* sweep.c: linked around a test (the linker's --wrap), it has each call of the functions below, builtins among them, run
-   out of memory at its first allocation, then at its second, until none fails any more.  Each such failure must be
-   OUT_OF_MEMORY, or the failure that the call has anyway; the machine must be as before; the sanitizers find what leaks.
-   The test goes on with the call in which nothing failed, so its checks say whether all is usable afterwards. */
+/* sweep.c: linked around a test (the linker's --wrap), it has each call of the functions below, builtins among them,
+   run out of memory at its first allocation, then at its second, until none fails any more.  Each such failure must be
+   OUT_OF_MEMORY, or the failure that the call has anyway; the machine must be as before; the sanitizers find what
+   leaks. The test goes on with the call in which nothing failed, so its checks say whether all is usable afterwards. */
 #include "allocation.h"
 #include "builtin_table.h"
 #include "check.h"
@@ -44,8 +44,8 @@ static long next(long allocation) { return allocation + 1 + (allocation >= ALL ?
 /* Another exit status than that of a test whose checks fail. */
 static void fail(const char *what, const char *call, long allocation, rvm_status status, const rvm_value *error) {
   const rvm_error *got = error->tag == RVM_TAG_ERROR ? error->as.error : NULL;
-  printf("%s, allocation %ld: %s: status %d, %s %d\n", call, allocation, what, status,
-         got ? got->message : "no error", got ? got->status : 0);
+  printf("%s, allocation %ld: %s: status %d, %s %d\n", call, allocation, what, status, got ? got->message : "no error",
+         got ? got->status : 0);
   exit(3);
 }
 
@@ -96,12 +96,12 @@ WRAP_VALUE(rvm_shape_new, (int32_t rank, const int64_t *dims, rvm_value *result)
 WRAP_VALUE(rvm_tuple_new, (int32_t size, const rvm_value *items, rvm_value *result), (size, items, result))
 WRAP_VALUE(rvm_list_new, (int32_t size, const rvm_value *items, rvm_value *result), (size, items, result))
 WRAP_VALUE(rvm_string_new, (const char *bytes, int64_t length, rvm_value *result), (bytes, length, result))
-WRAP_VALUE(rvm_storage_new, (rvm_pool *pool, int64_t size_bytes, rvm_value *result), (pool, size_bytes, result))
-WRAP_VALUE(rvm_closure_new, (rvm_function *function, int32_t captured_count, rvm_value *result),
+WRAP_VALUE(rvm_storage_new, (rvm_pool * pool, int64_t size_bytes, rvm_value *result), (pool, size_bytes, result))
+WRAP_VALUE(rvm_closure_new, (rvm_function * function, int32_t captured_count, rvm_value *result),
            (function, captured_count, result))
 
 WRAP_VALUE(rvm_machine_function_new,
-           (rvm_machine *machine, const char *name, rvm_packed_function call, void *self, void (*release)(void *self),
+           (rvm_machine * machine, const char *name, rvm_packed_function call, void *self, void (*release)(void *self),
             rvm_value *result),
            (machine, name, call, self, release, result))
 
@@ -109,18 +109,18 @@ WRAP(rvm_executable_load,
      (const void *bytes, int64_t size_bytes, const rvm_load_options *options, rvm_executable **made, rvm_value *error),
      (bytes, size_bytes, options, made, error), NULL, error, rvm_executable_release(*made))
 WRAP(rvm_machine_new,
-     (rvm_executable *executable, const rvm_machine_options *options, rvm_machine **made, rvm_value *error),
+     (rvm_executable * executable, const rvm_machine_options *options, rvm_machine **made, rvm_value *error),
      (executable, options, made, error), NULL, error, rvm_machine_release(*made))
 WRAP(rvm_profile_new, (const rvm_executable *executable, rvm_profile **made, rvm_value *error),
      (executable, made, error), NULL, error, rvm_profile_release(*made))
 WRAP(rvm_machine_call,
-     (rvm_machine *machine, int32_t index, const rvm_value *arguments, int32_t count, rvm_value *result),
+     (rvm_machine * machine, int32_t index, const rvm_value *arguments, int32_t count, rvm_value *result),
      (machine, index, arguments, count, result), machine, result, rvm_value_release(result))
 WRAP(rvm_machine_invoke,
-     (rvm_machine *machine, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *result),
+     (rvm_machine * machine, rvm_value callee, const rvm_value *arguments, int32_t count, rvm_value *result),
      (machine, callee, arguments, count, result), machine, result, rvm_value_release(result))
 
-#define BUILTIN(name, signature, effect, cost, decoded, meaning)                                                        \
+#define BUILTIN(name, signature, effect, cost, decoded, meaning)                                             \
   WRAP_VALUE(rvm_builtin_##name, (void *self, const rvm_value *arguments, int32_t count, rvm_value *result), \
              (self, arguments, count, result))
 #include "builtins.def"

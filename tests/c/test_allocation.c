@@ -67,8 +67,8 @@ static void sweep(int64_t n, rvm_status expected, const char *text) {
   free(bytes);
 }
 
-/* A machine that has run out of memory in the middle of a call goes on afterwards, and what it has kept by then is enough
-   for the next call of the same kind. */
+/* A machine that has run out of memory in the middle of a call goes on afterwards, and what it has kept by then is
+   enough for the next call of the same kind. */
 static void the_machine_lives_on(void) {
   image program = {0};
   loaded what;

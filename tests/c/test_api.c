@@ -1,5 +1,5 @@
-/* Wrong arguments: each public function refuses them as relvm.h says, and everything stays usable.  test_api.py requires a
-   case for each parameter in the headers. */
+/* Wrong arguments: each public function refuses them as relvm.h says, and everything stays usable.  test_api.py
+   requires a case for each parameter in the headers. */
 #include <math.h>
 #include <pthread.h>
 
@@ -69,7 +69,8 @@ static void references(void) {
 static void failures(void) {
   ANY(rvm_fail, result);
   RETURNS(rvm_fail, result, RVM_TYPE_ERROR, NULL, RVM_TYPE_ERROR, "%s", "unread");
-  for (int status = -2; status <= 0; status++) WRONG(rvm_fail, status, RVM_CALLBACK_ERROR, "text", &slot, status, "text");
+  for (int status = -2; status <= 0; status++)
+    WRONG(rvm_fail, status, RVM_CALLBACK_ERROR, "text", &slot, status, "text");
   WRONG(rvm_fail, status, RVM_CALLBACK_ERROR, "text", &slot, RVM_STATUS_COUNT, "text");
   WRONG(rvm_fail, status, RVM_CALLBACK_ERROR, "text", &slot, INT32_MAX, "text");
   WRONG(rvm_fail, format, RVM_TYPE_ERROR, "no message", &slot, RVM_TYPE_ERROR, NULL);
@@ -93,7 +94,8 @@ static void tensors(void) {
   RETURNS(rvm_tensor_new, result, RVM_ARGUMENT_ERROR, RVM_DTYPE_f32, 1, two, NULL);
 
   WRONG(rvm_tensor_wrap, dtype, RVM_TYPE_ERROR, "strings", RVM_DTYPE_str, 1, two, data, NULL, NULL, &slot);
-  WRONG(rvm_tensor_wrap, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0", RVM_DTYPE_f32, -1, two, data, NULL, NULL, &slot);
+  WRONG(rvm_tensor_wrap, rank, RVM_SHAPE_ERROR, "expected a rank of at least 0", RVM_DTYPE_f32, -1, two, data, NULL,
+        NULL, &slot);
   WRONG(rvm_tensor_wrap, dims, RVM_ARGUMENT_ERROR, "dims is NULL", RVM_DTYPE_f32, 1, NULL, data, NULL, NULL, &slot);
   WRONG(rvm_tensor_wrap, dims, RVM_SHAPE_ERROR, "negative", RVM_DTYPE_f32, 2, negative, data, NULL, NULL, &slot);
   WRONG(rvm_tensor_wrap, data, RVM_ARGUMENT_ERROR, "data is NULL", RVM_DTYPE_f32, 1, two, NULL, NULL, NULL, &slot);
@@ -118,7 +120,8 @@ static void relabelled_tensors(void) {
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "number -1", &tensor, -1, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype u16 to f32", &tensor, RVM_DTYPE_f32, &slot);
   WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "cannot change dtype str", &strings_of_two, RVM_DTYPE_i64, &slot);
-  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "to str; both must have the same element size", &tensor_of_two, RVM_DTYPE_str, &slot);
+  WRONG(rvm_tensor_relabel, dtype, RVM_TYPE_ERROR, "to str; both must have the same element size", &tensor_of_two,
+        RVM_DTYPE_str, &slot);
   WRONG(rvm_tensor_set_read_only, tensor, RVM_TYPE_ERROR, "got nil", none, &slot);
   WRONG(rvm_tensor_set_read_only, tensor, RVM_TYPE_ERROR, "malformed tensor", missing, &slot);
   RETURNS(rvm_tensor_set_read_only, error, RVM_OK, tensor, NULL);
@@ -134,14 +137,18 @@ static void relabelled_tensors(void) {
 
 static void tensors_of_strings(void) {
   const int64_t one[] = {1}, negative[] = {-1}, vast[] = {INT64_MAX, INT64_MAX}, end = 0;
-  WRONG(rvm_tensor_of_strings, rank, RVM_SHAPE_ERROR, "do not hold one string for each element", -1, one, &end, 8, &slot);
+  WRONG(rvm_tensor_of_strings, rank, RVM_SHAPE_ERROR, "do not hold one string for each element", -1, one, &end, 8,
+        &slot);
   WRONG(rvm_tensor_of_strings, rank, RVM_ARGUMENT_ERROR, "dims is NULL", HUGE_COUNT, NULL, &end, 8, &slot);
   WRONG(rvm_tensor_of_strings, dims, RVM_ARGUMENT_ERROR, "dims is NULL", 1, NULL, &end, 8, &slot);
-  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, negative, &end, 8, &slot);
-  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 2, vast, &end, 8, &slot);
+  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, negative, &end, 8,
+        &slot);
+  WRONG(rvm_tensor_of_strings, dims, RVM_SHAPE_ERROR, "do not hold one string for each element", 2, vast, &end, 8,
+        &slot);
   WRONG(rvm_tensor_of_strings, packed, RVM_ARGUMENT_ERROR, "packed is NULL", 1, one, NULL, 8, &slot);
   WRONG(rvm_tensor_of_strings, packed_bytes, RVM_ARGUMENT_ERROR, "packed_bytes is -1", 1, one, &end, -1, &slot);
-  WRONG(rvm_tensor_of_strings, packed_bytes, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, one, NULL, 0, &slot);
+  WRONG(rvm_tensor_of_strings, packed_bytes, RVM_SHAPE_ERROR, "do not hold one string for each element", 1, one, NULL,
+        0, &slot);
   RETURNS(rvm_tensor_of_strings, result, RVM_ARGUMENT_ERROR, 1, one, &end, 8, NULL);
 
   char packed[16];
@@ -150,11 +157,13 @@ static void tensors_of_strings(void) {
   RETURNS(rvm_tensor_packed_bytes, tensor, -1, (rvm_tensor *)text_value.as.object);
   WRONG(rvm_tensor_pack, tensor, RVM_ARGUMENT_ERROR, "tensor is NULL", NULL, packed, 16, &slot);
   WRONG(rvm_tensor_pack, tensor, RVM_TYPE_ERROR, "tensor of strings", tensor_of_two.as.tensor, packed, 16, &slot);
-  WRONG(rvm_tensor_pack, tensor, RVM_TYPE_ERROR, "tensor of strings", (rvm_tensor *)text_value.as.object, packed, 16, &slot);
+  WRONG(rvm_tensor_pack, tensor, RVM_TYPE_ERROR, "tensor of strings", (rvm_tensor *)text_value.as.object, packed, 16,
+        &slot);
   WRONG(rvm_tensor_pack, packed, RVM_ARGUMENT_ERROR, "packed is NULL", strings_of_two.as.tensor, NULL, 16, &slot);
   WRONG(rvm_tensor_pack, packed_bytes, RVM_ARGUMENT_ERROR, "is -1", strings_of_two.as.tensor, packed, -1, &slot);
   WRONG(rvm_tensor_pack, packed_bytes, RVM_ARGUMENT_ERROR, "expected 16", strings_of_two.as.tensor, packed, 15, &slot);
-  WRONG(rvm_tensor_pack, packed_bytes, RVM_ARGUMENT_ERROR, "expected 16", strings_of_two.as.tensor, packed, INT64_MAX, &slot);
+  WRONG(rvm_tensor_pack, packed_bytes, RVM_ARGUMENT_ERROR, "expected 16", strings_of_two.as.tensor, packed, INT64_MAX,
+        &slot);
   RETURNS(rvm_tensor_pack, error, RVM_ARGUMENT_ERROR, NULL, packed, 16, NULL);
   CHECK_OK(rvm_tensor_pack(strings_of_two.as.tensor, packed, 16, &slot), slot);
 }
@@ -230,20 +239,25 @@ static void registered_functions(void) {
 static void loaded_executables(void) {
   rvm_executable *made;
   const char *const names[] = {"test.host", NULL};
-  const rvm_load_options wrong[] = {{.functions = NULL, .function_count = 1}, {.functions = names, .function_count = -1},
-                                    {.functions = names, .function_count = 2}, {.max_bytes = -1},
-                                    {.max_functions = -1},                     {.max_constants = -1},
+  const rvm_load_options wrong[] = {{.functions = NULL, .function_count = 1},
+                                    {.functions = names, .function_count = -1},
+                                    {.functions = names, .function_count = 2},
+                                    {.max_bytes = -1},
+                                    {.max_functions = -1},
+                                    {.max_constants = -1},
                                     {.max_code_words = -1}};
-  const char *const texts[] = {"functions is NULL", "function_count is -1", "functions[i] is NULL", "max_bytes is -1",
-                               "max_functions is -1", "max_constants is -1", "max_code_words is -1"};
+  const char *const texts[] = {"functions is NULL",   "function_count is -1", "functions[i] is NULL", "max_bytes is -1",
+                               "max_functions is -1", "max_constants is -1",  "max_code_words is -1"};
   WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "bytes is NULL", NULL, 0, NULL, &made, &slot);
   WRONG(rvm_executable_load, bytes, RVM_ARGUMENT_ERROR, "aligned", what.bytes + 1, 64, NULL, &made, &slot);
   WRONG(rvm_executable_load, size_bytes, RVM_ARGUMENT_ERROR, "size_bytes is -1", what.bytes, -1, NULL, &made, &slot);
   WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "bytes", what.bytes, INT64_MAX, NULL, &made, &slot);
   WRONG(rvm_executable_load, size_bytes, RVM_BAD_EXECUTABLE, "no", what.bytes, 0, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    WRONG(rvm_executable_load, options, RVM_ARGUMENT_ERROR, texts[i], what.bytes, what.size_bytes, &wrong[i], &made, &slot);
-  WRONG(rvm_executable_load, executable, RVM_ARGUMENT_ERROR, "executable is NULL", what.bytes, what.size_bytes, NULL, NULL, &slot);
+    WRONG(rvm_executable_load, options, RVM_ARGUMENT_ERROR, texts[i], what.bytes, what.size_bytes, &wrong[i], &made,
+          &slot);
+  WRONG(rvm_executable_load, executable, RVM_ARGUMENT_ERROR, "executable is NULL", what.bytes, what.size_bytes, NULL,
+        NULL, &slot);
   RETURNS(rvm_executable_load, error, RVM_UNSUPPORTED, what.bytes, what.size_bytes, NULL, &made, NULL);
   const rvm_load_options options = {.functions = names, .function_count = 1};
   CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &options, &made, NULL), slot);
@@ -278,9 +292,10 @@ static void looked_at_executables(void) {
 
 static void made_machines(void) {
   rvm_machine *made;
-  const rvm_machine_options wrong[] = {{.stack_values = -1}, {.stack_values = INT64_MAX}, {.call_depth = -1},
-                                       {.call_depth = INT64_MAX}, {.threads = -1},        {.threads = RVM_MAX_THREADS + 1},
-                                       {.max_bytes = -1},         {.max_steps = -1},      {.max_nanoseconds = -1}};
+  const rvm_machine_options wrong[] = {
+      {.stack_values = -1},   {.stack_values = INT64_MAX},      {.call_depth = -1}, {.call_depth = INT64_MAX},
+      {.threads = -1},        {.threads = RVM_MAX_THREADS + 1}, {.max_bytes = -1},  {.max_steps = -1},
+      {.max_nanoseconds = -1}};
   WRONG(rvm_machine_new, executable, RVM_ARGUMENT_ERROR, "executable is NULL", NULL, NULL, &made, &slot);
   for (int i = 0; i < COUNT_OF(wrong); i++)
     WRONG(rvm_machine_new, options, RVM_ARGUMENT_ERROR, "machine: ", what.executable, &wrong[i], &made, &slot);
@@ -290,7 +305,8 @@ static void made_machines(void) {
 
   WRONG(rvm_machine_upgrade, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, what.executable, &slot);
   WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "compiled is NULL", machine, NULL, &slot);
-  WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "function table differs from the old one's", machine, other.executable, &slot);
+  WRONG(rvm_machine_upgrade, compiled, RVM_ARGUMENT_ERROR, "function table differs from the old one's", machine,
+        other.executable, &slot);
   RETURNS(rvm_machine_upgrade, error, RVM_ARGUMENT_ERROR, NULL, what.executable, NULL);
 
   RETURNS(rvm_machine_function_kind, machine, -1, NULL, 0);
@@ -300,8 +316,10 @@ static void made_machines(void) {
   GIVES(rvm_machine_function, machine, tag, RVM_TAG_NIL, NULL, 0);
   GIVES(rvm_machine_function, index, tag, RVM_TAG_NIL, machine, -1);
   GIVES(rvm_machine_function, index, tag, RVM_TAG_NIL, machine, 99999);
-  WRONG(rvm_machine_function_new, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, "f", host_add_two, NULL, NULL, &slot);
-  WRONG(rvm_machine_function_new, name, RVM_ARGUMENT_ERROR, "name is NULL", machine, NULL, host_add_two, NULL, NULL, &slot);
+  WRONG(rvm_machine_function_new, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, "f", host_add_two, NULL, NULL,
+        &slot);
+  WRONG(rvm_machine_function_new, name, RVM_ARGUMENT_ERROR, "name is NULL", machine, NULL, host_add_two, NULL, NULL,
+        &slot);
   WRONG(rvm_machine_function_new, call, RVM_ARGUMENT_ERROR, "call is NULL", machine, "f", NULL, NULL, NULL, &slot);
   ANY(rvm_machine_function_new, self);
   ANY(rvm_machine_function_new, release);
@@ -325,8 +343,10 @@ static void calls(void) {
   WRONG(rvm_machine_invoke, count, RVM_ARGUMENT_ERROR, "count is -1", machine, function, &x, -1, &slot);
   RETURNS(rvm_machine_invoke, result, RVM_ARGUMENT_ERROR, machine, function, &x, 1, NULL);
   for (int i = 0; i < COUNT_OF(unsound); i++) {
-    WRONG(rvm_machine_call, arguments, RVM_TYPE_ERROR, "argument 0 cannot be passed", machine, index, &unsound[i].value, 1, &slot);
-    WRONG(rvm_machine_invoke, arguments, RVM_TYPE_ERROR, unsound[i].text, machine, function, &unsound[i].value, 1, &slot);
+    WRONG(rvm_machine_call, arguments, RVM_TYPE_ERROR, "argument 0 cannot be passed", machine, index, &unsound[i].value,
+          1, &slot);
+    WRONG(rvm_machine_invoke, arguments, RVM_TYPE_ERROR, unsound[i].text, machine, function, &unsound[i].value, 1,
+          &slot);
     WRONG(rvm_machine_invoke, callee, RVM_TYPE_ERROR, unsound[i].text, machine, unsound[i].value, &x, 1, &slot);
   }
   const rvm_value swapped = disguised(text_value, RVM_TAG_CLOSURE);
@@ -351,8 +371,8 @@ static void other_entries(void) {
   rvm_value_release(&kept);
 }
 
-/* Inside of a run of `machine`: what it entered for itself the host cannot leave, nor release the machine.  There may be no memory
-   for an error. */
+/* Inside of a run of `machine`: what it entered for itself the host cannot leave, nor release the machine.  There may
+   be no memory for an error. */
 static rvm_status host_leaves(void *self, const rvm_value *arguments, int32_t count, rvm_value *result) {
   (void)self, (void)arguments, (void)count;
   RETURNS(rvm_machine_leave, machine, RVM_ARGUMENT_ERROR, machine, NULL);
@@ -415,7 +435,8 @@ static void instruments_and_profiles(void) {
   const int64_t code[] = {1, 2, 0, 0};
   WRONG(rvm_profile_count, profile, RVM_ARGUMENT_ERROR, "profile is NULL", NULL, 0, code, 4, &slot);
   WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index -1 is out of range", profile, -1, code, 4, &slot);
-  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index 99999 is out of range", profile, 99999, code, 4, &slot);
+  WRONG(rvm_profile_count, function, RVM_INDEX_ERROR, "function index 99999 is out of range", profile, 99999, code, 4,
+        &slot);
   WRONG(rvm_profile_count, code, RVM_ARGUMENT_ERROR, "code is NULL", profile, 0, NULL, 4, &slot);
   WRONG(rvm_profile_count, length, RVM_ARGUMENT_ERROR, "length is -1", profile, 0, code, -1, &slot);
   RETURNS(rvm_profile_count, error, RVM_ARGUMENT_ERROR, NULL, 0, code, 4, NULL);
@@ -461,10 +482,13 @@ static void debuggers(void) {
   CHECK_OK(rvm_machine_debug(machine, &debugger, NULL), slot);
   WRONG(rvm_machine_break, machine, RVM_ARGUMENT_ERROR, "machine is NULL", NULL, 0, 0, 1, &slot);
   WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function index -1 is out of range", machine, -1, 0, 1, &slot);
-  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function index 99999 is out of range", machine, 99999, 0, 1, &slot);
+  WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "function index 99999 is out of range", machine, 99999, 0, 1,
+        &slot);
   WRONG(rvm_machine_break, function, RVM_INDEX_ERROR, "no instruction", machine, (int32_t)host, 0, 1, &slot);
-  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index -1", machine, (int32_t)identity, -1, 1, &slot);
-  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index 99999", machine, (int32_t)identity, 99999, 1, &slot);
+  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index -1", machine, (int32_t)identity, -1,
+        1, &slot);
+  WRONG(rvm_machine_break, instruction, RVM_INDEX_ERROR, "no instruction at index 99999", machine, (int32_t)identity,
+        99999, 1, &slot);
   ANY(rvm_machine_break, stops);
   RETURNS(rvm_machine_break, error, RVM_ARGUMENT_ERROR, NULL, 0, 0, 1, NULL);
   IGNORES(rvm_machine_stop_within, machine, NULL, 1);

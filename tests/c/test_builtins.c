@@ -135,10 +135,10 @@ static void test_match_shape(void) {
   BAD(match_shape, RVM_TYPE_ERROR, "main: x: expected rank 2, got 3", tensor, NIL, INT(2), INT(ANY), INT(0), INT(ANY),
       INT(0), where);
   BAD(match_shape, RVM_TYPE_ERROR, "main: x: expected a tensor or a shape, got int", INT(5), NIL, INT(0), where);
-  BAD(match_shape, RVM_INDEX_ERROR, "slot 2 is out of range; the heap has 2 slots", shape, heap, INT(3), INT(STORE), INT(2), INT(ANY), INT(0), INT(ANY),
-      INT(0), where);
-  BAD(match_shape, RVM_INDEX_ERROR, "slot 0 is out of range; the heap has 0 slots", shape, NIL, INT(3), INT(STORE), INT(0), INT(ANY), INT(0), INT(ANY),
-      INT(0), where);
+  BAD(match_shape, RVM_INDEX_ERROR, "slot 2 is out of range; the heap has 2 slots", shape, heap, INT(3), INT(STORE),
+      INT(2), INT(ANY), INT(0), INT(ANY), INT(0), where);
+  BAD(match_shape, RVM_INDEX_ERROR, "slot 0 is out of range; the heap has 0 slots", shape, NIL, INT(3), INT(STORE),
+      INT(0), INT(ANY), INT(0), INT(ANY), INT(0), where);
   BAD(match_shape, RVM_TYPE_ERROR, "shape code 9", shape, NIL, INT(3), INT(9), INT(0), INT(ANY), INT(0), INT(ANY),
       INT(0), where);
   BAD(match_shape, RVM_ARGUMENT_ERROR, "wrong number", shape, NIL, INT(3), INT(ANY), INT(0), where);
@@ -222,9 +222,10 @@ static void test_compute_dim(void) {
   BAD(compute_dim, RVM_SHAPE_ERROR, "mod of", heap, INT(0), INT(MOD), INT(EQUAL), INT(1), INT(EQUAL), INT(0));
   BAD(compute_dim, RVM_TYPE_ERROR, "unknown operator 7", heap, INT(0), INT(7), INT(EQUAL), INT(1), INT(EQUAL), INT(1));
   BAD(compute_dim, RVM_TYPE_ERROR, "shape code 1", heap, INT(0), INT(ADD), INT(STORE), INT(1), INT(EQUAL), INT(1));
-  BAD(compute_dim, RVM_INDEX_ERROR, "slot 3 is out of range; the heap has 3 slots", heap, INT(3), INT(ADD), INT(EQUAL), INT(1), INT(EQUAL), INT(1));
-  BAD(compute_dim, RVM_INDEX_ERROR, "slot -1 is out of range; the heap has 3 slots", heap, INT(0), INT(ADD), INT(EQUAL), INT(1), INT(EQUAL_HEAP),
-      INT(-1));
+  BAD(compute_dim, RVM_INDEX_ERROR, "slot 3 is out of range; the heap has 3 slots", heap, INT(3), INT(ADD), INT(EQUAL),
+      INT(1), INT(EQUAL), INT(1));
+  BAD(compute_dim, RVM_INDEX_ERROR, "slot -1 is out of range; the heap has 3 slots", heap, INT(0), INT(ADD), INT(EQUAL),
+      INT(1), INT(EQUAL_HEAP), INT(-1));
   rvm_value_release(&heap);
 }
 
@@ -233,7 +234,8 @@ static void test_make_shape(void) {
   ((int64_t *)heap.as.tensor->dl.data)[1] = 20;
   GOOD(make_shape, is_shape(got, 2, (int64_t[]){3, 20}), heap, INT(2), INT(EQUAL), INT(3), INT(EQUAL_HEAP), INT(1));
   GOOD(make_shape, is_shape(got, 0, NULL), NIL, INT(0));
-  BAD(make_shape, RVM_INDEX_ERROR, "slot 2 is out of range; the heap has 2 slots", heap, INT(2), INT(EQUAL), INT(3), INT(EQUAL_HEAP), INT(2));
+  BAD(make_shape, RVM_INDEX_ERROR, "slot 2 is out of range; the heap has 2 slots", heap, INT(2), INT(EQUAL), INT(3),
+      INT(EQUAL_HEAP), INT(2));
   BAD(make_shape, RVM_TYPE_ERROR, "shape code 0", heap, INT(1), INT(ANY), INT(3));
   BAD(make_shape, RVM_ARGUMENT_ERROR, "wrong number", heap, INT(2), INT(EQUAL), INT(3), INT(EQUAL));
   BAD(make_shape, RVM_ARGUMENT_ERROR, "wrong number", heap, INT((int64_t)1 << 40));
@@ -342,7 +344,8 @@ static void test_read_dim(void) {
 
 static void check_element(int32_t dtype, rvm_value scalar) {
   rvm_value tensor = {0};
-  CHECK_OK(rvm_builtin_scalar_to_tensor(NULL, ARGUMENTS(scalar, ((rvm_value){.tag = RVM_TAG_DTYPE, .as.i = dtype})), &tensor),
+  CHECK_OK(rvm_builtin_scalar_to_tensor(NULL, ARGUMENTS(scalar, ((rvm_value){.tag = RVM_TAG_DTYPE, .as.i = dtype})),
+                                        &tensor),
            tensor);
   GOOD(tensor_item, got.tag == scalar.tag && got.as.i == scalar.as.i, tensor);
   rvm_value_release(&tensor);
@@ -395,7 +398,8 @@ static void test_make_tuple(void) {
 static void test_tuple_getitem(void) {
   rvm_value tuple = tuple_value(2, (rvm_value[]){INT(5), INT(6)});
   GOOD(tuple_getitem, got.as.i == 6, tuple, INT(1));
-  BAD(tuple_getitem, RVM_INDEX_ERROR, "vm.builtin.tuple_getitem: index 2 is out of range; the tuple has 2 items", tuple, INT(2));
+  BAD(tuple_getitem, RVM_INDEX_ERROR, "vm.builtin.tuple_getitem: index 2 is out of range; the tuple has 2 items", tuple,
+      INT(2));
   BAD(tuple_getitem, RVM_INDEX_ERROR, "index -1", tuple, INT(-1));
   rvm_value_release(&tuple);
 }

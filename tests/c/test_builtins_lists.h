@@ -28,11 +28,12 @@ static int holds(rvm_value tensor, int32_t rank, const int64_t *dims, const int3
   int64_t size_bytes = rvm_tensor_size_bytes(t);
   return size_bytes == 0 || memcmp(t->dl.data, elements, (size_t)size_bytes) == 0;
 }
-#define DIMS(...) COUNT_OF(((int64_t[]){__VA_ARGS__})), (const int64_t[]){__VA_ARGS__}
+#define DIMS(...) \
+  COUNT_OF(((int64_t[]){__VA_ARGS__})), (const int64_t[]) { __VA_ARGS__ }
 
 static int is_list(rvm_value value, int32_t size, int64_t first) {
   return value.tag == RVM_TAG_LIST && value.as.list->size == size &&
-      (size == 0 || value.as.list->items[0].as.i == first);
+         (size == 0 || value.as.list->items[0].as.i == first);
 }
 
 static void test_make_list(void) {
@@ -107,13 +108,14 @@ static void test_list_erase(void) {
 }
 
 static void test_list_concat(void) {
-  rvm_value list = LIST(counted(2, 2, 1), counted(2, 2, 2)), none = LIST(counted(1, 0, 0)), mixed = LIST(counted(1,
-                        0, 2), INT(1));
+  rvm_value list = LIST(counted(2, 2, 1), counted(2, 2, 2)), none = LIST(counted(1, 0, 0)),
+            mixed = LIST(counted(1, 0, 2), INT(1));
   GOOD(list_concat, holds(got, DIMS(2, 3), (const int32_t[]){0, 0, 1, 1, 2, 3}), context, list, INT(-1));
   GOOD(list_concat, holds(got, DIMS(0), NULL), context, none, INT(0));
   BAD(list_concat, RVM_SHAPE_ERROR, "dimension 1 of item 1 is 2, but that of item 0 is 1", context, list, INT(0));
   BAD(list_concat, RVM_TYPE_ERROR, "axis 2 is outside [-2, 2)", context, list, INT(2));
-  BAD(list_concat, RVM_TYPE_ERROR, "item 1 is int, but item 0 is a tensor of rank 1 and dtype i32", context, mixed, INT(0));
+  BAD(list_concat, RVM_TYPE_ERROR, "item 1 is int, but item 0 is a tensor of rank 1 and dtype i32", context, mixed,
+      INT(0));
   rvm_value_release(&mixed);
   mixed = list_value(0, NULL);
   BAD(list_concat, RVM_INDEX_ERROR, "the list has no items", context, mixed, INT(0));
@@ -175,9 +177,8 @@ static void test_list_split(void) {
 
 static void test_list_unstack(void) {
   rvm_value x = counted(2, 2, 3);
-  GOOD(list_unstack, got.as.list->size == 3 && holds(got.as.list->items[1], DIMS(2), (const int32_t[]){1, 4}),
-       context, x,
-       INT(1));
+  GOOD(list_unstack, got.as.list->size == 3 && holds(got.as.list->items[1], DIMS(2), (const int32_t[]){1, 4}), context,
+       x, INT(1));
   BAD(list_unstack, RVM_TYPE_ERROR, "axis -3 is outside [-2, 2)", context, x, INT(-3));
   rvm_value_release(&x);
 }
@@ -211,27 +212,24 @@ static void test_match_type(void) {
        INT(T_ANY));
   GOOD(match_type, 1, concat, NIL, where, INT(T_FUNCTION));
   BAD(match_type, RVM_TYPE_ERROR, "here: expected a tensor of rank 2 and dtype i32, got a tensor of rank 1", x, NIL,
-      where,
-      TENSOR_OF(2));
+      where, TENSOR_OF(2));
   BAD(match_type, RVM_TYPE_ERROR, "here, item 1, item 1: expected an i64 scalar, got float", lists, NIL, where,
-      INT(T_LIST),
-      INT(T_OPTIONAL), INT(T_LIST), INT(T_SCALAR), INT(RVM_DTYPE_i64), INT(ANY), INT(0));
+      INT(T_LIST), INT(T_OPTIONAL), INT(T_LIST), INT(T_SCALAR), INT(RVM_DTYPE_i64), INT(ANY), INT(0));
   BAD(match_type, RVM_SHAPE_ERROR, "here: expected 3, got 4", INT(4), heap, where, INT(T_SCALAR), INT(RVM_DTYPE_i64),
       INT(EQUAL_HEAP), INT(0));
-  BAD(match_type, RVM_INDEX_ERROR, "heap slot 1 is out of range", INT(4), heap, where, INT(T_SCALAR), INT(RVM_DTYPE_i64),
-      INT(EQUAL_HEAP), INT(1));
+  BAD(match_type, RVM_INDEX_ERROR, "heap slot 1 is out of range", INT(4), heap, where, INT(T_SCALAR),
+      INT(RVM_DTYPE_i64), INT(EQUAL_HEAP), INT(1));
   BAD(match_type, RVM_TYPE_ERROR, "here, item 0: expected no value, got int", list, NIL, where, INT(T_LIST),
       INT(T_NEVER));
-  BAD(match_type, RVM_TYPE_ERROR, "here: expected a shape of rank 1, got int", INT(1), NIL, where, INT(T_SHAPE),
-      INT(1), INT(0));
+  BAD(match_type, RVM_TYPE_ERROR, "here: expected a shape of rank 1, got int", INT(1), NIL, where, INT(T_SHAPE), INT(1),
+      INT(0));
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where);
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where, INT(10));
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", INT(1), NIL, where, INT(T_ANY), INT(T_ANY));
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", x, NIL, where, INT(T_TENSOR), INT(-1), INT(-1), INT(2),
       INT(0), INT(0));
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TENSOR), INT(1),
-      INT(1),
-      INT(INT64_MAX), INT(0));
+      INT(1), INT(INT64_MAX), INT(0));
   BAD(match_type, RVM_ARGUMENT_ERROR, "do not encode a type", NIL, NIL, where, INT(T_OPTIONAL), INT(T_TUPLE),
       INT(INT64_MAX));
   rvm_value nested[300] = {NIL, NIL, where}, got = {0};

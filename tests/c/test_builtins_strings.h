@@ -12,7 +12,9 @@ static rvm_value texts(int32_t count, const char *joined) {
   rvm_value tensor = tensor_value(RVM_DTYPE_str, count >= 0, dims), error;
   for (int32_t i = 0; i < (count < 0 ? 1 : count); i++) {
     size_t length = strcspn(joined, "|");
-    CHECK_OK(rvm_string_set(NULL, &rvm_tensor_strings(tensor.as.tensor)[i], (rvm_text){joined, (int64_t)length}, &error), error);
+    CHECK_OK(
+        rvm_string_set(NULL, &rvm_tensor_strings(tensor.as.tensor)[i], (rvm_text){joined, (int64_t)length}, &error),
+        error);
     joined += length + (joined[length] == '|');
   }
   return tensor;
@@ -55,12 +57,14 @@ static void test_string_positions(void) {
 }
 
 static void test_string_take(void) {
-  rvm_value x = texts(2, "a|bc"), y = texts(1, "d"), places = INTEGERS(2, 1, -1, 1), far = INTEGERS(3), low = INTEGERS(-2);
+  rvm_value x = texts(2, "a|bc"), y = texts(1, "d"), places = INTEGERS(2, 1, -1, 1), far = INTEGERS(3),
+            low = INTEGERS(-2);
   GOOD(string_take, reads(got, "d|bc||bc"), places, x, y);
   CHECK_INT(rvm_tensor_strings(x.as.tensor)[1]->base.references, 1);
   BAD(string_take, RVM_INDEX_ERROR, "position 3 is out of range", far, x, y);
   BAD(string_take, RVM_INDEX_ERROR, "position -2 is out of range", low, x, y);
-  BAD(string_take, RVM_TYPE_ERROR, "argument 1 to be a tensor of dtype i64, got a tensor of rank 1 and dtype str", x, x);
+  BAD(string_take, RVM_TYPE_ERROR, "argument 1 to be a tensor of dtype i64, got a tensor of rank 1 and dtype str", x,
+      x);
   BAD(string_take, RVM_TYPE_ERROR, "argument 2 to be a tensor of dtype str", places, places);
   RELEASE(x, y, places, far, low);
 }
@@ -136,7 +140,8 @@ static rvm_value pattern(int64_t rows, const int64_t *ints) {
 
 static void test_string_match(void) {
   /* (a|[^b])*$ */
-  const int64_t rows[] = {2, 1, 8, 2, 2, 5, 0, 1, 0, 1, 'a', 'a', 3, 7, 0, 0, 1, 1, 1, 'b', 'b', 3, 0, 0, 4, 1, 0, 5, 0, 0};
+  const int64_t rows[] = {2, 1, 8, 2, 2,   5,   0, 1, 0, 1, 'a', 'a', 3, 7, 0,
+                          0, 1, 1, 1, 'b', 'b', 3, 0, 0, 4, 1,   0,   5, 0, 0};
   rvm_value x = texts(4, "aca||ab|\xc3\xa4"), good = pattern(10, rows);
   GOOD(string_match, truth(got, 0) && truth(got, 1) && !truth(got, 2) && truth(got, 3), x, good);
   const int64_t wrong[][6] = {{3, 2, 0, 5, 0, 0},  {2, 0, -1, 5, 0, 0}, {0, 1, 0, 5, 0, 0}, {1, 0, 0, 5, 0, 0},
@@ -156,7 +161,8 @@ static void test_string_match(void) {
 static void test_string_tokens(void) {
   /* [a-z\xe4]+ */
   const int64_t rows[] = {0, 2, 0, 1, 'a', 'z', 1, 0xe4, 0xe4, 2, 0, 4, 5, 0, 0}, any[] = {5, 0, 0};
-  rvm_value x = texts(3, "ab, c\xc3\xa4!|9|z"), words = pattern(5, rows), empty = pattern(1, any), flat = INTEGERS(5, 0, 0);
+  rvm_value x = texts(3, "ab, c\xc3\xa4!|9|z"), words = pattern(5, rows), empty = pattern(1, any),
+            flat = INTEGERS(5, 0, 0);
   GOOD(string_tokens, got.as.tensor->dl.shape[1] == 2 && reads(got, "ab|c\xc3\xa4|||z|"), x, words);
   GOOD(string_tokens, got.as.tensor->dl.shape[1] == 0, x, empty);
   BAD(string_tokens, RVM_ARGUMENT_ERROR, "string_tokens: argument 2 must be a compiled pattern", x, flat);
@@ -171,12 +177,14 @@ static rvm_value doubles(int32_t count, const double *elements) {
 }
 
 static void test_string_of_number(void) {
-  const double numbers[] = {0.1,    -0.0,   1e16,  1e15, 123456789.125, 5e-324, 0x1p-44,
-                            1e-4,   9.5e-5, 1.0,   1.7976931348623157e308, 0.3,    1e22,  2.0 / 3};
+  const double numbers[] = {0.1,     -0.0,   1e16,   1e15, 123456789.125,          5e-324,
+                            0x1p-44, 1e-4,   9.5e-5, 1.0,  1.7976931348623157e308, 0.3,
+                            1e22,    2.0 / 3};
   rvm_value x = doubles(14, numbers), n = INTEGERS(0, -5, INT64_MIN), text = texts(1, "a");
   GOOD(string_of_number,
-       reads(got, "0.1|-0.0|1e+16|1000000000000000.0|123456789.125|5e-324|5.684341886080802e-14|0.0001|9.5e-05|1.0|"
-                  "1.7976931348623157e+308|0.3|1e+22|0.6666666666666666"),
+       reads(got,
+             "0.1|-0.0|1e+16|1000000000000000.0|123456789.125|5e-324|5.684341886080802e-14|0.0001|9.5e-05|1.0|"
+             "1.7976931348623157e+308|0.3|1e+22|0.6666666666666666"),
        x);
   GOOD(string_of_number, reads(got, "0|-5|-9223372036854775808"), n);
   BAD(string_of_number, RVM_TYPE_ERROR, "expected a tensor of numbers, got a tensor of rank 1 and dtype str", text);
@@ -186,12 +194,15 @@ static void test_string_of_number(void) {
 static void test_string_to_number(void) {
   rvm_value x = texts(7, "0.1| -1e3 |+.5|1.|0009007199254740993|-INF|1e400"), n = texts(2, "-9223372036854775808|+7");
   GOOD(string_to_number, ((double *)got.as.tensor->dl.data)[4] == 9007199254740992.0, x, DTYPE_OF(f64));
-  GOOD(string_to_number, ((float *)got.as.tensor->dl.data)[1] == -1000.0f && ((float *)got.as.tensor->dl.data)[2] == 0.5f,
-       x, DTYPE_OF(f32));
+  GOOD(string_to_number,
+       ((float *)got.as.tensor->dl.data)[1] == -1000.0f && ((float *)got.as.tensor->dl.data)[2] == 0.5f, x,
+       DTYPE_OF(f32));
   GOOD(string_to_number, number(got, 0) == INT64_MIN && number(got, 1) == 7, n, DTYPE_OF(i64));
-  BAD(string_to_number, RVM_ARITHMETIC_ERROR, "element 0, \"-9223372036854775808\", cannot be converted to i32", n, DTYPE_OF(i32));
+  BAD(string_to_number, RVM_ARITHMETIC_ERROR, "element 0, \"-9223372036854775808\", cannot be converted to i32", n,
+      DTYPE_OF(i32));
   BAD(string_to_number, RVM_TYPE_ERROR, "cannot convert to bool; expected an integer dtype", n, DTYPE_OF(bool));
-  static const char *const wrong[] = {"", "-", ".", "1e", "1.2.3", "0x10", "1_0", "e5", "in", "nano", "--1", "1e+", "1 2"};
+  static const char *const wrong[] = {"",   "-",  ".",    "1e",  "1.2.3", "0x10", "1_0",
+                                      "e5", "in", "nano", "--1", "1e+",   "1 2"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     rvm_value bad = texts(1, wrong[i]);
     BAD(string_to_number, RVM_ARITHMETIC_ERROR, "cannot be converted to f64", bad, DTYPE_OF(f64));

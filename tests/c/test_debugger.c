@@ -58,8 +58,8 @@ static rvm_status stop(void *host, const rvm_value *failure, rvm_value *error) {
   diary *to = host;
   int64_t depth = rvm_machine_depth(machine);
   rvm_place place = rvm_machine_place(machine, depth - 1);
-  note(to->text, failure ? "!%d:%s:%d" : "%d:%s:%d", (int)depth, rvm_executable_function_name(what.executable, place.function),
-       (int)place.instruction);
+  note(to->text, failure ? "!%d:%s:%d" : "%d:%s:%d", (int)depth,
+       rvm_executable_function_name(what.executable, place.function), (int)place.instruction);
   if (place.count > 0 && place.registers[0].tag == RVM_TAG_INT) note(to->text, "(%d)", (int)place.registers[0].as.i);
   note(to->text, " ");
   return ++to->stops == to->ends_at ? rvm_fail(error, RVM_ASSERTION_ERROR, "enough") : RVM_OK;
@@ -77,8 +77,9 @@ static void every_instruction_of_every_function(void) {
   debug(INT64_MAX);
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_INT(result.as.i, 18);
-  CHECK_TEXT(seen.text, "1:outer:0(3) 2:square:0(3) 2:square:1(3) 1:outer:1(3) 1:outer:2(3) 2:square:0(3) 2:square:1(3) "
-                        "1:outer:3(3) 1:outer:4(3) ");
+  CHECK_TEXT(seen.text,
+             "1:outer:0(3) 2:square:0(3) 2:square:1(3) 1:outer:1(3) 1:outer:2(3) 2:square:0(3) 2:square:1(3) "
+             "1:outer:3(3) 1:outer:4(3) ");
   check_over();
 }
 
@@ -111,10 +112,13 @@ static void breakpoints(void) {
   CHECK_OK(rvm_machine_break(machine, (int32_t)outer, 0, 0, &result), result);
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "2:square:1(3) 2:square:1(3) 1:outer:4(3) ");
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, 2, 1, &result), RVM_INDEX_ERROR, "square has no instruction at index 2", result);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, -1, 1, &result), RVM_INDEX_ERROR, "no instruction at index -1", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, 2, 1, &result), RVM_INDEX_ERROR,
+              "square has no instruction at index 2", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)square, -1, 1, &result), RVM_INDEX_ERROR,
+              "no instruction at index -1", result);
   CHECK_FAILS(rvm_machine_break(machine, (int32_t)add, 0, 1, &result), RVM_INDEX_ERROR, "test.add has no", result);
-  CHECK_FAILS(rvm_machine_break(machine, 1000, 0, 1, &result), RVM_INDEX_ERROR, "function index 1000 is out of range", result);
+  CHECK_FAILS(rvm_machine_break(machine, 1000, 0, 1, &result), RVM_INDEX_ERROR, "function index 1000 is out of range",
+              result);
   debug(0); /* another debugger: the breakpoints have gone */
   CHECK_OK(RUN(outer, int_value(3)), result);
   CHECK_TEXT(seen.text, "");

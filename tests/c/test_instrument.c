@@ -130,7 +130,8 @@ static void a_check_that_is_skipped_makes_no_other_types(void) {
   seen.skipped = (int32_t)check;
   instrument_with(&instrument);
   rvm_value text = string_value("text");
-  CHECK_FAILS(RUN(checked, text), RVM_TYPE_ERROR, "the instrument skipped this check, but register 0 holds string", result);
+  CHECK_FAILS(RUN(checked, text), RVM_TYPE_ERROR, "the instrument skipped this check, but register 0 holds string",
+              result);
   CHECK_OK(RUN(checked, int_value(1)), result);
   CHECK_OK(RUN(unchecked, text), result);
   CHECK_INT(text.as.object->references, 1);
@@ -281,13 +282,14 @@ static void a_profile_counts_operations_as_it_is_told(void) {
   CHECK(isnan(counted((int64_t[]){1, 1, 1, 1, 0}, 5, tensor).operations)); /* no tensor */
   CHECK(isnan(counted((int64_t[]){1, 1, 1, 2, 0}, 5, tensor).operations)); /* no argument */
   CHECK(isnan(counted((int64_t[]){1, 1, 1, -1, 0}, 5, tensor).operations));
-  CHECK(isnan(counted(known, 3, tensor).operations)); /* cut off */
+  CHECK(isnan(counted(known, 3, tensor).operations));                           /* cut off */
   CHECK(isnan(counted((int64_t[]){1, 1, INT64_MAX, 5}, 4, tensor).operations)); /* cut off inside of a factor */
   CHECK_INT(counted(known, 14, int_value(1)).bytes, 0);
   rvm_value_release(&tensor);
   rvm_profile *profile;
   CHECK_OK(rvm_profile_new(what.executable, &profile, &result), result);
-  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR, "function index 1000 is out of range", result);
+  CHECK_FAILS(rvm_profile_count(profile, 1000, known, 14, &result), RVM_INDEX_ERROR,
+              "function index 1000 is out of range", result);
   CHECK_FAILS(rvm_profile_count(profile, (int32_t)add, known, -1, &result), RVM_ARGUMENT_ERROR, "length is -1", result);
   rvm_profile_release(profile);
   check_idle(machine);

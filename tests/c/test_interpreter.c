@@ -272,7 +272,8 @@ static void a_wrong_number_of_arguments_is_an_error(void) {
   CHECK_FAILS(RUN(b, g, int_value(1)), RVM_ARGUMENT_ERROR, "g: expected 0 arguments, got 1", b.result);
   CHECK_FAILS(RUN(b, host, int_value(1)), RVM_ARGUMENT_ERROR, "test.add: expected 2 arguments (left, right), got 1",
               b.result);
-  CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function index 99 is out of range; the executable has 3 functions", b.result);
+  CHECK_FAILS(RUN(b, 99), RVM_INDEX_ERROR, "function index 99 is out of range; the executable has 3 functions",
+              b.result);
   CHECK_FAILS(RUN(b, -1), RVM_INDEX_ERROR, "function index -1 is out of range", b.result);
   CHECK_FAILS(RUN(b, f, int_value(1), ((rvm_value){.tag = RVM_TAG_CONTEXT})), RVM_TYPE_ERROR,
               "argument 1 cannot be passed", b.result);
@@ -355,7 +356,8 @@ static void closures_are_called_with_what_they_captured(void) {
 
 static void count_release(void *self) { ++*(int *)self; }
 
-/* A function of the host as a value: called from bytecode, as part of a closure, and from C; released once at its end. */
+/* A function of the host as a value: called from bytecode, as part of a closure, and from C; released once at its end.
+ */
 static void a_function_of_the_host_is_a_value(void) {
   bench b = {0};
   uint32_t closure = image_packed(&b.program, "vm.builtin.make_closure");
@@ -405,7 +407,8 @@ static void a_closure_with_too_much_captured_is_an_error(void) {
   CALL(&b.program, 2, invoke, X, R(1));
   RET(&b.program, 2);
   bench_open(&b, NULL);
-  CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR, "f: the closure captured 2 values, but the function has only 1 parameters", b.result);
+  CHECK_FAILS(RUN(b, f, int_value(0)), RVM_ARGUMENT_ERROR,
+              "f: the closure captured 2 values, but the function has only 1 parameters", b.result);
   bench_close(&b);
 }
 
@@ -495,13 +498,15 @@ static void unknown_packed_functions_are_named(void) {
   CHECK_FAILS(rvm_machine_new(what.executable, NULL, &machine, &error), RVM_UNKNOWN_FUNCTION, "\"nothing.like.it\"",
               error);
   const rvm_machine_options negative = {.stack_values = -1};
-  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR, "expected 0 (the default) to", error);
+  CHECK_FAILS(rvm_machine_new(what.executable, &negative, &machine, &error), RVM_ARGUMENT_ERROR,
+              "expected 0 (the default) to", error);
   loaded_release(&what);
 }
 
 static void names_are_registered_once(void) {
   rvm_value error;
-  CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already registered", error);
+  CHECK_FAILS(rvm_register("test.add", host_bad, NULL, 0, &error), RVM_BUSY, "\"test.add\" is already registered",
+              error);
   CHECK_FAILS(rvm_register("vm.builtin.copy", host_bad, NULL, 1, &error), RVM_BUSY, "belong to builtins", error);
   CHECK_OK(rvm_register("test.add", host_add, NULL, 1, &error), error);
   CHECK(rvm_is_registered("test.add") && rvm_is_registered("vm.builtin.copy") && !rvm_is_registered("test.ad"));

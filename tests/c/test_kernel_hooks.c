@@ -62,7 +62,8 @@ static void build(void) {
   E(copy, s4, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(end);
   finish(failing);
   begin();
-  E(parallel, s6, s7, s0, ONE, 5, 0, 1), E(loop, s4, s6, s7, 4), E(store, ARRAY, ZERO_, s4, 8), E(next, s4, s7, 2), E(end), E(end);
+  E(parallel, s6, s7, s0, ONE, 5, 0, 1), E(loop, s4, s6, s7, 4), E(store, ARRAY, ZERO_, s4, 8), E(next, s4, s7, 2),
+      E(end), E(end);
   finish(sharing);
   begin();
   E(load, s4, IN, FAR, 4), E(end);
@@ -117,9 +118,10 @@ static void instrument(uint32_t kinds) {
 static void an_instrument_sees_every_instruction(void) {
   instrument(1u << RVM_KIND_kernel);
   CHECK_OK(RUN(main_), result);
-  CHECK_TEXT(seen.text, "copying:0 copying:1 copying:2 copying:3 copying:1 copying:2 copying:3 copying:1 copying:2 copying:3 "
-                        "copying:4 copying:5 copying:6 copying:7 copying:8 sharing:0 sharing:1 sharing:2 sharing:3 sharing:2 "
-                        "sharing:3 sharing:2 sharing:3 sharing:4 sharing:5 ");
+  CHECK_TEXT(seen.text,
+             "copying:0 copying:1 copying:2 copying:3 copying:1 copying:2 copying:3 copying:1 copying:2 copying:3 "
+             "copying:4 copying:5 copying:6 copying:7 copying:8 sharing:0 sharing:1 sharing:2 sharing:3 sharing:2 "
+             "sharing:3 sharing:2 sharing:3 sharing:4 sharing:5 ");
   check_output();
   instrument(1u << RVM_KIND_packed);
   CHECK_OK(RUN(main_), result);
@@ -178,7 +180,8 @@ static void a_profile_counts_instructions(void) {
   CHECK_INT(rvm_profile_instruction(profile, (int32_t)failing, 2).count, 0);
   CHECK_INT(rvm_profile_instruction(profile, (int32_t)sharing, 2).count, 6);
   const int32_t wrong[] = {-1, COUNT_OF(counts), INT32_MAX};
-  for (int i = 0; i < COUNT_OF(wrong); i++) CHECK(isnan(rvm_profile_instruction(profile, (int32_t)copying, wrong[i]).operations));
+  for (int i = 0; i < COUNT_OF(wrong); i++)
+    CHECK(isnan(rvm_profile_instruction(profile, (int32_t)copying, wrong[i]).operations));
   CHECK_INT(rvm_profile_instruction(profile, (int32_t)main_, 0).count, 0);
   CHECK_INT(rvm_profile_instruction(profile, 1000, 0).count, 0);
   rvm_profile_release(profile);
@@ -204,8 +207,10 @@ static void a_profile_belongs_to_one_executable(void) {
   MAKE(profile, rvm_profile_new(what.executable, &profile, &result));
   CHECK_OK(rvm_profile_kernels(profile, &result), result);
   made = rvm_profile_instrument(profile);
-  CHECK_FAILS(made.instruction(made.host, (int32_t)main_, 0, &result), RVM_ARGUMENT_ERROR, "use one profile per executable", result);
-  CHECK_FAILS(made.instruction(made.host, (int32_t)copying, 9, &result), RVM_ARGUMENT_ERROR, "an instruction 9", result);
+  CHECK_FAILS(made.instruction(made.host, (int32_t)main_, 0, &result), RVM_ARGUMENT_ERROR,
+              "use one profile per executable", result);
+  CHECK_FAILS(made.instruction(made.host, (int32_t)copying, 9, &result), RVM_ARGUMENT_ERROR, "an instruction 9",
+              result);
   rvm_profile_release(profile);
 }
 
@@ -225,8 +230,10 @@ static void profiles_without_memory(void) {
 /* ---- debuggers ---- */
 
 static void note_registers(int64_t index) {
-  const rvm_kernel_memory n = rvm_machine_kernel_register(machine, index, s0), strip = rvm_machine_kernel_register(machine, index, v0);
-  const rvm_kernel_memory view = rvm_machine_kernel_register(machine, index, w0), in = rvm_machine_kernel_buffer(machine, index, IN);
+  const rvm_kernel_memory n = rvm_machine_kernel_register(machine, index, s0),
+                          strip = rvm_machine_kernel_register(machine, index, v0);
+  const rvm_kernel_memory view = rvm_machine_kernel_register(machine, index, w0),
+                          in = rvm_machine_kernel_buffer(machine, index, IN);
   CHECK(n.size_bytes == 8 && *(const int64_t *)n.bytes == 3);
   CHECK(strip.size_bytes == RVM_STRIP * 8 && strip.bytes);
   CHECK(in.bytes == tensors[IN].as.tensor->dl.data && in.size_bytes == 12);
@@ -237,15 +244,16 @@ static void note_registers(int64_t index) {
     CHECK(!rvm_machine_kernel_register(machine, index, wrong[i]).bytes);
     CHECK(!rvm_machine_kernel_buffer(machine, index, wrong[i]).bytes);
   }
-  CHECK(!rvm_machine_kernel_register(machine, index - 1, 0).bytes && !rvm_machine_kernel_register(machine, index + 1, 0).bytes);
+  CHECK(!rvm_machine_kernel_register(machine, index - 1, 0).bytes &&
+        !rvm_machine_kernel_register(machine, index + 1, 0).bytes);
 }
 
 static rvm_status stop(void *host, const rvm_value *failure, rvm_value *error) {
   diary *to = host;
   const int64_t depth = rvm_machine_depth(machine);
   const rvm_place place = rvm_machine_place(machine, depth - 1);
-  note(to->text, "%s%d:%s:%d", failure ? "!" : "", (int)depth, rvm_executable_function_name(what.executable, place.function),
-       (int)place.instruction);
+  note(to->text, "%s%d:%s:%d", failure ? "!" : "", (int)depth,
+       rvm_executable_function_name(what.executable, place.function), (int)place.instruction);
   if (place.function == (int32_t)copying) {
     note_registers(depth - 1);
     CHECK(place.count == 0 && !place.registers);
@@ -274,8 +282,10 @@ static void breakpoints(void) {
   CHECK_OK(RUN(sharing), result);
   CHECK_TEXT(seen.text, "1:copying:6[3 of 12] ");
   check_output();
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)copying, 9, 1, &result), RVM_INDEX_ERROR, "copying has no instruction at index 9", result);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)copying, -1, 1, &result), RVM_INDEX_ERROR, "copying has no instruction at index -1", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)copying, 9, 1, &result), RVM_INDEX_ERROR,
+              "copying has no instruction at index 9", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)copying, -1, 1, &result), RVM_INDEX_ERROR,
+              "copying has no instruction at index -1", result);
   check_over();
 }
 
@@ -287,7 +297,8 @@ static void steps_include_kernels_if_wanted(void) {
   debug(INT64_MAX, 1);
   CHECK_OK(RUN(main_), result);
   CHECK_INT(seen.seen, 3 + 15 + 10);
-  CHECK(strstr(seen.text, "1:main:0 2:copying:0[0 of 0] 2:copying:1[0 of 0] ") && strstr(seen.text, " 2:copying:8[0 of 12] 1:main:1 2:sharing:0 "));
+  CHECK(strstr(seen.text, "1:main:0 2:copying:0[0 of 0] 2:copying:1[0 of 0] ") &&
+        strstr(seen.text, " 2:copying:8[0 of 12] 1:main:1 2:sharing:0 "));
   check_output();
   debug(1, 1);
   CHECK_OK(RUN(main_), result);

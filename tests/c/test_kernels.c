@@ -1,4 +1,5 @@
-/* Kernels as bytecode: which programs the loader refuses, and what the interpreter does not do, whatever a program says. */
+/* Kernels as bytecode: which programs the loader refuses, and what the interpreter does not do, whatever a program
+ * says. */
 #include "allocation.h"
 #include "check.h"
 #include "clock.h"
@@ -62,7 +63,8 @@ enum { ADD = 0, ADD_I64 = 3, ADD_F32 = 8 };
 static uint16_t function_of(int result_bytes, int operand_bytes, int arity, int skipped) {
   for (int32_t i = 0; i < rvm_element_function_count; i++) {
     const rvm_element_function *f = &rvm_element_functions[i];
-    if (f->result_bytes == result_bytes && f->operand_bytes == operand_bytes && f->arity == arity && skipped-- == 0) return (uint16_t)i;
+    if (f->result_bytes == result_bytes && f->operand_bytes == operand_bytes && f->arity == arity && skipped-- == 0)
+      return (uint16_t)i;
   }
   abort();
 }
@@ -82,19 +84,19 @@ static rvm_status read_it(void) {
   return read_bytes(bytes, size_bytes);
 }
 
-#define REFUSED(text, ...)                                       \
-  do {                                                           \
-    begin();                                                     \
-    __VA_ARGS__;                                                 \
-    E(end);                                                      \
-    CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, text, error);     \
+#define REFUSED(text, ...)                                   \
+  do {                                                       \
+    begin();                                                 \
+    __VA_ARGS__;                                             \
+    E(end);                                                  \
+    CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, text, error); \
   } while (0)
-#define ACCEPTED(...)             \
-  do {                            \
-    begin();                      \
-    __VA_ARGS__;                  \
-    E(end);                       \
-    CHECK_OK(read_it(), error);   \
+#define ACCEPTED(...)           \
+  do {                          \
+    begin();                    \
+    __VA_ARGS__;                \
+    E(end);                     \
+    CHECK_OK(read_it(), error); \
   } while (0)
 #define HEADER(word, value) k.header[word] = (uint32_t)(value)
 
@@ -108,7 +110,8 @@ static void headers_are_checked(void) {
   CHECK_FAILS(read_bytes(bytes, 63), RVM_BAD_EXECUTABLE, "the program is too short or misaligned", error);
   bytes = memset(aligned_alloc(64, 128), 0, 128);
   rvm_kernel_program program;
-  CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE, "the program is too short or misaligned", error);
+  CHECK_FAILS(rvm_kernel_program_read(bytes + 4, 120, &program, &error), RVM_BAD_EXECUTABLE,
+              "the program is too short or misaligned", error);
   CHECK_FAILS(read_bytes(bytes, 128), RVM_BAD_EXECUTABLE, "unsupported version 0, expected 1", error);
   REFUSED("unsupported version 1", HEADER(ZERO, 1));
   REFUSED("the counts in the header are inconsistent", HEADER(VIEWS, 65535 - w0));
@@ -140,7 +143,7 @@ static void headers_are_checked(void) {
   CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "the last instruction must be end", error);
   begin();
   E(copy, FREE, v0);
-  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand b has the invalid value 10", error);
+  CHECK_FAILS(read_it(), RVM_BAD_EXECUTABLE, "copy: operand src is invalid, got 10", error);
   /* a part that is cut off at each length */
   begin();
   E(end);
@@ -196,67 +199,68 @@ static void tables_are_checked(void) {
   CHECK_OK(read_it(), error);
 }
 
-#define OPERAND(op, letter, value, ...) REFUSED(#op ": operand " #letter " has the invalid value " value, __VA_ARGS__)
+#define OPERAND(op, name, value, ...) REFUSED(#op ": operand " #name " is invalid, got " value, __VA_ARGS__)
 
 static void operands_are_checked(void) {
   REFUSED("instruction 0 has opcode", kernel_step(&k, (uint16_t[8]){RVM_KOP_COUNT}));
   REFUSED("instruction 0 has opcode 65535", kernel_step(&k, (uint16_t[8]){65535}));
-  OPERAND(end, a, "1", E(end, 1));
-  OPERAND(end, g, "1", E(end, 0, 0, 0, 0, 0, 0, 1));
-  OPERAND(copy, c, "1", E(copy, FREE, ONE, 1));
-  OPERAND(copy, a, "10", E(copy, v0, ONE));
-  OPERAND(copy, b, "10", E(copy, FREE, v0));
+  REFUSED("end: an unused operand is not 0", E(end, 1));
+  REFUSED("end: an unused operand is not 0", E(end, 0, 0, 0, 0, 0, 0, 1));
+  REFUSED("copy: an unused operand is not 0", E(copy, FREE, ONE, 1));
+  OPERAND(copy, dst, "10", E(copy, v0, ONE));
+  OPERAND(copy, src, "10", E(copy, FREE, v0));
   ACCEPTED(E(copy, FLAG, FLAG));
-  OPERAND(fill, a, "9", E(fill, FLAG, ONE, ONE, 4));
-  OPERAND(fill, a, "13", E(fill, w0, ONE, ONE, 4));
+  OPERAND(fill, dst, "9", E(fill, FLAG, ONE, ONE, 4));
+  OPERAND(fill, dst, "13", E(fill, w0, ONE, ONE, 4));
   ACCEPTED(E(fill, v0, ONE, ONE, 4), E(fill, v2, ONE, ONE, 4));
-  OPERAND(fill, d, "3", E(fill, v0, ONE, ONE, 3));
-  OPERAND(fill, d, "0", E(fill, v0, ONE, ONE, 0));
-  OPERAND(fill, d, "16", E(fill, v0, ONE, ONE, 16));
+  OPERAND(fill, size, "3", E(fill, v0, ONE, ONE, 3));
+  OPERAND(fill, size, "0", E(fill, v0, ONE, ONE, 0));
+  OPERAND(fill, size, "16", E(fill, v0, ONE, ONE, 16));
   ACCEPTED(E(fill, v0, ONE, ONE, 1), E(fill, v0, ONE, ONE, 2), E(fill, v0, ONE, ONE, 8));
-  OPERAND(iota, a, "9", E(iota, FLAG, ONE, ONE));
-  OPERAND(iota, a, "16", E(iota, ALL, ONE, ONE));
+  OPERAND(iota, dst, "9", E(iota, FLAG, ONE, ONE));
+  OPERAND(iota, dst, "16", E(iota, ALL, ONE, ONE));
   ACCEPTED(E(iota, v0, ONE, ONE), E(iota, v2, ONE, ONE));
   ACCEPTED(E(view_written, w2, OUT_I64, ONE, 8), E(iota, w2, ONE, ONE));
-  OPERAND(view, a, "12", E(view, v2, IN_F32, ONE, 4));
-  OPERAND(view, a, "16", E(view, ALL, IN_F32, ONE, 4));
-  OPERAND(view, b, "7", E(view, w0, 7, ONE, 4));
+  OPERAND(view, view, "12", E(view, v2, IN_F32, ONE, 4));
+  OPERAND(view, view, "16", E(view, ALL, IN_F32, ONE, 4));
+  OPERAND(view, buffer, "7", E(view, w0, 7, ONE, 4));
   ACCEPTED(E(view, w0, ARRAY_2, ONE, 4));
-  OPERAND(view_written, b, "2", E(view_written, w0, IN_BOOL, ONE, 1));
-  OPERAND(view_written, b, "7", E(view_written, w0, 7, ONE, 1));
+  OPERAND(view_written, buffer, "2", E(view_written, w0, IN_BOOL, ONE, 1));
+  OPERAND(view_written, buffer, "7", E(view_written, w0, 7, ONE, 1));
   ACCEPTED(E(view_written, w0, OUT_F32, ONE, 4));
-  OPERAND(move, a, "9", E(move, FLAG, v0, 4));
-  OPERAND(move, b, "16", E(move, v0, ALL, 4));
+  OPERAND(move, dst, "9", E(move, FLAG, v0, 4));
+  OPERAND(move, src, "16", E(move, v0, ALL, 4));
   ACCEPTED(E(move, v0, FLAG, 4));
-  OPERAND(gather, e, "16", E(gather, v0, IN_F32, v1, 4, ALL));
+  OPERAND(gather, mask, "16", E(gather, v0, IN_F32, v1, 4, ALL));
   ACCEPTED(E(gather, v0, IN_F32, v1, 4, NO), E(gather, v0, IN_F32, v1, 4, v2));
-  OPERAND(apply, d, "", E(apply, v0, v0, v0, (uint16_t)rvm_element_function_count));
-  OPERAND(apply, a, "16", E(apply, ALL, v0, v0, ADD));
+  OPERAND(apply, function, "", E(apply, v0, v0, v0, (uint16_t)rvm_element_function_count));
+  OPERAND(apply, dst, "16", E(apply, ALL, v0, v0, ADD));
   ACCEPTED(E(apply, FREE, ONE, ONE, ADD), E(apply, v0, v0, FREE, ADD));
-  OPERAND(jump, a, "2", E(jump, 2));
+  OPERAND(jump, target, "2", E(jump, 2));
   ACCEPTED(E(jump, 1));
-  OPERAND(invoke, a, "", E(invoke, (uint16_t)rvm_micro_kernel_count, 0, 0));
-  OPERAND(invoke, b, "1", E(invoke, 0, 1, 0));
-  OPERAND(invoke, c, "1", E(invoke, 0, 0, 1));
-  OPERAND(parallel, f, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 3, 0), E(end));
-  OPERAND(parallel, g, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 3), E(end));
+  OPERAND(invoke, kernel, "", E(invoke, (uint16_t)rvm_micro_kernel_count, 0, 0));
+  OPERAND(invoke, first, "1", E(invoke, 0, 1, 0));
+  OPERAND(invoke, count, "1", E(invoke, 0, 0, 1));
+  OPERAND(parallel, first_array, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 3, 0), E(end));
+  OPERAND(parallel, last_array, "3", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 3), E(end));
   ACCEPTED(E(parallel, FREE, FREE_2, ONE, ONE, 2, 2, 2), E(end));
-  OPERAND(fail, a, "0", E(fail, RVM_OK, 0, 0, 0));
-  OPERAND(fail, a, "16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
+  OPERAND(fail, status, "0", E(fail, RVM_OK, 0, 0, 0));
+  OPERAND(fail, status, "16", E(fail, RVM_TIMEOUT + 1, 0, 0, 0));
   ACCEPTED(E(fail, RVM_TIMEOUT, 0, 0, 0), E(fail, 1, 0, 0, 0));
-  OPERAND(fail, b, "2", E(fail, 1, 2, 0, 0));
+  OPERAND(fail, message, "2", E(fail, 1, 2, 0, 0));
   REFUSED("load: the element size must be that of the tensor", E(load, FREE, IN_F32, ONE, 8));
   REFUSED("store: the element size must be that of the tensor", E(store, OUT_F32, ONE, ONE, 8));
   REFUSED("gather: the element size must be that of the tensor", E(gather, v0, IN_BOOL, v1, 4, NO));
-  ACCEPTED(E(load, FREE, IN_BOOL, ONE, 1), E(load, FREE, ARRAY, ONE, 8), E(load, FREE, ARRAY, ONE, 1), E(store, OUT_I64, ONE, ONE, 8));
+  ACCEPTED(E(load, FREE, IN_BOOL, ONE, 1), E(load, FREE, ARRAY, ONE, 8), E(load, FREE, ARRAY, ONE, 1),
+           E(store, OUT_I64, ONE, ONE, 8));
 }
 
 static void functions_and_calls_are_checked(void) {
   const uint16_t neg = function_of(4, 4, 1, 0), less = function_of(1, 4, 2, 0);
   REFUSED("apply: a scalar result requires scalar operands", E(apply, FREE, v0, ONE, ADD));
   REFUSED("apply: a scalar result requires scalar operands", E(apply, FREE, ONE, v0, ADD));
-  REFUSED("apply: the function takes one operand, and c must be b", E(apply, v0, FREE, v1, neg));
-  REFUSED("apply: the function takes one operand, and c must be b", E(apply, FREE, FREE, FREE_2, neg));
+  REFUSED("apply: the function takes one operand, and right must be left", E(apply, v0, FREE, v1, neg));
+  REFUSED("apply: the function takes one operand, and right must be left", E(apply, FREE, FREE, FREE_2, neg));
   ACCEPTED(E(apply, v0, v1, v1, neg), E(apply, v0, v1, v2, ADD));
   REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, neg));
   REFUSED("accumulate: the function must take two elements", E(accumulate, v0, v1, less));
@@ -264,8 +268,10 @@ static void functions_and_calls_are_checked(void) {
   REFUSED("fold_lanes: the function must take two elements", E(fold_lanes, FREE, v1, ONE, neg));
   REFUSED("fold_lanes: the function must take two elements", E(fold_lanes, FREE, v1, ONE, less));
   ACCEPTED(E(accumulate, v0, v1, ADD), E(fold, FREE, v1, ONE, ADD), E(fold_lanes, FREE, v1, ONE, ADD));
-  REFUSED("fail: expected 0 values and at most 16, got 1", E(fail, 1, 0, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
-  REFUSED("fail: expected 2 values and at most 16, got 1", E(fail, 1, 1, 0, 1), kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("fail: expected 0 values and at most 16, got 1", E(fail, 1, 0, 0, 1),
+          kernel_arguments(&k, (uint16_t[]){0}, 1));
+  REFUSED("fail: expected 2 values and at most 16, got 1", E(fail, 1, 1, 0, 1),
+          kernel_arguments(&k, (uint16_t[]){0}, 1));
   REFUSED("the arguments exceed the table", E(fail, 1, 1, 1, 2), kernel_arguments(&k, (uint16_t[]){0, 0}, 2));
   REFUSED("argument 1 must be a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){0, v0}, 2));
   REFUSED("argument 0 must be a scalar", E(fail, 1, 1, 0, 2), kernel_arguments(&k, (uint16_t[]){v0, 0}, 2));
@@ -275,13 +281,18 @@ static void functions_and_calls_are_checked(void) {
   for (int i = 0; i < 16; i++) strcat(message, "%lld");
   ACCEPTED(kernel_message(&k, message), E(fail, 1, 2, 0, 16), kernel_arguments(&k, zeros, 16));
   strcat(message, "%lld");
-  REFUSED("fail: expected 17 values and at most 16, got 17", kernel_message(&k, message), E(fail, 1, 2, 0, 17), kernel_arguments(&k, zeros, 17));
-  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 1, 0, 0), E(end));
-  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 0, 0, 0), E(end));
-  REFUSED("parallel: the loop body must end before instruction e", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(copy, FREE, ONE));
+  REFUSED("fail: expected 17 values and at most 16, got 17", kernel_message(&k, message), E(fail, 1, 2, 0, 17),
+          kernel_arguments(&k, zeros, 17));
+  REFUSED("parallel: the loop body must end before instruction exit", E(parallel, FREE, FREE_2, ONE, ONE, 1, 0, 0),
+          E(end));
+  REFUSED("parallel: the loop body must end before instruction exit", E(parallel, FREE, FREE_2, ONE, ONE, 0, 0, 0),
+          E(end));
+  REFUSED("parallel: the loop body must end before instruction exit", E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0),
+          E(copy, FREE, ONE));
   const uint16_t copy = (uint16_t)row_of("rvm_copy_bytes"); /* P p i */
   const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, ONE};
-#define INVOKES(first, count, ...) E(invoke, copy, first, count), kernel_arguments(&k, (uint16_t[]){__VA_ARGS__}, sizeof((uint16_t[]){__VA_ARGS__}) / 2)
+#define INVOKES(first, count, ...) \
+  E(invoke, copy, first, count), kernel_arguments(&k, (uint16_t[]){__VA_ARGS__}, sizeof((uint16_t[]){__VA_ARGS__}) / 2)
   ACCEPTED(E(invoke, copy, 0, 5), kernel_arguments(&k, good, 5));
   REFUSED("the arguments exceed the table", INVOKES(1, 4, ONE, ARRAY, ZERO_, IN_F32, ZERO_));
   REFUSED("the arguments exceed the table", INVOKES(0, 1, ARRAY));
@@ -289,55 +300,61 @@ static void functions_and_calls_are_checked(void) {
   REFUSED("the arguments exceed the table", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_));
   REFUSED("wrong number of arguments", INVOKES(0, 4, ARRAY, ZERO_, IN_F32, ZERO_, ONE));
   REFUSED("wrong number of arguments", INVOKES(0, 6, ARRAY, ZERO_, IN_F32, ZERO_, ONE, ONE));
-  REFUSED("an argument must be a buffer that the instruction may access", INVOKES(0, 5, IN_F32, ZERO_, IN_F32, ZERO_, ONE));
+  REFUSED("an argument must be a buffer that the instruction may access",
+          INVOKES(0, 5, IN_F32, ZERO_, IN_F32, ZERO_, ONE));
   REFUSED("an argument must be a buffer that the instruction may access", INVOKES(0, 5, ARRAY, ZERO_, 7, ZERO_, ONE));
   REFUSED("an argument must be a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, v0, ONE));
   REFUSED("an argument must be a scalar", INVOKES(0, 5, ARRAY, ZERO_, IN_F32, ZERO_, v0));
 }
 
-#define OTHER_SIZE(letter, ...) REFUSED("operand " #letter " must be a view that an earlier instruction makes, of elements of the same size", __VA_ARGS__)
+#define OTHER_SIZE(name, ...)                                                                                 \
+  REFUSED("operand " #name " must be a view that an earlier instruction makes, of elements of the same size", \
+          __VA_ARGS__)
 #define VIEW(w, buffer, bytes) E(view, w, buffer, ZERO_, bytes)
 #define VIEWS() VIEW(w0, ARRAY, 4), VIEW(w1, ARRAY, 8), VIEW(w2, ARRAY, 1)
 
 /* Else a strip of many bytes could be read as one of few longer elements, which are not aligned. */
 static void views_have_elements_of_one_size(void) {
   const uint16_t to_i64 = function_of(8, 4, 1, 0);
-  OTHER_SIZE(a, VIEW(w0, ARRAY, 4), VIEW(w0, ARRAY, 8));
-  OTHER_SIZE(a, VIEW(w0, ARRAY, 4), E(view_written, w0, ARRAY, ZERO_, 8));
-  OTHER_SIZE(b, E(move, v0, w0, 4));
-  OTHER_SIZE(b, VIEWS(), E(move, v0, w0, 8));
-  OTHER_SIZE(a, VIEWS(), E(move, w0, v0, 8));
-  OTHER_SIZE(a, VIEWS(), E(iota, w0, ONE, ONE));
-  OTHER_SIZE(a, VIEWS(), E(apply, w0, v0, v0, to_i64));
-  OTHER_SIZE(b, VIEWS(), E(apply, v0, w1, w1, to_i64));
-  OTHER_SIZE(c, VIEWS(), E(apply, v0, v0, w1, ADD_F32));
-  OTHER_SIZE(b, VIEWS(), E(accumulate, v0, w1, ADD_F32));
-  OTHER_SIZE(a, VIEWS(), E(gather, w1, ARRAY, v0, 4, NO));
-  OTHER_SIZE(c, VIEWS(), E(gather, v0, ARRAY, w0, 4, NO));
-  OTHER_SIZE(e, VIEWS(), E(gather, v0, ARRAY, v0, 4, w0));
-  OTHER_SIZE(a, VIEWS(), E(strided, w1, ARRAY, ONE, ONE, 4, NO));
-  OTHER_SIZE(f, VIEWS(), E(strided, v0, ARRAY, ONE, ONE, 4, w0));
-  OTHER_SIZE(a, VIEWS(), E(load_rows, w1, ARRAY, ONE, ONE, ONE, ONE, 4));
-  OTHER_SIZE(f, VIEWS(), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w1, 4));
-  OTHER_SIZE(a, VIEWS(), E(iota_rows, w0, ONE, ONE, ONE, ONE));
-  OTHER_SIZE(b, VIEWS(), E(scatter, ARRAY, w0, v0, 4));
-  OTHER_SIZE(c, VIEWS(), E(scatter, ARRAY, v0, w1, 4));
-  OTHER_SIZE(d, VIEWS(), E(store_strided, ARRAY, ONE, ONE, w1, 4));
-  OTHER_SIZE(a, VIEWS(), E(choose, w1, v0, v0, v0, 4));
-  OTHER_SIZE(b, VIEWS(), E(choose, v0, w0, v0, v0, 4));
-  OTHER_SIZE(c, VIEWS(), E(choose, v0, v0, w1, v0, 4));
-  OTHER_SIZE(d, VIEWS(), E(choose, v0, v0, v0, w1, 4));
-  ACCEPTED(VIEWS(), VIEWS(), E(move, w0, w0, 4), E(move, v0, FREE, 4), E(iota, w1, ONE, ONE), E(apply, w1, w0, w0, to_i64), E(accumulate, v0, w0, ADD_F32),
-           E(gather, w0, ARRAY, w1, 4, w2), E(gather, w0, ARRAY, w1, 4, NO), E(strided, w0, ARRAY, ONE, ONE, 4, w2),
-           E(load_rows, w0, ARRAY, ONE, ONE, ONE, ONE, 4), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w0, 4), E(iota_rows, w1, ONE, ONE, ONE, ONE),
-           E(scatter, ARRAY, w1, w0, 4), E(store_strided, ARRAY, ONE, ONE, w0, 4), E(choose, w0, w2, w0, w0, 4));
+  OTHER_SIZE(view, VIEW(w0, ARRAY, 4), VIEW(w0, ARRAY, 8));
+  OTHER_SIZE(view, VIEW(w0, ARRAY, 4), E(view_written, w0, ARRAY, ZERO_, 8));
+  OTHER_SIZE(src, E(move, v0, w0, 4));
+  OTHER_SIZE(src, VIEWS(), E(move, v0, w0, 8));
+  OTHER_SIZE(dst, VIEWS(), E(move, w0, v0, 8));
+  OTHER_SIZE(dst, VIEWS(), E(iota, w0, ONE, ONE));
+  OTHER_SIZE(dst, VIEWS(), E(apply, w0, v0, v0, to_i64));
+  OTHER_SIZE(left, VIEWS(), E(apply, v0, w1, w1, to_i64));
+  OTHER_SIZE(right, VIEWS(), E(apply, v0, v0, w1, ADD_F32));
+  OTHER_SIZE(src, VIEWS(), E(accumulate, v0, w1, ADD_F32));
+  OTHER_SIZE(dst, VIEWS(), E(gather, w1, ARRAY, v0, 4, NO));
+  OTHER_SIZE(indices, VIEWS(), E(gather, v0, ARRAY, w0, 4, NO));
+  OTHER_SIZE(mask, VIEWS(), E(gather, v0, ARRAY, v0, 4, w0));
+  OTHER_SIZE(dst, VIEWS(), E(strided, w1, ARRAY, ONE, ONE, 4, NO));
+  OTHER_SIZE(mask, VIEWS(), E(strided, v0, ARRAY, ONE, ONE, 4, w0));
+  OTHER_SIZE(dst, VIEWS(), E(load_rows, w1, ARRAY, ONE, ONE, ONE, ONE, 4));
+  OTHER_SIZE(src, VIEWS(), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w1, 4));
+  OTHER_SIZE(dst, VIEWS(), E(iota_rows, w0, ONE, ONE, ONE, ONE));
+  OTHER_SIZE(indices, VIEWS(), E(scatter, ARRAY, w0, v0, 4));
+  OTHER_SIZE(src, VIEWS(), E(scatter, ARRAY, v0, w1, 4));
+  OTHER_SIZE(src, VIEWS(), E(store_strided, ARRAY, ONE, ONE, w1, 4));
+  OTHER_SIZE(dst, VIEWS(), E(choose, w1, v0, v0, v0, 4));
+  OTHER_SIZE(condition, VIEWS(), E(choose, v0, w0, v0, v0, 4));
+  OTHER_SIZE(left, VIEWS(), E(choose, v0, v0, w1, v0, 4));
+  OTHER_SIZE(right, VIEWS(), E(choose, v0, v0, v0, w1, 4));
+  ACCEPTED(VIEWS(), VIEWS(), E(move, w0, w0, 4), E(move, v0, FREE, 4), E(iota, w1, ONE, ONE),
+           E(apply, w1, w0, w0, to_i64), E(accumulate, v0, w0, ADD_F32), E(gather, w0, ARRAY, w1, 4, w2),
+           E(gather, w0, ARRAY, w1, 4, NO), E(strided, w0, ARRAY, ONE, ONE, 4, w2),
+           E(load_rows, w0, ARRAY, ONE, ONE, ONE, ONE, 4), E(store_rows, ARRAY, ONE, ONE, ONE, ONE, w0, 4),
+           E(iota_rows, w1, ONE, ONE, ONE, ONE), E(scatter, ARRAY, w1, w0, 4), E(store_strided, ARRAY, ONE, ONE, w0, 4),
+           E(choose, w0, w2, w0, w0, 4));
 }
 
 #include "test_kernels_runs.h" /* it uses what is above */
 
 /* ---- the section ---- */
 
-static rvm_status load_section(const char *parameters, const uint32_t *head, size_t head_words, int kernels, int64_t cut) {
+static rvm_status load_section(const char *parameters, const uint32_t *head, size_t head_words, int kernels,
+                               int64_t cut) {
   image program = {0};
   loaded what;
   image_packed(&program, "vm.builtin.make_tuple");
@@ -361,8 +378,10 @@ static void the_section_is_checked(void) {
   begin(), E(end);
   free(kernel_finish(&k, &size_bytes));
   const uint32_t size = (uint32_t)size_bytes;
-#define SECTION(kernels, cut, ...) load_section("a b c d e", (uint32_t[]){__VA_ARGS__}, COUNT_OF(((uint32_t[]){__VA_ARGS__})), kernels, cut)
-#define BAD_SECTION(text, kernels, cut, ...) CHECK_FAILS(SECTION(kernels, cut, __VA_ARGS__), RVM_BAD_EXECUTABLE, text, error)
+#define SECTION(kernels, cut, ...) \
+  load_section("a b c d e", (uint32_t[]){__VA_ARGS__}, COUNT_OF(((uint32_t[]){__VA_ARGS__})), kernels, cut)
+#define BAD_SECTION(text, kernels, cut, ...) \
+  CHECK_FAILS(SECTION(kernels, cut, __VA_ARGS__), RVM_BAD_EXECUTABLE, text, error)
   CHECK_OK(SECTION(2, 0, 2, 0, 1, size, 2, size), error);
   BAD_SECTION("the section of kernels is too short", 0, 0, 2);
   BAD_SECTION("the section of kernels is too short", 2, 0, 2, 1, 1, size, 2, size);
@@ -370,9 +389,12 @@ static void the_section_is_checked(void) {
   BAD_SECTION("the section of kernels is too short", 0, 0, UINT32_MAX, 0, 1, size);
   BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, 3, size);
   BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, 0, size);
-  BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, INT32_MAX, size);
-  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 2, size, 1, size);
-  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 1, size, 1, size);
+  BAD_SECTION("kernel program 0 refers to a function that is not a kernel or is out of order", 1, 0, 1, 0, INT32_MAX,
+              size);
+  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 2, size, 1,
+              size);
+  BAD_SECTION("kernel program 1 refers to a function that is not a kernel or is out of order", 2, 0, 2, 0, 1, size, 1,
+              size);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size + 8);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, UINT32_MAX - 7);
   BAD_SECTION("kernel program 0 exceeds its section", 1, 0, 1, 0, 1, size - 4);
@@ -396,14 +418,16 @@ static void runs_without_memory_fail(void) {
   rvm_pool *const whole = pool;
   for (long n = 0; n < 40; n++) {
     allocations_left = n;
-    rvm_status status = load_section("a b c d e", (uint32_t[]){2, 0, 1, (uint32_t)size_bytes, 2, (uint32_t)size_bytes}, 6, 2, 0);
+    rvm_status status =
+        load_section("a b c d e", (uint32_t[]){2, 0, 1, (uint32_t)size_bytes, 2, (uint32_t)size_bytes}, 6, 2, 0);
     CHECK(status == RVM_OK || status == RVM_OUT_OF_MEMORY);
     if (status) rvm_value_release(&error);
     allocations_left = -1;
     pool = rvm_pool_new(1);
     allocations_left = n;
     begin(), kernel_arguments(&k, good, 5);
-    PARALLEL(s0, ONE), E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5), E(copy, FREE, ONE), E(copy, FREE, ONE), E(end), E(end);
+    PARALLEL(s0, ONE), E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5), E(copy, FREE, ONE), E(copy, FREE, ONE),
+        E(end), E(end);
     threads = 1 + n % 2;
     status = run_with(tensors, 5);
     allocations_left = -1;
@@ -429,16 +453,21 @@ static void machines_limit_kernels(void) {
   free(bytes);
   MAKE(what, image_load(&program, &what, &error));
   for (int32_t count = 1; count <= 3; count += 2) {
-    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_steps = 1000000, .threads = count}, &machine, &error));
+    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_steps = 1000000, .threads = count},
+                                  &machine, &error));
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "1000000 steps", error);
     rvm_machine_release(machine);
     const int64_t start = rvm_clock_now();
-    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_nanoseconds = 20000000, .threads = count}, &machine, &error));
+    MAKE(machine,
+         rvm_machine_new(what.executable, &(rvm_machine_options){.max_nanoseconds = 20000000, .threads = count},
+                         &machine, &error));
     CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_TIMEOUT, "0.020 seconds", error);
     CHECK(rvm_clock_now() - start < INT64_C(2000000000));
     rvm_machine_release(machine);
-    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_bytes = 1000, .threads = count}, &machine, &error));
-    CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_OUT_OF_MEMORY, "1000 bytes (max_bytes)", error);
+    MAKE(machine, rvm_machine_new(what.executable, &(rvm_machine_options){.max_bytes = 1000, .threads = count},
+                                  &machine, &error));
+    CHECK_FAILS(rvm_machine_call(machine, (int32_t)kernel_, tensors, 5, &error), RVM_OUT_OF_MEMORY,
+                "1000 bytes (max_bytes)", error);
     rvm_machine_release(machine);
   }
   loaded_release(&what);

@@ -55,8 +55,13 @@ static rvm_status run_with(const rvm_value *arguments, int32_t count) {
   unsigned char *bytes = kernel_finish(&k, &size_bytes);
   rvm_status status = rvm_kernel_program_read(bytes, size_bytes, &program, &error);
   if (!status) {
-    const rvm_kernel_host host = {
-        .pool = pool, .threads = threads, .steps_left = steps_left, .spend = spend, .poll = poll, .is_ending = is_ending, .parallel = share};
+    const rvm_kernel_host host = {.pool = pool,
+                                  .threads = threads,
+                                  .steps_left = steps_left,
+                                  .spend = spend,
+                                  .poll = poll,
+                                  .is_ending = is_ending,
+                                  .parallel = share};
     status = rvm_kernel_program_run(&program, &host, arguments, count, &error);
   } else {
     if (status != RVM_OUT_OF_MEMORY) printf("refused: %s\n", error.as.error->message);
@@ -65,19 +70,19 @@ static rvm_status run_with(const rvm_value *arguments, int32_t count) {
   return status;
 }
 
-#define RUNS(...)                                \
-  do {                                           \
-    begin();                                     \
-    __VA_ARGS__;                                 \
-    E(end);                                      \
-    CHECK_OK(run_with(tensors, 5), error);       \
+#define RUNS(...)                          \
+  do {                                     \
+    begin();                               \
+    __VA_ARGS__;                           \
+    E(end);                                \
+    CHECK_OK(run_with(tensors, 5), error); \
   } while (0)
-#define FAILS_WITH(status, text, ...)                                \
-  do {                                                               \
-    begin();                                                         \
-    __VA_ARGS__;                                                     \
-    E(end);                                                          \
-    CHECK_FAILS(run_with(tensors, 5), status, text, error);          \
+#define FAILS_WITH(status, text, ...)                       \
+  do {                                                      \
+    begin();                                                \
+    __VA_ARGS__;                                            \
+    E(end);                                                 \
+    CHECK_FAILS(run_with(tensors, 5), status, text, error); \
   } while (0)
 #define LEAVES(what, ...) FAILS_WITH(RVM_INDEX_ERROR, "outside its " what, __VA_ARGS__)
 /* The strip is of `count` elements, a scalar, from here on. */
@@ -108,7 +113,8 @@ static void accesses_stay_inside_of_their_buffers(void) {
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(store_strided, OUT_F32, FREE, ONE, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(gather, v1, IN_F32, v0, 4, NO));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(iota, v0, FREE, ONE), E(scatter, OUT_F32, v0, ONE, 4));
-    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(fill, v0, ONE, ONE, 1), E(strided, v1, IN_F32, FREE, ONE, 4, v0));
+    LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(fill, v0, ONE, ONE, 1),
+           E(strided, v1, IN_F32, FREE, ONE, 4, v0));
     /* a step that leads there */
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, FREE, ZERO_, ZERO_, ONE, 4));
     LEAVES("buffer", set(FREE, wrong[i]), STRIP(ONE), E(store_rows, OUT_F32, FREE, ZERO_, ZERO_, ONE, ONE, 4));
@@ -116,17 +122,21 @@ static void accesses_stay_inside_of_their_buffers(void) {
     LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(load_rows, v0, IN_F32, ZERO_, ZERO_, FREE, FREE_2, 4));
     LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(store_rows, OUT_F32, ZERO_, FREE, ZERO_, FREE_2, v0, 4));
     LEAVES("buffer", set(FREE, wrong[i]), BLOCK(2), E(store_rows, OUT_F32, ZERO_, ZERO_, FREE, FREE_2, ONE, 4));
-    RUNS(set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, ZERO_, FREE, FREE, ONE, 4), E(store_rows, OUT_F32, ZERO_, FREE, FREE, ONE, v0, 4));
+    RUNS(set(FREE, wrong[i]), STRIP(ONE), E(load_rows, v0, IN_F32, ZERO_, FREE, FREE, ONE, 4),
+         E(store_rows, OUT_F32, ZERO_, FREE, FREE, ONE, v0, 4));
     LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(strided, v0, IN_F32, ZERO_, FREE, 4, NO));
-    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(store_strided, OUT_F32, ZERO_, FREE, ONE, 4));
-    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(fill, v0, ONE, FREE_2, 1), E(strided, v1, IN_F32, ZERO_, FREE, 4, v0));
+    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2),
+           E(store_strided, OUT_F32, ZERO_, FREE, ONE, 4));
+    LEAVES("buffer", set(FREE, wrong[i]), set(FREE_2, 2), STRIP(FREE_2), E(fill, v0, ONE, FREE_2, 1),
+           E(strided, v1, IN_F32, ZERO_, FREE, 4, v0));
   }
   LEAVES("buffer", STRIP(MANY), E(view, w0, IN_F32, LAST, 4));
   LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, LAST, ONE, 4, NO));
   LEAVES("buffer", STRIP(MANY), E(strided, v0, IN_F32, ONE, MINUS, 4, NO));
   LEAVES("buffer", STRIP(MANY), E(store_strided, OUT_F32, LAST, ONE, ONE, 4));
   /* backwards, and the same place everywhere */
-  RUNS(set(FREE, 511), STRIP(MANY), E(strided, v0, IN_F32, FREE, MINUS, 4, NO), E(store_strided, OUT_F32, FREE, MINUS, v0, 4));
+  RUNS(set(FREE, 511), STRIP(MANY), E(strided, v0, IN_F32, FREE, MINUS, 4, NO),
+       E(store_strided, OUT_F32, FREE, MINUS, v0, 4));
   CHECK(out[0] == 0 && out[511] == 511);
   RUNS(STRIP(MANY), E(strided, v0, IN_F32, LAST, ZERO_, 4, NO), E(store_strided, OUT_F32, ZERO_, ONE, v0, 4));
   CHECK(out[0] == (float)(ROOM - 1) && out[511] == (float)(ROOM - 1));
@@ -140,7 +150,9 @@ static void accesses_stay_inside_of_their_buffers(void) {
 }
 
 /* A view of one element, then a strip of many. */
-#define SHORT_VIEWS() STRIP(ONE), E(view_written, w0, ARRAY, ONE, 4), E(view_written, w1, ARRAY, ONE, 8), E(view_written, w2, ARRAY, ONE, 1), STRIP(MANY)
+#define SHORT_VIEWS()                                                                 \
+  STRIP(ONE), E(view_written, w0, ARRAY, ONE, 4), E(view_written, w1, ARRAY, ONE, 8), \
+      E(view_written, w2, ARRAY, ONE, 1), STRIP(MANY)
 #define READ_VIEWS() STRIP(ONE), E(view, w0, ARRAY, ONE, 4), E(view, w1, ARRAY, ONE, 8), E(view, w2, ARRAY, ONE, 1)
 
 static void strips_have_room(void) {
@@ -190,45 +202,53 @@ static void strips_have_room(void) {
 
 static void strips_go_on(void) {
   /* out = in + in, in two strips; a sum, a largest number and whatever else folds */
-  RUNS(E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 5)), E(view, w0, IN_F32, FREE, 4), E(view_written, w1, OUT_F32, FREE, 4),
-       E(apply, w1, w0, w0, ADD_F32), E(next_strip, FREE, s0, (uint16_t)(HERE - 3)));
+  RUNS(E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 5)), E(view, w0, IN_F32, FREE, 4),
+       E(view_written, w1, OUT_F32, FREE, 4), E(apply, w1, w0, w0, ADD_F32),
+       E(next_strip, FREE, s0, (uint16_t)(HERE - 3)));
   for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(2 * i));
   RUNS(E(fill, v0, ZERO_, MANY, 8), E(strips, FREE, ZERO_, s0, (uint16_t)(HERE + 4)), E(view, w1, IN_I64, FREE, 8),
        E(accumulate, v0, w1, ADD_I64), E(next_strip, FREE, s0, (uint16_t)(HERE - 2)), E(copy, FREE_2, ZERO_),
        E(fold_lanes, FREE_2, v0, s0, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], (int64_t)ROOM * (ROOM - 1) / 2);
   /* lanes of 1, and behind them the rest, which is in order: 1 + 16 of 18, then two more; none; only a rest */
-  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 18), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 18), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64),
+       E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 19);
-  RUNS(E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, MINUS, ADD_I64), E(fold_lanes, FREE_2, v0, ZERO_, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  RUNS(E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, MINUS, ADD_I64), E(fold_lanes, FREE_2, v0, ZERO_, ADD_I64),
+       E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 1);
-  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 15), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  RUNS(E(fill, v0, ONE, MANY, 8), set(FREE, 15), E(copy, FREE_2, ONE), E(fold_lanes, FREE_2, v0, FREE, ADD_I64),
+       E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 16);
-  RUNS(E(copy, FREE_2, ONE), E(fold, FREE_2, v0, MINUS, ADD_I64), E(fold, FREE_2, v0, ZERO_, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  RUNS(E(copy, FREE_2, ONE), E(fold, FREE_2, v0, MINUS, ADD_I64), E(fold, FREE_2, v0, ZERO_, ADD_I64),
+       E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], 1);
-  RUNS(E(fill, v0, ONE, MANY, 8), E(copy, FREE_2, ZERO_), E(fold, FREE_2, v0, MANY, ADD_I64), E(store, OUT_I64, ZERO_, FREE_2, 8));
+  RUNS(E(fill, v0, ONE, MANY, 8), E(copy, FREE_2, ZERO_), E(fold, FREE_2, v0, MANY, ADD_I64),
+       E(store, OUT_I64, ZERO_, FREE_2, 8));
   CHECK_INT(out_index[0], RVM_STRIP);
   RUNS(E(fill, v0, ONE, MINUS, 8));
   /* no elements at all */
-  RUNS(E(strips, FREE, ONE, ZERO_, (uint16_t)(HERE + 1)), E(strips, FREE, MANY, MINUS, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
+  RUNS(E(strips, FREE, ONE, ZERO_, (uint16_t)(HERE + 1)), E(strips, FREE, MANY, MINUS, (uint16_t)(HERE + 1)),
+       E(iota, v0, ONE, ONE));
   RUNS(E(strips, FREE, MINUS, MANY, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE)); /* 2^63 of them */
 }
 
 /* The transposed matrix of 3 rows of 200, which is read by its columns: 170 rows of 3, then 30. */
 static void blocks_go_on(void) {
   RUNS(set(FREE, 3), set(FREE_2, 200), E(blocks, FREE_3, ZERO_, FREE_2, FREE, (uint16_t)(HERE + 6)),
-       E(load_rows, v0, IN_F32, FREE_3, ONE, FREE_2, FREE, 4), E(mul, FLAG, FREE_3, FREE), E(store_rows, OUT_F32, FLAG, FREE, ONE, FREE, v0, 4),
-       E(iota_rows, v1, FREE_3, ONE, FREE_2, FREE), E(next_block, FREE_3, FREE_2, FREE, (uint16_t)(HERE - 4)));
+       E(load_rows, v0, IN_F32, FREE_3, ONE, FREE_2, FREE, 4), E(mul, FLAG, FREE_3, FREE),
+       E(store_rows, OUT_F32, FLAG, FREE, ONE, FREE, v0, 4), E(iota_rows, v1, FREE_3, ONE, FREE_2, FREE),
+       E(next_block, FREE_3, FREE_2, FREE, (uint16_t)(HERE - 4)));
   for (int i = 0; i < ROOM; i++) CHECK(out[i] == (float)(i % 3 * 200 + i / 3));
-  RUNS(set(FREE, 3), set(FREE_2, 200), BLOCK(3), E(iota_rows, v1, MINUS, ONE, LAST, FREE_2), E(move, v0, ZERO_, 8), set(FREE, 3),
-       E(store_rows, OUT_I64, ZERO_, FREE, ONE, FREE, v1, 8));
+  RUNS(set(FREE, 3), set(FREE_2, 200), BLOCK(3), E(iota_rows, v1, MINUS, ONE, LAST, FREE_2), E(move, v0, ZERO_, 8),
+       set(FREE, 3), E(store_rows, OUT_I64, ZERO_, FREE, ONE, FREE, v1, 8));
   for (int i = 0; i < 510; i++) CHECK_INT(out_index[i], -1 + i / 3 + i % 3 * (ROOM - 1));
   RUNS(BLOCK(0), BLOCK(-1), BLOCK(513), E(blocks, FREE_3, ONE, ONE, ONE, (uint16_t)(HERE + 1)), E(iota, v0, ONE, ONE));
   RUNS(BLOCK(512), E(iota, v0, ONE, ONE), E(move, v1, v0, 8), E(next_block, FREE_3, ZERO_, FREE_2, 0));
 }
 
 static void scalars_have_no_undefined_results(void) {
-#define GIVES(expected, name, ...)                                                        \
+#define GIVES(expected, name, ...)                                                               \
   RUNS(set(FREE, INT64_MIN), E(name, FREE_2, __VA_ARGS__), E(store, OUT_I64, ZERO_, FREE_2, 8)); \
   CHECK_INT(out_index[0], expected)
   GIVES(INT64_MIN, div, FREE, MINUS);
@@ -269,7 +289,8 @@ static void stated_failures_have_their_text(void) {
     E(end);
     CHECK_INT(run_with(tensors, 5), RVM_SHAPE_ERROR);
     const size_t length = strlen(error.as.error->message);
-    CHECK(length > 400 && length < 512 && length % 2 == (size_t)start && strncmp(error.as.error->message, text, length) == 0);
+    CHECK(length > 400 && length < 512 && length % 2 == (size_t)start &&
+          strncmp(error.as.error->message, text, length) == 0);
     rvm_value_release(&error);
   }
 }
@@ -279,14 +300,14 @@ static void stated_failures_have_their_text(void) {
 static void arguments_are_compared_with_the_tensors(void) {
   rvm_value given[5];
   const int64_t short_dims[] = {ROOM - 1}, two[] = {ROOM, 1};
-#define GIVEN(place, value, status, text)                                \
-  do {                                                                   \
-    memcpy(given, tensors, sizeof given);                                \
-    rvm_value made = value;                                              \
-    given[place] = made;                                                 \
-    begin(), E(end);                                                     \
-    CHECK_FAILS(run_with(given, 5), status, text, error);                \
-    rvm_value_release(&made);                                            \
+#define GIVEN(place, value, status, text)                 \
+  do {                                                    \
+    memcpy(given, tensors, sizeof given);                 \
+    rvm_value made = value;                               \
+    given[place] = made;                                  \
+    begin(), E(end);                                      \
+    CHECK_FAILS(run_with(given, 5), status, text, error); \
+    rvm_value_release(&made);                             \
   } while (0)
   begin(), E(end);
   CHECK_FAILS(run_with(tensors, 4), RVM_ARGUMENT_ERROR, "expected 5 arguments, got 4", error);
@@ -295,7 +316,8 @@ static void arguments_are_compared_with_the_tensors(void) {
   GIVEN(0, int_value(1), RVM_TYPE_ERROR, "argument 0 is not a tensor");
   GIVEN(1, tensor_value(RVM_DTYPE_u64, 1, short_dims), RVM_TYPE_ERROR, "argument 1 does not have the dtype and rank");
   GIVEN(1, tensor_value(RVM_DTYPE_i64, 2, two), RVM_TYPE_ERROR, "argument 1 does not have the dtype and rank");
-  GIVEN(1, tensor_value(RVM_DTYPE_i64, 1, short_dims), RVM_SHAPE_ERROR, "expected dimension 0 of argument 1 to be 600, got 599");
+  GIVEN(1, tensor_value(RVM_DTYPE_i64, 1, short_dims), RVM_SHAPE_ERROR,
+        "expected dimension 0 of argument 1 to be 600, got 599");
   begin();
   *word(2) = 7;
   *word(5) = -1;
@@ -378,7 +400,9 @@ static void memory_holds_no_addresses_afterwards(void) {
 
 /* out_index[i] = i for [FREE, FREE_2) */
 #define PARALLEL(count, grain) E(parallel, FREE, FREE_2, count, grain, 5, 0, 2)
-#define ALL_STORES(...) PARALLEL(s0, ONE), E(loop, FREE_3, FREE, FREE_2, 4), E(store, OUT_I64, FREE_3, FREE_3, 8), E(next, FREE_3, FREE_2, 2), E(end)
+#define ALL_STORES(...)                                                                      \
+  PARALLEL(s0, ONE), E(loop, FREE_3, FREE, FREE_2, 4), E(store, OUT_I64, FREE_3, FREE_3, 8), \
+      E(next, FREE_3, FREE_2, 2), E(end)
 
 static void parallel_loops_are_whole(void) {
   for (threads = 1; threads <= 3; threads += 2) {
@@ -390,9 +414,11 @@ static void parallel_loops_are_whole(void) {
     RUNS(PARALLEL(ONE, ZERO_), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(copy, FREE_3, ONE), E(end));
     FAILS_WITH(RVM_BAD_EXECUTABLE, "parallel loops cannot be nested", E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0),
                E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(end));
-    FAILS_WITH(RVM_SHAPE_ERROR, "no values", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1), E(jump, 1), E(end));
+    FAILS_WITH(RVM_SHAPE_ERROR, "no values", PARALLEL(s0, ONE), E(fail, RVM_SHAPE_ERROR, 0, 0, 0), E(jump, 1),
+               E(jump, 1), E(end));
     /* views of outside are not there inside; arrays from f to g are each part's own */
-    LEAVES("strip", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0), E(move, v0, w0, 4), E(end));
+    LEAVES("strip", STRIP(ONE), E(view, w0, IN_F32, ZERO_, 4), E(parallel, FREE, FREE_2, s0, ONE, 5, 2, 0),
+           E(move, v0, w0, 4), E(end));
   }
   threads = 1;
 }
@@ -419,14 +445,14 @@ static void indices_are_safe_while_threads_run(void) {
 
 /* ---- limits ---- */
 
-#define ENDS(...)                                                                           \
-  do {                                                                                      \
-    begin();                                                                                \
-    __VA_ARGS__;                                                                            \
-    E(end);                                                                                 \
-    steps_left = 200000;                                                                    \
-    CHECK_FAILS(run_with(tensors, 5), RVM_TIMEOUT, "too many steps", error);                \
-    steps_left = INT64_MAX;                                                                 \
+#define ENDS(...)                                                            \
+  do {                                                                       \
+    begin();                                                                 \
+    __VA_ARGS__;                                                             \
+    E(end);                                                                  \
+    steps_left = 200000;                                                     \
+    CHECK_FAILS(run_with(tensors, 5), RVM_TIMEOUT, "too many steps", error); \
+    steps_left = INT64_MAX;                                                  \
   } while (0)
 
 static void every_loop_has_an_end(void) {
@@ -442,8 +468,9 @@ static void every_loop_has_an_end(void) {
   ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 2, 0, 0), E(end), E(jump, 0));
   ENDS(E(parallel, FREE, FREE_2, ONE, ONE, 3, 0, 0), E(jump, 1), E(end));
   for (threads = 2; threads <= 3; threads++) {
-    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0), E(jump, 1), E(end));                          /* in all parts */
-    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end));      /* in all but the first */
+    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 3, 0, 0), E(jump, 1), E(end)); /* in all parts */
+    ENDS(E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2),
+         E(end)); /* in all but the first */
     ends = 1;
     begin(), E(parallel, FREE, FREE_2, s0, ONE, 4, 0, 0), E(unless, FREE, 3), E(jump, 2), E(end), E(end);
     CHECK_FAILS(run_with(tensors, 5), RVM_INTERRUPTED, "interrupted", error);
@@ -459,13 +486,14 @@ static void looks_follow_each_other(void) {
   for (int32_t i = 0; i < rvm_element_function_count; i++)
     if (rvm_element_functions[i].cost > rvm_element_functions[slowest].cost) slowest = (uint16_t)i;
   CHECK(rvm_element_functions[slowest].cost >= 1000); /* fmod of f64 */
-#define LOOKS(least, ...)             \
-  do {                                \
-    looks = 0;                        \
-    RUNS(__VA_ARGS__);                \
-    CHECK(looks >= (least));          \
+#define LOOKS(least, ...)    \
+  do {                       \
+    looks = 0;               \
+    RUNS(__VA_ARGS__);       \
+    CHECK(looks >= (least)); \
   } while (0)
-#define THOUSAND_OF(step) for (int i = 0; i < 1000; i++) step
+#define THOUSAND_OF(step) \
+  for (int i = 0; i < 1000; i++) step
   LOOKS(200, STRIP(MANY); THOUSAND_OF(E(apply, v0, v0, v0, slowest)));
   LOOKS(10, STRIP(MANY); THOUSAND_OF(E(strided, v0, IN_F32, ZERO_, ONE, 4, NO)));
   LOOKS(10, STRIP(MANY), E(iota, v1, ZERO_, ZERO_); THOUSAND_OF(E(gather, v0, IN_F32, v1, 4, NO)));
@@ -489,13 +517,15 @@ static void looks_follow_each_other(void) {
   LOOKS(100, STRIP(MANY); THOUSAND_OF(E(accumulate, v0, v1, slowest)));
   LOOKS(100, STRIP(MANY); THOUSAND_OF(E(fold, FREE, v1, MANY, slowest)));
   LOOKS(1, THOUSAND_OF(E(apply, FREE, FREE, FREE, slowest)));
-  LOOKS(8, kernel_arguments(&k, (uint16_t[]){ARRAY, ZERO_, ARRAY, ZERO_, ONE}, 5); THOUSAND_OF(E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5)));
+  LOOKS(8, kernel_arguments(&k, (uint16_t[]){ARRAY, ZERO_, ARRAY, ZERO_, ONE}, 5);
+        THOUSAND_OF(E(invoke, (uint16_t)row_of("rvm_copy_bytes"), 0, 5)));
 }
 
 static void micro_kernels_end_with_the_run(void) {
   const uint16_t copy = (uint16_t)row_of("rvm_copy_bytes");
   const uint16_t good[] = {ARRAY, ZERO_, IN_F32, ZERO_, LAST}, bad[] = {ARRAY, MINUS, IN_F32, ZERO_, LAST};
-  RUNS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), set(FREE, 100), E(load, FREE, ARRAY, FREE, 4), E(store, OUT_F32, ZERO_, FREE, 4));
+  RUNS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), set(FREE, 100), E(load, FREE, ARRAY, FREE, 4),
+       E(store, OUT_F32, ZERO_, FREE, 4));
   CHECK(out[0] == 100);
   LEAVES("buffers", kernel_arguments(&k, bad, 5), E(invoke, copy, 0, 5));
   ENDS(kernel_arguments(&k, good, 5), E(invoke, copy, 0, 5), E(jump, 0));

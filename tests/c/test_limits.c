@@ -99,7 +99,8 @@ static void memory_is_what_a_run_holds(void) {
 static void limits_below_zero_are_refused(void) {
   const rvm_machine_options wrong[] = {{.max_bytes = -1}, {.max_steps = -1}, {.max_nanoseconds = -1}};
   for (int i = 0; i < COUNT_OF(wrong); i++)
-    CHECK_FAILS(rvm_machine_new(what.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR, "max_bytes, max_steps and max_nanoseconds must be at least 0", result);
+    CHECK_FAILS(rvm_machine_new(what.executable, &wrong[i], &machine, &result), RVM_ARGUMENT_ERROR,
+                "max_bytes, max_steps and max_nanoseconds must be at least 0", result);
 }
 
 /* ---- what an executable may ---- */
@@ -121,9 +122,10 @@ static void functions_of_the_host_are_allowed_by_name(void) {
   MAKE(file, image_load(&direct, &file, &result)); /* which allows all */
   rvm_executable_release(file.executable);
   CHECK_FAILS(load((rvm_load_options){.functions = NULL}, &file), RVM_UNSUPPORTED, "\"test.seven\"", result);
-  CHECK_FAILS(load((rvm_load_options){.functions = none, .function_count = 5}, &file), RVM_UNSUPPORTED,
-              "do not allow", result);
-  CHECK_FAILS(load((rvm_load_options){.function_count = -1}, &file), RVM_ARGUMENT_ERROR, "function_count is -1", result);
+  CHECK_FAILS(load((rvm_load_options){.functions = none, .function_count = 5}, &file), RVM_UNSUPPORTED, "do not allow",
+              result);
+  CHECK_FAILS(load((rvm_load_options){.function_count = -1}, &file), RVM_ARGUMENT_ERROR, "function_count is -1",
+              result);
   const rvm_load_options allowing[] = {{.functions = one, .function_count = 1},
                                        {.functions = all, .function_count = 1},
                                        {.functions = some, .function_count = 2}};
@@ -148,14 +150,17 @@ static void and_so_they_are_where_the_program_makes_the_name(void) {
 }
 
 static void counts_and_bytes(void) {
-  const rvm_load_options small[] = {{.max_bytes = 100}, {.max_functions = 3}, {.max_constants = 1}, {.max_code_words = 10}};
-  const char *const texts[] = {"bytes, but the load options allow at most 100", "functions, but the load options allow at most 3",
-                               "2 constants, but the load options allow at most 1", "words of code, but the load options allow at most 10"};
+  const rvm_load_options small[] = {
+      {.max_bytes = 100}, {.max_functions = 3}, {.max_constants = 1}, {.max_code_words = 10}};
+  const char *const texts[] = {
+      "bytes, but the load options allow at most 100", "functions, but the load options allow at most 3",
+      "2 constants, but the load options allow at most 1", "words of code, but the load options allow at most 10"};
   rvm_executable *executable;
   for (int i = 0; i < COUNT_OF(small); i++)
-    CHECK_FAILS(rvm_executable_load(what.bytes, what.size_bytes, &small[i], &executable, &result), RVM_UNSUPPORTED, texts[i],
-                result);
-  const rvm_load_options enough = {.max_bytes = what.size_bytes, .max_functions = 100, .max_constants = 2, .max_code_words = 1000};
+    CHECK_FAILS(rvm_executable_load(what.bytes, what.size_bytes, &small[i], &executable, &result), RVM_UNSUPPORTED,
+                texts[i], result);
+  const rvm_load_options enough = {
+      .max_bytes = what.size_bytes, .max_functions = 100, .max_constants = 2, .max_code_words = 1000};
   CHECK_OK(rvm_executable_load(what.bytes, what.size_bytes, &enough, &executable, &result), result);
   rvm_executable_release(executable);
 }
@@ -169,7 +174,8 @@ static void a_small_file_cannot_ask_for_much_memory(void) {
   memset(text, 'a', LENGTH);
   image_text(&bomb, text);
   for (int i = 1; i < STRINGS; i++) image_add_constant(&bomb, *(image_constant *)bomb.constants.bytes, NULL);
-  CHECK_FAILS(image_load(&bomb, &file, &result), RVM_BAD_EXECUTABLE, "loading needs more memory than is allowed for a file of", result);
+  CHECK_FAILS(image_load(&bomb, &file, &result), RVM_BAD_EXECUTABLE,
+              "loading needs more memory than is allowed for a file of", result);
   loaded_release(&file);
 }
 

@@ -206,6 +206,9 @@ static void overlapping_code_before_others(unsigned char *file) { overlap(file, 
 static void one_more_function(image *to) { image_bytecode(to, "f", "x", 1), RET(to, 0); }
 
 static void a_twin_name(image *to) { image_packed(to, "vm.builtin.make_tuple"); }
+static void a_function_named_as_a_builtin(image *to) {
+  image_bytecode(to, "vm.builtin.make_tuple", "x", 1), RET(to, 0);
+}
 static void an_unknown_kind(image *to) {
   image_packed(to, "extra"), image_record(to, to->function_count - 1)->kind = 4;
 }
@@ -355,6 +358,7 @@ static void each_fault_is_named(void) {
   expect_fault(NULL, a_damaged_section, bad, "section 0 (strings) is damaged");
   expect_fault(NULL, a_gap_that_is_not_empty, bad, "between sections");
   expect_fault(a_twin_name, NULL, bad, "two functions are named vm.builtin.make_tuple");
+  expect_fault(a_function_named_as_a_builtin, NULL, bad, "names that begin with vm.builtin. belong to builtins");
   expect_fault(an_unknown_kind, NULL, bad, "unknown kind 4");
   expect_fault(a_private_packed_function, NULL, bad, "has invalid flags");
   expect_fault(an_unknown_flag, NULL, bad, "has invalid flags");
@@ -410,7 +414,8 @@ static void native_code_needs_trust(void) {
   rvm_value error;
   image_native(&program, "x86_64-linux-gnu", "", "", 0);
   unsigned char *bytes = image_finish(&program, &size_bytes);
-  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "which the load options do not trust", error);
+  CHECK_FAILS(load(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "which the load options do not trust",
+              error);
   const rvm_load_options only_checked = {.check_only = 1};
   CHECK_OK(rvm_executable_load(bytes, size_bytes, &only_checked, &executable, &error), error);
   rvm_executable_release(executable);
@@ -421,8 +426,9 @@ static void native_code_needs_trust(void) {
 
 /* A section of any id: the names of those that there are; others are passed over. */
 static void damaged_sections_are_named(void) {
-  static const char *const names[] = {"unknown id", "strings", "functions", "constants", "code", "native",
-                                      "source",         "signature", "debug",   "data",      "portable", "kernels", "unknown id"};
+  static const char *const names[] = {"unknown id", "strings", "functions", "constants", "code",
+                                      "native",     "source",  "signature", "debug",     "data",
+                                      "portable",   "kernels", "unknown id"};
   for (uint32_t id = 0; id < COUNT_OF(names); id++)
     for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
       image program = {0};
@@ -479,8 +485,8 @@ static void bytes_that_are_no_file_are_refused(void) {
   CHECK_FAILS(load(bytes + 4, size_bytes - 4, &executable, &error), RVM_ARGUMENT_ERROR, "64-byte aligned", error);
   CHECK_FAILS(load(bytes, 63, &executable, &error), RVM_BAD_EXECUTABLE, "not a relvm executable", error);
   CHECK_FAILS(load(bytes, -1, &executable, &error), RVM_ARGUMENT_ERROR, "size_bytes is -1", error);
-  CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE, "executable: a size of 9223372036854775807 bytes is too large",
-              error);
+  CHECK_FAILS(load(bytes, INT64_MAX, &executable, &error), RVM_BAD_EXECUTABLE,
+              "executable: a size of 9223372036854775807 bytes is too large", error);
   CHECK_FAILS(load(bytes, INT64_MAX / 64, &executable, &error), RVM_BAD_EXECUTABLE,
               "executable: a size of 144115188075855871 bytes is too large", error);
   memcpy(longer, bytes, (size_t)size_bytes);
@@ -524,7 +530,8 @@ static void only_much_data_is_not_checked_unless_asked_for(void) {
   CHECK_OK(load_large(RVM_SECTION_data, 0, &error), error);
   CHECK_OK(load_large(RVM_SECTION_portable, 0, &error), error);
   CHECK_FAILS(load_large(RVM_SECTION_data, 1, &error), RVM_BAD_EXECUTABLE, "section 4 (data) is damaged", error);
-  CHECK_FAILS(load_large(RVM_SECTION_portable, 1, &error), RVM_BAD_EXECUTABLE, "section 4 (portable) is damaged", error);
+  CHECK_FAILS(load_large(RVM_SECTION_portable, 1, &error), RVM_BAD_EXECUTABLE, "section 4 (portable) is damaged",
+              error);
   CHECK_FAILS(load_large(RVM_SECTION_strings, 0, &error), RVM_BAD_EXECUTABLE, "section 0 (strings) is damaged", error);
   CHECK_FAILS(load_large(RVM_SECTION_source, 0, &error), RVM_BAD_EXECUTABLE, "section 4 (source) is damaged", error);
 }

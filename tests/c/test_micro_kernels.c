@@ -1,5 +1,5 @@
-/* Micro-kernels of kernel bytecode: with exactly the room that a call needs they stay inside of it; with less room, and with
-   numbers that they do not take, they refuse.  The address sanitizer watches the buffers. */
+/* Micro-kernels of kernel bytecode: with exactly the room that a call needs they stay inside of it; with less room, and
+   with numbers that they do not take, they refuse.  The address sanitizer watches the buffers. */
 #include <math.h>
 #include <stdint.h>
 
@@ -14,79 +14,94 @@ static const char *const names[] = {
 #undef MICRO_KERNEL
 };
 
-/* A call.  numbers: for each argument its number, or for a place the elements that must be there.  kinds: S a size, F any number,
-   f an f32, and places of elements of 1, 4 or 8 bytes: b, w, q. */
+/* A call.  numbers: for each argument its number, or for a place the elements that must be there.  kinds: S a size, F
+   any number, f an f32, and places of elements of 1, 4 or 8 bytes: b, w, q. */
 typedef struct call {
   const char *name, *kinds;
   int64_t numbers[MOST];
 } call;
 
 static const call calls[] = {
-  /* rows, columns, depth, a, a_row, a_step, b, b_step, tile, tile_row, adds */
-  {"rvm_tile_f32", "SSSwSSwSwSF", {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
-  {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
-  {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
-  {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
-  /* taps, rows, places, count, offsets, firsts, step, weights, x, pitch, sums, sums_pitch, adds */
-  {"rvm_columns_f32", "SSSSqqSwwSwSF", {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
-  {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, 7, 16, 600, 600, 600, 1, 1 + 6 + 1, 1 + 12 * 16 + 16, 16, 6 * 16 + 16, 16, 0}},
-  {"rvm_columns_f32", "SSSSqqSwwSwSF", {1, 7, 16, 0, 0, 0, 0, 0, 0, 16, 6 * 16 + 16, 16, 0}},
-  /* columns, taps, offsets, weights, x, sums, adds */
-  {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
-  {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
-  {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
-  /* to, to_row, x, x_row, step, rows, low, first, end, high */
-  {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
-  {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
-  {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
-  {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
-  /* panel, pitch, x, high, wide, out_wide, column, count, first, span, taps, strides, pads, dilations of rows and columns */
-  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 6, 2, 9, 1, 20, 3, 3, 1, 1, 1, 1, 1, 1}},
-  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {18 * 9, 9, 2 * 56, 7, 8, 3, 0, 9, 0, 18, 3, 3, 2, 2, 1, 1, 2, 2}},
-  {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
-  /* out, x, planes, high, wide, rows, columns, taps, strides, pads and dilations of rows and columns */
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 3, 6 * 6, 1, 6, 6, 3, 3, 2, 2, 2, 2, 0, 0, 1, 1}},
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {4, 64, 1, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 1, 1}},
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 900, 6 * 1000, 1, 6, 1000, 3, 900, 2, 3, 1, 1, 5, 40, 3, 50}},
-  {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 60000, 1, 1, 1, 1, 2, 60000, 100, 1, 1, 600, 0, 0, 1, 1}},
-  {"rvm_copy_bytes", "bbS", {9, 9, 9}},
-  {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
-  {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
-  /* rows, columns, depth, a, a_row, flip, left_is_signed, b, b_step, tile, tile_row */
-  {"rvm_tile_bytes", "SSSbSFFwSwS", {3, 17, 7, 2 * 8 + 7, 8, 0x80808080, 1, 40 + 32, 40, 2 * 32 + 32, 32}},
-  {"rvm_tile_bytes", "SSSbSFFwSwS", {6, 5000, 8, 5 * 8 + 8, 8, 0, 0, 5008 + 5008, 5008, 5 * 5008 + 5008, 5008}},
-  /* columns, taps, offsets, weights, words, sums */
-  {"rvm_taps_bytes", "SSqwww", {70, 3, 3, 3, 1 + 128, 128}},
-  {"rvm_taps_bytes", "SSqwww", {5, 700, 700, 700, 1 + 64, 64}},
-  /* to, from, next, rows, count, step, flip */
-  {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 19 + 1, 30, 4, 20, 1, 7}},
-  {"rvm_words_of_bytes", "wbSSSSF", {20, 30 + 19 * 3 + 1, 30, 2, 20, 3, 7}},
-  {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 1, 30, 9, 20, 0, 7}},
-  {"rvm_words_of_bytes", "wbSSSSF", {300000, 300000, 0, 1, 300000, 1, 0}},
-  /* to, line, size, at, next, rows, count, step, padding, flip */
-  {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, -3, 5, 4, 20, 2, 9, 1}},
-  {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, 100, 5, 3, 20, 1, 9, 1}},
-  {"rvm_words_of_line", "wbSFSSSSFF", {300000, 30, 30, -299990, 1, 9, 300000, 3, 9, 1}},
-  {"rvm_words_of_line", "wbSFSSSSFF", {20, 0, 0, 0, 1, 1, 20, 1, 9, 1}},
-  /* rows, keys, depth, width, q, k, k_row, k_step, v, allowed, row, step, bias, row, step, scale, hidden, absent, scores, panel, copy, out */
-  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
-   {7, 70, 5, 9, 7 * 5, 69 * 5 + 4 + 1, 5, 1, 70 * 9, 6 * 70 + 69 + 1, 70, 1, 1, 0, 0, 1, 0, 0, 7 * 128, 5 * 64, 70 * 16, 7 * 16}},
-  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
-   {2, 400, 5, 16, 2 * 5, 399 + 4 * 400 + 1, 1, 400, 400 * 16, 1, 0, 0, 400 + 399 + 1, 400, 1, 1, 0, 2, 2 * 256, 5 * 64, 0, 2 * 16}},
-  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 0, 3, 1, 96 * 3, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 96 * 16}},
-  {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww",
-   {96, 5000, 4, 16, 96 * 4, 4999 * 4 + 3 + 1, 4, 1, 5000 * 16, 1, 0, 0, 1, 0, 0, 1, 0, 0, 96 * 320, 4 * 64, 0, 96 * 16}},
-  /* planes, channels, high, wide, top, left, spread, tiles_wide, first, count, columns, v, too_large */
-  {"rvm_winograd_input", "wSSSSSSSSSSwq", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 16 * (3 * 16 + 16), 1}},
-  {"rvm_winograd_input", "wSSSSSSSSSSwq", {2 * 9 * 130, 2, 9, 130, 1, 1, 2, 65, 3, 64, 64, 16 * (2 * 64 + 16), 1}},
-  /* rows, columns, channels, filters, u, v, m */
-  {"rvm_winograd_product", "SSSSwww", {3, 32, 2, 4, 15 * 4 * 2 + 3 * 2, 16 * (2 * 32 + 16), 16 * 3 * 32}},
-  {"rvm_winograd_product", "SSSSwww", {6, 64, 1, 6, 15 * 6 + 6, 16 * (64 + 16), 16 * 6 * 64}},
-  {"rvm_winograd_output", "SSww", {3, 16, 16 * 3 * 16, 3 * 4 * 16}},
-  /* the same as of the input, then rows, filters, u, out */
-  {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 2, 4, 15 * 4 * 3 + 2 * 3, 2 * 4 * 16}},
+    /* rows, columns, depth, a, a_row, a_step, b, b_step, tile, tile_row, adds */
+    {"rvm_tile_f32", "SSSwSSwSwSF", {3, 33, 5, 2 * 7 + 4 * 2 + 1, 7, 2, 4 * 50 + 48, 50, 2 * 60 + 48, 60, 1}},
+    {"rvm_tile_f32", "SSSwSSwSwSF", {1, 16, 1, 1, 0, 0, 16, 0, 16, 0, 0}},
+    {"rvm_tile_f32", "SSSwSSwSwSF", {6, 5000, 3, 5 * 3 + 3, 3, 1, 2 * 5008 + 5008, 5008, 5 * 5008 + 5008, 5008, 0}},
+    {"rvm_tile_f32", "SSSwSSwSwSF", {2, 16, 0, 0, 9, 9, 0, 9, 20 + 16, 20, 0}},
+    /* taps, rows, places, count, offsets, firsts, step, weights, x, pitch, sums, sums_pitch, adds */
+    {"rvm_columns_f32",
+     "SSSSqqSwwSwSF",
+     {3, 9, 20, 2, 2, 2, 4, 1 + 2 * 4 + 1, 1 + 15 * 40 + 32, 40, 13 * 32 + 32, 32, 1}},
+    {"rvm_columns_f32",
+     "SSSSqqSwwSwSF",
+     {7, 7, 16, 600, 600, 600, 1, 1 + 6 + 1, 1 + 12 * 16 + 16, 16, 6 * 16 + 16, 16, 0}},
+    {"rvm_columns_f32", "SSSSqqSwwSwSF", {1, 7, 16, 0, 0, 0, 0, 0, 0, 16, 6 * 16 + 16, 16, 0}},
+    /* columns, taps, offsets, weights, x, sums, adds */
+    {"rvm_taps_f32", "SSqwwwF", {70, 3, 3, 3, 1 + 128, 128, 1}},
+    {"rvm_taps_f32", "SSqwwwF", {5, 1200, 1200, 1200, 1 + 64, 64, 0}},
+    {"rvm_taps_f32", "SSqwwwF", {5, 0, 0, 0, 0, 64, 0}},
+    /* to, to_row, x, x_row, step, rows, low, first, end, high */
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {2 * 20 + 12, 20, 2 * 30 + 4 * 2 + 1, 30, 2, 3, 1, 3, 8, 12}},
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 30 + 12, 30, 1, 2, 0, 0, 12, 12}},
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {20 + 12, 20, 0, 30, 1, 2, 0, 12, 12, 12}},
+    {"rvm_window_rows_f32", "wSwSSSSSSS", {3000000, 3000000, 1, 0, 0, 1, 0, 0, 3000000, 3000000}},
+    /* panel, pitch, x, high, wide, out_wide, column, count, first, span, taps, strides, pads, dilations of rows and
+       columns */
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {20 * 16, 16, 3 * 30, 5, 6, 6, 2, 9, 1, 20, 3, 3, 1, 1, 1, 1, 1, 1}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {18 * 9, 9, 2 * 56, 7, 8, 3, 0, 9, 0, 18, 3, 3, 2, 2, 1, 1, 2, 2}},
+    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 0, 0, 5, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 0, 1, 1}},
+    /* out, x, planes, high, wide, rows, columns, taps, strides, pads and dilations of rows and columns */
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 4 * 5, 2 * 6 * 7, 2, 6, 7, 4, 5, 3, 3, 1, 1, 1, 1, 1, 1}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 3 * 3, 2 * 6 * 7, 2, 6, 7, 3, 3, 3, 3, 2, 2, 1, 1, 1, 1}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 3, 6 * 6, 1, 6, 6, 3, 3, 2, 2, 2, 2, 0, 0, 1, 1}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {4, 64, 1, 8, 8, 2, 2, 4, 4, 4, 4, 0, 0, 1, 1}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {3 * 900, 6 * 1000, 1, 6, 1000, 3, 900, 2, 3, 1, 1, 5, 40, 3, 50}},
+    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {2 * 60000, 1, 1, 1, 1, 2, 60000, 100, 1, 1, 600, 0, 0, 1, 1}},
+    {"rvm_copy_bytes", "bbS", {9, 9, 9}},
+    {"rvm_copy_bytes", "bbS", {5000000, 5000000, 5000000}},
+    {"rvm_transposed_tile", "wwS", {256, 15 * 17 + 16, 17}},
+    /* rows, columns, depth, a, a_row, flip, left_is_signed, b, b_step, tile, tile_row */
+    {"rvm_tile_bytes", "SSSbSFFwSwS", {3, 17, 7, 2 * 8 + 7, 8, 0x80808080, 1, 40 + 32, 40, 2 * 32 + 32, 32}},
+    {"rvm_tile_bytes", "SSSbSFFwSwS", {6, 5000, 8, 5 * 8 + 8, 8, 0, 0, 5008 + 5008, 5008, 5 * 5008 + 5008, 5008}},
+    /* columns, taps, offsets, weights, words, sums */
+    {"rvm_taps_bytes", "SSqwww", {70, 3, 3, 3, 1 + 128, 128}},
+    {"rvm_taps_bytes", "SSqwww", {5, 700, 700, 700, 1 + 64, 64}},
+    /* to, from, next, rows, count, step, flip */
+    {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 19 + 1, 30, 4, 20, 1, 7}},
+    {"rvm_words_of_bytes", "wbSSSSF", {20, 30 + 19 * 3 + 1, 30, 2, 20, 3, 7}},
+    {"rvm_words_of_bytes", "wbSSSSF", {20, 3 * 30 + 1, 30, 9, 20, 0, 7}},
+    {"rvm_words_of_bytes", "wbSSSSF", {300000, 300000, 0, 1, 300000, 1, 0}},
+    /* to, line, size, at, next, rows, count, step, padding, flip */
+    {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, -3, 5, 4, 20, 2, 9, 1}},
+    {"rvm_words_of_line", "wbSFSSSSFF", {20, 30, 30, 100, 5, 3, 20, 1, 9, 1}},
+    {"rvm_words_of_line", "wbSFSSSSFF", {300000, 30, 30, -299990, 1, 9, 300000, 3, 9, 1}},
+    {"rvm_words_of_line", "wbSFSSSSFF", {20, 0, 0, 0, 1, 1, 20, 1, 9, 1}},
+    /* rows, keys, depth, width, q, k, k_row, k_step, v, allowed, row, step, bias, row, step, scale, hidden, absent,
+       scores, panel, copy, out */
+    {"rvm_attention",
+     "SSSSwwSSwbSSwSSffFwwww",
+     {7, 70, 5, 9, 7 * 5, 69 * 5 + 4 + 1, 5,      1,       70 * 9, 6 * 70 + 69 + 1, 70, 1, 1,
+      0, 0,  1, 0, 0,     7 * 128,        5 * 64, 70 * 16, 7 * 16}},
+    {"rvm_attention",
+     "SSSSwwSSwbSSwSSffFwwww",
+     {2,   400, 5, 16, 2 * 5, 399 + 4 * 400 + 1, 1,      400, 400 * 16, 1, 0, 0, 400 + 399 + 1,
+      400, 1,   1, 0,  2,     2 * 256,           5 * 64, 0,   2 * 16}},
+    {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 0, 3, 1, 96 * 3, 0, 3, 1, 0, 0, 0,
+                                                 0,  0, 0, 0, 1,      0, 1, 0, 0, 0, 96 * 16}},
+    {"rvm_attention",
+     "SSSSwwSSwbSSwSSffFwwww",
+     {96, 5000, 4, 16, 96 * 4, 4999 * 4 + 3 + 1, 4,      1, 5000 * 16, 1, 0, 0, 1,
+      0,  0,    1, 0,  0,      96 * 320,         4 * 64, 0, 96 * 16}},
+    /* planes, channels, high, wide, top, left, spread, tiles_wide, first, count, columns, v, too_large */
+    {"rvm_winograd_input", "wSSSSSSSSSSwq", {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 16 * (3 * 16 + 16), 1}},
+    {"rvm_winograd_input", "wSSSSSSSSSSwq", {2 * 9 * 130, 2, 9, 130, 1, 1, 2, 65, 3, 64, 64, 16 * (2 * 64 + 16), 1}},
+    /* rows, columns, channels, filters, u, v, m */
+    {"rvm_winograd_product", "SSSSwww", {3, 32, 2, 4, 15 * 4 * 2 + 3 * 2, 16 * (2 * 32 + 16), 16 * 3 * 32}},
+    {"rvm_winograd_product", "SSSSwww", {6, 64, 1, 6, 15 * 6 + 6, 16 * (64 + 16), 16 * 6 * 64}},
+    {"rvm_winograd_output", "SSww", {3, 16, 16 * 3 * 16, 3 * 4 * 16}},
+    /* the same as of the input, then rows, filters, u, out */
+    {"rvm_winograd_plain",
+     "wSSSSSSSSSSSSww",
+     {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 2, 4, 15 * 4 * 3 + 2 * 3, 2 * 4 * 16}},
 };
 
 /* ---- a call with some room ---- */
@@ -108,7 +123,8 @@ static const rvm_micro_kernel *kernel_of(const call *from) {
   abort();
 }
 
-/* The arguments of a call, with just the room that it says.  The second offset and the second first are 1, all others 0. */
+/* The arguments of a call, with just the room that it says.  The second offset and the second first are 1, all others
+ * 0. */
 static void make(const call *from, rvm_micro_argument *arguments) {
   for (int i = 0; from->kinds[i]; i++) {
     const int64_t bytes = bytes_of(from->kinds[i]), number = from->numbers[i];
@@ -130,12 +146,13 @@ static int run(const call *from, const rvm_micro_argument *arguments) {
   return kernel_of(from)->run(arguments, &watch);
 }
 
-#define EXPECT(row, argument, what, got, expected)                                                                       \
-  do {                                                                                                                   \
-    const int got_ = (got);                                                                                              \
-    if (got_ == (expected)) break;                                                                                       \
-    printf("call %d, %s, argument %d, %s: expected %d, got %d\n", row, calls[row].name, argument, what, expected, got_); \
-    checks_failed++;                                                                                                     \
+#define EXPECT(row, argument, what, got, expected)                                                                \
+  do {                                                                                                            \
+    const int got_ = (got);                                                                                       \
+    if (got_ == (expected)) break;                                                                                \
+    printf("call %d, %s, argument %d, %s: expected %d, got %d\n", row, calls[row].name, argument, what, expected, \
+           got_);                                                                                                 \
+    checks_failed++;                                                                                              \
   } while (0)
 
 static void every_micro_kernel_is_called(void) {
@@ -213,7 +230,10 @@ static void calls_stay_inside_with_other_sizes(int row) {
       if (bytes_of(from->kinds[i]))
         changed[i].number += by - 3;
       else if (from->kinds[i] != 'f')
-        changed[i].number = by == 7 ? LARGEST : by == 6 ? 0 : by == 5 ? changed[i].number * 2 : changed[i].number + by - 2;
+        changed[i].number = by == 7   ? LARGEST
+                            : by == 6 ? 0
+                            : by == 5 ? changed[i].number * 2
+                                      : changed[i].number + by - 2;
     }
     const int came = run(from, changed);
     CHECK(came == RVM_MICRO_REFUSED || came == RVM_MICRO_DONE || came == RVM_MICRO_ENDED);
@@ -269,7 +289,7 @@ static void numbers_are_checked(void) {
   refused("rvm_words_of_line", 0, 3, LARGEST + 1);
   refused("rvm_words_of_line", 0, 3, -LARGEST - 1);
   refused("rvm_attention", 2, 0, 97);
-  refused("rvm_attention", 2, 7, 2);         /* neither rows nor steps of 1 */
+  refused("rvm_attention", 2, 7, 2); /* neither rows nor steps of 1 */
   refused("rvm_attention", 2, 2, LARGEST);
   refused("rvm_winograd_input", 0, 6, 0);
   refused("rvm_winograd_input", 0, 6, (1 << 20) + 1);
@@ -284,20 +304,26 @@ static void numbers_are_checked(void) {
   refused("rvm_winograd_product", 0, 1, 80);
 }
 
-/* Of sizes whose products are too large for an int64, and of work that would take too long, however little memory there is. */
+/* Of sizes whose products are too large for an int64, and of work that would take too long, however little memory there
+ * is. */
 static void too_much_is_refused(void) {
   const call much[] = {
-    {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, LARGEST, LARGEST, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
-    {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
-    {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, LARGEST, LARGEST, 0, 0}},
-    {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, 200000, 1, 0, 0, 0, 1, 1, 0, 1, 16, LARGEST, LARGEST, 0, 0}},
-    {"rvm_winograd_product", "SSSSwww", {1, 16, LARGEST, LARGEST, 0, 0, 0}},
-    {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
-    {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
-    {"rvm_window_rows_f32", "wSwSSSSSSS", {0, 0, 0, 0, 0, LARGEST, 0, 0, LARGEST, LARGEST}},
-    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {0, 1 << 20, 0, 1, 1, 1, 0, 1, 0, 1 << 20, 1, 1, 1, 1, 0, 0, 1, 1}},
-    {"rvm_window_panel_f32", "wSwSSSSSSSSSSSSSSS", {16, 16, 1, 1, 1, 1, 0, 16, 0, 1, 1 << 15, 1 << 15, 1, 1, 0, 0, 1, 1}},
-    {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1024, 0, 0, 0}},
+      {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, LARGEST, LARGEST, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
+      {"rvm_winograd_input", "wSSSSSSSSSSwq", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, 256, 1}},
+      {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, LARGEST, 0, 0, 0, 0, 1, 1, 0, 0, 0, LARGEST, LARGEST, 0, 0}},
+      {"rvm_winograd_plain", "wSSSSSSSSSSSSww", {0, 200000, 1, 0, 0, 0, 1, 1, 0, 1, 16, LARGEST, LARGEST, 0, 0}},
+      {"rvm_winograd_product", "SSSSwww", {1, 16, LARGEST, LARGEST, 0, 0, 0}},
+      {"rvm_winograd_output", "SSww", {LARGEST, LARGEST, 0, 0}},
+      {"rvm_winograd_output", "SSww", {LARGEST, 0, 0, 0}},
+      {"rvm_window_rows_f32", "wSwSSSSSSS", {0, 0, 0, 0, 0, LARGEST, 0, 0, LARGEST, LARGEST}},
+      {"rvm_window_panel_f32",
+       "wSwSSSSSSSSSSSSSSS",
+       {0, 1 << 20, 0, 1, 1, 1, 0, 1, 0, 1 << 20, 1, 1, 1, 1, 0, 0, 1, 1}},
+      {"rvm_window_panel_f32",
+       "wSwSSSSSSSSSSSSSSS",
+       {16, 16, 1, 1, 1, 1, 0, 16, 0, 1, 1 << 15, 1 << 15, 1, 1, 0, 0, 1, 1}},
+      {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {1, LARGEST, 0, 0, 0, 0, 0, 1,    0, 1, 0,
+                                                   0, 1,       0, 0, 1, 0, 0, 1024, 0, 0, 0}},
   };
   for (int i = 0; i < COUNT_OF(much); i++) {
     rvm_micro_argument arguments[MOST];
@@ -312,15 +338,16 @@ static void too_much_is_refused(void) {
 /* Work that takes long ends between two portions. */
 static void portions_are_small(void) {
   const call much[] = {
-    {"rvm_tile_f32", "SSSwSSwSwSF", {6, 64, LARGEST, 1, 0, 0, 64, 0, 64, 0, 0}},
-    {"rvm_tile_f32", "SSSwSSwSwSF", {6, 4096, 1 << 20, 1, 0, 0, 4096, 0, 4096, 0, 0}},
-    {"rvm_tile_bytes", "SSSbSFFwSwS", {1, 16, 1 << 20, 1 << 20, 0, 0, 1, 16, 0, 16, 0}},
-    {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, LARGEST, 16, 600, 600, 600, 0, 2, 17, 0, 16, 0, 0}},
-    {"rvm_taps_f32", "SSqwwwF", {100000, 2000, 2000, 2000, 1 + 100032, 100032, 0}},
-    {"rvm_window_rows_f32", "wSwSSSSSSS", {100, 0, 100, 0, 1, LARGEST, 0, 0, 100, 100}},
-    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1, 1, 1, 1 << 10, 1 << 10, 100000, 1, 1, 600, 0, 0, 1, 1}},
-    {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1 << 18, 0, 1, 4, 1, 100000, 1, 1, 1, 0, 0, 1, 1}},
-    {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 1 << 16, 64, 0, 96 * 64, 64, 0, 1, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 96 * 320, 64 * 64, 0, 0}},
+      {"rvm_tile_f32", "SSSwSSwSwSF", {6, 64, LARGEST, 1, 0, 0, 64, 0, 64, 0, 0}},
+      {"rvm_tile_f32", "SSSwSSwSwSF", {6, 4096, 1 << 20, 1, 0, 0, 4096, 0, 4096, 0, 0}},
+      {"rvm_tile_bytes", "SSSbSFFwSwS", {1, 16, 1 << 20, 1 << 20, 0, 0, 1, 16, 0, 16, 0}},
+      {"rvm_columns_f32", "SSSSqqSwwSwSF", {7, LARGEST, 16, 600, 600, 600, 0, 2, 17, 0, 16, 0, 0}},
+      {"rvm_taps_f32", "SSqwwwF", {100000, 2000, 2000, 2000, 1 + 100032, 100032, 0}},
+      {"rvm_window_rows_f32", "wSwSSSSSSS", {100, 0, 100, 0, 1, LARGEST, 0, 0, 100, 100}},
+      {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1, 1, 1, 1 << 10, 1 << 10, 100000, 1, 1, 600, 0, 0, 1, 1}},
+      {"rvm_max_pool_f32", "wwSSSSSSSSSSSSS", {1 << 20, 1, 1 << 18, 0, 1, 4, 1, 100000, 1, 1, 1, 0, 0, 1, 1}},
+      {"rvm_attention", "SSSSwwSSwbSSwSSffFwwww", {96, 1 << 16, 64, 0, 96 * 64, 64, 0, 1,        0,       1, 0,
+                                                   0,  1,       0,  0, 1,       0,  0, 96 * 320, 64 * 64, 0, 0}},
   };
   for (int i = 0; i < COUNT_OF(much); i++) {
     rvm_micro_argument arguments[MOST];
@@ -355,7 +382,10 @@ static void offsets_may_be_overwritten(void) {
   memset(memory, 0, sizeof memory);
   CHECK_INT(kernel_of(&byte_taps)->run(arguments, &watch), RVM_MICRO_DONE);
   memset(memory, 0, sizeof memory);
-  rvm_micro_argument columns[MOST] = {{.number = 1}, {.number = 14}, {.number = 64}, {.number = 64},
+  rvm_micro_argument columns[MOST] = {{.number = 1},
+                                      {.number = 14},
+                                      {.number = 64},
+                                      {.number = 64},
                                       {.at = memory, .bytes = sizeof memory},
                                       {.at = memory, .bytes = sizeof memory},
                                       {.number = 1},
@@ -374,7 +404,10 @@ static void copies_do_not_overlap(void) {
   const struct {
     const char *name;
     int nth, to, from;
-  } rows[] = {{"rvm_window_rows_f32", 1, 0, 2}, {"rvm_window_panel_f32", 0, 0, 2}, {"rvm_attention", 0, 19, 5}, {"rvm_attention", 0, 20, 8}};
+  } rows[] = {{"rvm_window_rows_f32", 1, 0, 2},
+              {"rvm_window_panel_f32", 0, 0, 2},
+              {"rvm_attention", 0, 19, 5},
+              {"rvm_attention", 0, 20, 8}};
   for (int i = 0; i < COUNT_OF(rows); i++)
     for (int row = 0, nth = rows[i].nth; row < COUNT_OF(calls); row++) {
       if (strcmp(calls[row].name, rows[i].name) != 0 || nth-- != 0) continue;
@@ -387,10 +420,12 @@ static void copies_do_not_overlap(void) {
       for (int k = 0; k < COUNT_OF(ends); k++) {
         arguments[rows[i].to] = arguments[rows[i].from] = both;
         arguments[rows[i].from].number = ends[k];
-        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments), k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
+        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments),
+               k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
         arguments[rows[i].from].number = 0;
         arguments[rows[i].to].number = k == 0 ? from.bytes / 4 : k == 1 ? from.bytes / 4 - 1 : 0;
-        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments), k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
+        EXPECT(row, k, "overlapping, or just not", run(&calls[row], arguments),
+               k == 0 ? RVM_MICRO_DONE : RVM_MICRO_REFUSED);
       }
       free(both.at);
       arguments[rows[i].to] = to, arguments[rows[i].from] = from;
@@ -402,8 +437,9 @@ static void offsets_are_checked(void) {
   const struct {
     const char *name;
     int nth, argument; /* the call of the table, and its offsets */
-  } rows[] = {{"rvm_columns_f32", 0, 4}, {"rvm_columns_f32", 0, 5}, {"rvm_columns_f32", 1, 4}, {"rvm_columns_f32", 1, 5},
-              {"rvm_taps_f32", 0, 2},    {"rvm_taps_f32", 1, 2},    {"rvm_taps_bytes", 0, 2},  {"rvm_taps_bytes", 1, 2}};
+  } rows[] = {{"rvm_columns_f32", 0, 4}, {"rvm_columns_f32", 0, 5}, {"rvm_columns_f32", 1, 4},
+              {"rvm_columns_f32", 1, 5}, {"rvm_taps_f32", 0, 2},    {"rvm_taps_f32", 1, 2},
+              {"rvm_taps_bytes", 0, 2},  {"rvm_taps_bytes", 1, 2}};
   const int64_t wrong[] = {-1, 2, LARGEST, -LARGEST, LARGEST + 1, -LARGEST - 1, INT64_MAX, INT64_MIN};
   for (int i = 0; i < COUNT_OF(rows); i++)
     for (int row = 0, nth = rows[i].nth; row < COUNT_OF(calls); row++) {

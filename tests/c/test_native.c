@@ -22,9 +22,30 @@ static void read_library(const char *path) {
   fclose(file);
 }
 
-enum { MAKE_TUPLE, CHECK, HOST, PAIR, DESCEND, ENDLESS, SILENT, ADD_ONE, MAIN, PASS, DIRECT, TYPED, UNTYPED, TWICE, INVOKE, CLOSURE, INVOKED, BOUND, STOPPED };
+enum {
+  MAKE_TUPLE,
+  CHECK,
+  HOST,
+  PAIR,
+  DESCEND,
+  ENDLESS,
+  SILENT,
+  ADD_ONE,
+  MAIN,
+  PASS,
+  DIRECT,
+  TYPED,
+  UNTYPED,
+  TWICE,
+  INVOKE,
+  CLOSURE,
+  INVOKED,
+  BOUND,
+  STOPPED
+};
 
-/* name(n), of which `again` is the index: counts down to 0, by calls of itself; the type of n is known where it is checked. */
+/* name(n), of which `again` is the index: counts down to 0, by calls of itself; the type of n is known where it is
+ * checked. */
 static void build_countdown(image *to, const char *name, uint32_t again, int is_typed) {
   image_bytecode(to, name, "n", 3);
   if (is_typed) CALL(to, NONE, CHECK, R(0), C(1), C(0));
@@ -35,7 +56,6 @@ static void build_countdown(image *to, const char *name, uint32_t again, int is_
   TAIL_CALL(to, again, R(1));
   RET(to, 0);
 }
-
 
 /* main(x, y) = add_one(x, y); pair(x).  twice(f, x) = f(f(x)).   kind: of the functions that count down. */
 static void build_of(image *to, uint32_t kind) {
@@ -97,9 +117,11 @@ static void check_refused(const char *triple, const char *cpu, size_t size_bytes
 }
 
 static void code_for_another_machine_is_refused(void) {
-  check_refused("riscv64-linux-gnu", "", library_bytes, RVM_UNSUPPORTED, "the native code was built for riscv64-linux-gnu");
+  check_refused("riscv64-linux-gnu", "", library_bytes, RVM_UNSUPPORTED,
+                "the native code was built for riscv64-linux-gnu");
   check_refused("x86_64-windows", "", library_bytes, RVM_UNSUPPORTED, "the native code was built for x86_64-windows");
-  check_refused(TRIPLE, "x86-64-v9", library_bytes, RVM_UNSUPPORTED, "the native code was built for processors with x86-64-v9;");
+  check_refused(TRIPLE, "x86-64-v9", library_bytes, RVM_UNSUPPORTED,
+                "the native code was built for processors with x86-64-v9;");
   check_refused(TRIPLE, "", 100, RVM_UNSUPPORTED, "native code:");
   check_refused(TRIPLE, "", 0, RVM_UNSUPPORTED, "native code:");
 }
@@ -131,8 +153,10 @@ static void another_abi_version_may_be_loaded_for_elsewhere(void) {
     unsigned char *bytes = image_finish(&program, &size_bytes);
     CHECK_OK(rvm_executable_load(bytes, size_bytes, &options, &executable, &error), error);
     if (has_native) {
-      CHECK_FAILS(rvm_executable_check_native(executable, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
-      CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &error), RVM_UNSUPPORTED, "but this runtime has version", error);
+      CHECK_FAILS(rvm_executable_check_native(executable, &error), RVM_UNSUPPORTED, "but this runtime has version",
+                  error);
+      CHECK_FAILS(rvm_machine_new(executable, NULL, &machine, &error), RVM_UNSUPPORTED, "but this runtime has version",
+                  error);
     } else {
       CHECK_OK(rvm_executable_check_native(executable, &error), error);
     }
@@ -165,7 +189,8 @@ static void a_missing_symbol_is_named(void) {
   build(&program);
   image_function(&program, RVM_KIND_kernel, "absent", "x", 0);
   image_native(&program, TRIPLE, "", library, library_bytes);
-  CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE, "the native code does not define the symbol absent", error);
+  CHECK_FAILS(image_load(&program, &what, &error), RVM_BAD_EXECUTABLE,
+              "the native code does not define the symbol absent", error);
   loaded_release(&what);
 }
 
@@ -200,8 +225,8 @@ static void native_and_bytecode_call_each_other(void) {
   stops = 1;
   CHECK_FAILS(rvm_machine_call(machine, ENDLESS, &one, 1, &result), RVM_INTERRUPTED, "stopped", result);
   stops = 0;
-  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR, "silent failed without an error message",
-              result);
+  CHECK_FAILS(rvm_machine_call(machine, SILENT, &one, 1, &result), RVM_INDEX_ERROR,
+              "silent failed without an error message", result);
   CHECK_FAILS(rvm_machine_call(machine, PAIR, NULL, 0, &result), RVM_ARGUMENT_ERROR,
               "pair: expected 1 argument (x), got 0", result);
   CHECK_FAILS(rvm_machine_call(machine, MAIN, (rvm_value[]){one, one}, 2, &result), RVM_TYPE_ERROR,
@@ -293,8 +318,8 @@ static void a_routine_may_end_with_a_call(void) {
       CHECK_OK(RUN(function, int_value(HOST), int_value(2)), result);
       CHECK_INT(result.as.i, 2);
     }
-    CHECK_FAILS(RUN(INVOKED, rvm_machine_function(machine, ADD_ONE), int_value(2)), RVM_ARGUMENT_ERROR, "add_one: expected 2",
-                result);
+    CHECK_FAILS(RUN(INVOKED, rvm_machine_function(machine, ADD_ONE), int_value(2)), RVM_ARGUMENT_ERROR,
+                "add_one: expected 2", result);
     CHECK_OK(RUN(PASS, int_value(PAIR), text), result);
     CHECK(result.as.tuple->items[0].as.string == text.as.string);
     close_machine(&what);
@@ -332,7 +357,8 @@ static void the_stacks_end_somewhere(void) {
 
 static void *descend_deep(void *unused) {
   (void)unused;
-  CHECK_FAILS(RUN(DESCEND, int_value(1000000)), RVM_STACK_OVERFLOW, "descend: call depth exceeds this thread's", result);
+  CHECK_FAILS(RUN(DESCEND, int_value(1000000)), RVM_STACK_OVERFLOW, "descend: call depth exceeds this thread's",
+              result);
   return NULL;
 }
 
@@ -391,7 +417,8 @@ static void a_function_goes_on_in_native_code(void) {
 }
 
 /* Upgrades with an executable of one function, which states the digest of `replaced`; NULL: of none. */
-static rvm_status upgrade_with(const rvm_executable *replaced, uint32_t kind, const char *name, const char *parameters) {
+static rvm_status upgrade_with(const rvm_executable *replaced, uint32_t kind, const char *name,
+                               const char *parameters) {
   image program = {0};
   image_function(&program, kind, name, parameters, kind == RVM_KIND_kernel ? 0 : 2);
   if (kind == RVM_KIND_bytecode) RET(&program, 0);
@@ -414,15 +441,16 @@ static void some_of_the_kernels_may_come(void) {
   CHECK_FAILS(upgrade_with(what.executable, RVM_KIND_kernel, "pair", "x"), RVM_ARGUMENT_ERROR, text, result);
   CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
   CHECK_OK(upgrade_with(what.executable, RVM_KIND_kernel, "add_one", "x y"), result);
-  CHECK_FAILS(upgrade_with(NULL, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program", result);
+  CHECK_FAILS(upgrade_with(NULL, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program",
+              result);
   loaded other;
   image program = {0};
   image_int(&program, 1);
   image_function(&program, RVM_KIND_bytecode, "main", "x", 2);
   RET(&program, 0);
   CHECK_OK(image_load(&program, &other, &result), result);
-  CHECK_FAILS(upgrade_with(other.executable, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR, "compiled for another program",
-              result);
+  CHECK_FAILS(upgrade_with(other.executable, RVM_KIND_kernel, "add_one", "x y"), RVM_ARGUMENT_ERROR,
+              "compiled for another program", result);
   rvm_machine *without_kernels;
   MAKE(without_kernels, rvm_machine_new(other.executable, NULL, &without_kernels, &result));
   CHECK_FAILS(rvm_machine_upgrade(without_kernels, other.executable, &result), RVM_ARGUMENT_ERROR,
@@ -431,7 +459,8 @@ static void some_of_the_kernels_may_come(void) {
   loaded_release(&other);
   load_compiled(&what);
   CHECK_OK(rvm_machine_upgrade(machine, compiled.executable, &result), result);
-  CHECK_FAILS(rvm_machine_upgrade(machine, compiled.executable, &result), RVM_BUSY, "already has this native code", result);
+  CHECK_FAILS(rvm_machine_upgrade(machine, compiled.executable, &result), RVM_BUSY, "already has this native code",
+              result);
   CHECK_INT(rvm_machine_function_kind(machine, TYPED), RVM_KIND_native);
   CHECK_OK(RUN(TYPED, int_value(5)), result);
   close_machine(&what);
@@ -477,9 +506,9 @@ static void code_for_elsewhere_may_be_loaded(void) {
     const char *triple, *refusal;
     size_t size_bytes;
   } rows[] = {
-    {TRIPLE, NULL, library_bytes},
-    {"riscv64-linux-gnu", "the native code was built for riscv64", library_bytes},
-    {TRIPLE, "native code: ", 100}, /* no library that this system can open */
+      {TRIPLE, NULL, library_bytes},
+      {"riscv64-linux-gnu", "the native code was built for riscv64", library_bytes},
+      {TRIPLE, "native code: ", 100}, /* no library that this system can open */
   };
   for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
     image program = {0};

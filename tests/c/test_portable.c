@@ -4,7 +4,8 @@
 
 enum { AS_WRITTEN, WITH_NATIVE, WITH_PORTABLE, WITH_DATA, DAMAGED };
 
-/* A file whose function is `outside`, and that of its portable program `inside`, which gives a constant at `payload` of the data. */
+/* A file whose function is `outside`, and that of its portable program `inside`, which gives a constant at `payload` of
+ * the data. */
 static unsigned char *make_portable(int64_t payload, int how, int64_t *size_bytes) {
   image inside = {0}, outside = {0};
   int64_t inside_bytes;
@@ -32,7 +33,8 @@ static unsigned char *make_portable(int64_t payload, int how, int64_t *size_byte
   return bytes;
 }
 
-static rvm_status load_portable(unsigned char *bytes, int64_t size_bytes, rvm_executable **executable, rvm_value *error) {
+static rvm_status load_portable(unsigned char *bytes, int64_t size_bytes, rvm_executable **executable,
+                                rvm_value *error) {
   const rvm_load_options options = {.portable = 1};
   *error = (rvm_value){.tag = RVM_TAG_NIL};
   rvm_status status = rvm_executable_load(bytes, size_bytes, &options, executable, error);
@@ -70,17 +72,20 @@ static void a_wrong_portable_program_is_refused(void) {
   rvm_executable *executable;
   rvm_value error;
   unsigned char *bytes = make_portable(64, AS_WRITTEN, &size_bytes);
-  CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "outside the data section", error);
+  CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "outside the data section",
+              error);
   for (int how = WITH_NATIVE; how <= WITH_PORTABLE; how++) {
     bytes = make_portable(0, how, &size_bytes);
-    CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE, "must not contain a section native", error);
+    CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_BAD_EXECUTABLE,
+                "must not contain a section native", error);
   }
   bytes = make_portable(0, DAMAGED, &size_bytes);
   CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "format version 0", error);
   image program = {0};
   program_build(&program);
   bytes = image_finish(&program, &size_bytes);
-  CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "it has no portable program", error);
+  CHECK_FAILS(load_portable(bytes, size_bytes, &executable, &error), RVM_UNSUPPORTED, "it has no portable program",
+              error);
 }
 
 int main(void) {

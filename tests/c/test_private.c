@@ -76,7 +76,8 @@ static void every_byte_becomes_an_element(void) {
   }
 }
 
-/* A call allocates an array and two copies of tensors.  If any of these allocations fails, it releases all it has retained. */
+/* A call allocates an array and two copies of tensors.  If any of these allocations fails, it releases all it has
+ * retained. */
 static void a_call_without_memory_for_the_copies_keeps_nothing(void) {
   rvm_value shape = shape_value(0, NULL);
   fill();
@@ -120,7 +121,8 @@ static void a_kernel_keeps_the_inputs_that_it_has_checked(void) {
   int64_t elements[] = {7};
   given = wrapped(RVM_DTYPE_i64, elements, 1);
   const rvm_value arguments[] = {given, given};
-  CHECK_INT(rvm_machine_native_api.call_with_private(machine, changing_kernel, first, 1, arguments, 2, &result), RVM_OK);
+  CHECK_INT(rvm_machine_native_api.call_with_private(machine, changing_kernel, first, 1, arguments, 2, &result),
+            RVM_OK);
   CHECK_INT(result.as.i, 7 * 1000 + 99); /* the second input bounds nothing, and is not copied */
   rvm_value_release(&given);
 }

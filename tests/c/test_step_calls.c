@@ -37,7 +37,8 @@ static void tail_calls(void) {
   BINARY(17, gt_i64, R(0), I(0));
   IF(&program, 17, 3 + 6 + 20);
   BINARY(18, sub_i64, R(0), I(1));
-  TAIL_CALL(&program, many, R(18), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10), R(11), R(12), R(13), R(14), R(15), R(16), R(1));
+  TAIL_CALL(&program, many, R(18), R(2), R(3), R(4), R(5), R(6), R(7), R(8), R(9), R(10), R(11), R(12), R(13), R(14),
+            R(15), R(16), R(1));
   RETURN(1);
   const uint32_t wrong = function("wrong", "n", 2); /* the check at its beginning is needed again */
   PARAMETER_IS(0, i64);
@@ -288,21 +289,18 @@ static void what_is_said(void) {
   EXPECT("!", others);
   EXPECT("!wide: expected 120 arguments (a, b, c", wide);
   look_on(0, 1);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 1, 1, &result), RVM_INDEX_ERROR, "wide has no instruction at index 1", result);
-  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 2, 1, &result), RVM_INDEX_ERROR, "wide has no instruction at index 2", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 1, 1, &result), RVM_INDEX_ERROR,
+              "wide has no instruction at index 1", result);
+  CHECK_FAILS(rvm_machine_break(machine, (int32_t)wide, 2, 1, &result), RVM_INDEX_ERROR,
+              "wide has no instruction at index 2", result);
   CHECK_OK(rvm_machine_break(machine, (int32_t)wide, 0, 1, &result), result);
   end();
 }
 
 int main(void) {
   static void (*const tests[])(void) = {
-      tail_calls,
-      skipped_calls,
-      calls_of_values,
-      loops_that_are_long,
-      loops_that_do_not_end,
-      small_stacks,
-      what_is_said,
+      tail_calls,   skipped_calls, calls_of_values, loops_that_are_long, loops_that_do_not_end,
+      small_stacks, what_is_said,
   };
   return run_tests(tests, COUNT_OF(tests));
 }

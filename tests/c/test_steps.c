@@ -260,7 +260,8 @@ static void types_that_settle_late(void) {
   uint32_t functions[CHAIN];
   for (uint32_t k = 0; k < CHAIN; k++) {
     functions[k] = function("chain", "n", 2);
-    image_record(&program, functions[k])->name = image_string(&program, (char[]){'c', (char)('A' + k % 26), (char)('a' + k / 26), 0});
+    image_record(&program, functions[k])->name =
+        image_string(&program, (char[]){'c', (char)('A' + k % 26), (char)('a' + k / 26), 0});
     PARAMETER_IS(0, i64);
     if (k + 1 < CHAIN) {
       DO(1, functions[k] + 1, R(0));
@@ -299,12 +300,7 @@ static void types_that_settle_late(void) {
 
 int main(void) {
   static void (*const tests[])(void) = {
-      checks,
-      checks_of_tensors,
-      copies_and_items,
-      comparisons,
-      operators_that_fail,
-      types_that_settle_late,
+      checks, checks_of_tensors, copies_and_items, comparisons, operators_that_fail, types_that_settle_late,
   };
   return run_tests(tests, COUNT_OF(tests));
 }

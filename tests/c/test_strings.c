@@ -32,21 +32,27 @@ static void wrong_ends_are_found(void) {
   for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
     char bytes[17];
     memcpy(bytes, ends[i], 16);
-    CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){2}, bytes, 17, &error), RVM_SHAPE_ERROR, "do not hold one string for each element", error);
+    CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){2}, bytes, 17, &error), RVM_SHAPE_ERROR,
+                "do not hold one string for each element", error);
   }
-  CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){3}, &packed, 23, &error), RVM_SHAPE_ERROR, "do not hold one string for each element", error);
-  CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){-1}, &packed, 23, &error), RVM_SHAPE_ERROR, "do not hold one string for each element", error);
-  CHECK_FAILS(rvm_tensor_of_strings(-1, NULL, &packed, 0, &error), RVM_SHAPE_ERROR, "do not hold one string for each element", error);
+  CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){3}, &packed, 23, &error), RVM_SHAPE_ERROR,
+              "do not hold one string for each element", error);
+  CHECK_FAILS(rvm_tensor_of_strings(1, (int64_t[]){-1}, &packed, 23, &error), RVM_SHAPE_ERROR,
+              "do not hold one string for each element", error);
+  CHECK_FAILS(rvm_tensor_of_strings(-1, NULL, &packed, 0, &error), RVM_SHAPE_ERROR,
+              "do not hold one string for each element", error);
 }
 
 static void bytes_are_no_strings(void) {
   rvm_value error, storage;
   rvm_pool *pool = rvm_pool_new(0);
   char bytes[8];
-  CHECK_FAILS(rvm_tensor_wrap(RVM_DTYPE_str, 0, NULL, bytes, NULL, NULL, &error), RVM_TYPE_ERROR, "strings cannot refer to memory of the host", error);
+  CHECK_FAILS(rvm_tensor_wrap(RVM_DTYPE_str, 0, NULL, bytes, NULL, NULL, &error), RVM_TYPE_ERROR,
+              "strings cannot refer to memory of the host", error);
   MAKE(storage, rvm_storage_new(pool, 64, &storage));
   rvm_value arguments[] = {storage, int_value(0), shape_value(0, NULL), {.tag = RVM_TAG_DTYPE, .as.i = RVM_DTYPE_str}};
-  CHECK_FAILS(rvm_builtin_alloc_tensor(NULL, arguments, 4, &error), RVM_TYPE_ERROR, "a tensor of strings cannot be placed", error);
+  CHECK_FAILS(rvm_builtin_alloc_tensor(NULL, arguments, 4, &error), RVM_TYPE_ERROR,
+              "a tensor of strings cannot be placed", error);
   rvm_value_release(&arguments[2]);
   rvm_value_release(&storage);
   rvm_pool_close(pool);

@@ -1,5 +1,5 @@
-/* One machine, several threads: a second one is refused, references dropped from anywhere are released once, objects made
-   on one die on another; a pool, whose storages die on others; and processes that fork meanwhile. */
+/* One machine, several threads: a second one is refused, references dropped from anywhere are released once, objects
+   made on one die on another; a pool, whose storages die on others; and processes that fork meanwhile. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>

@@ -55,11 +55,11 @@ static void too_many_arguments_to_itself(image *to) { CALL(to, 2, 2, R(0), R(0),
 static void jump_out_backwards(image *to) { GOTO(to, -1); }
 static void jump_out_forwards(image *to) { GOTO(to, 2); }
 static void jump_into_an_instruction(image *to) { GOTO(to, 3), RET(to, 0); }
-static void no_arguments_before_what_looks_like_a_context(image *to) {
-  CALL(to, NONE, 3), RESET(to, 0), RET(to, 1);
-}
+static void no_arguments_before_what_looks_like_a_context(image *to) { CALL(to, NONE, 3), RESET(to, 0), RET(to, 1); }
 static void no_such_operator(image *to) { PRIM(to, 2, RVM_SCALAR_OP_COUNT, 2, R(0), R(1)), RET(to, 2); }
-static void operator_without_destination(image *to) { PRIM(to, NONE, RVM_SCALAR_OP_add_i64, 2, R(0), R(1)), RET(to, 0); }
+static void operator_without_destination(image *to) {
+  PRIM(to, NONE, RVM_SCALAR_OP_add_i64, 2, R(0), R(1)), RET(to, 0);
+}
 static void too_few_operands(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 1, R(0)), RET(to, 0); }
 static void too_many_operands(image *to) { PRIM(to, 2, RVM_SCALAR_OP_neg_i64, 2, R(0), R(1)), RET(to, 0); }
 static void function_as_operand(image *to) { PRIM(to, 2, RVM_SCALAR_OP_add_i64, 2, R(0), F(0)), RET(to, 0); }
@@ -166,8 +166,8 @@ static void check_long_function(uint32_t count, int branches) {
   loaded_release(&what);
 }
 
-/* As many jumps as there are words, each to a place of its own that many registers are known of, `forward` or back: the sets of
-   the first need too much memory; those of the others are copied too often before that. */
+/* As many jumps as there are words, each to a place of its own that many registers are known of, `forward` or back: the
+   sets of the first need too much memory; those of the others are copied too often before that. */
 static void check_too_many_jumps(int forward, const char *text) {
   enum { JUMPS = 30000 };
   image program = {0};

@@ -1,6 +1,6 @@
-/* threads_over_one_executable FILE.rvm: eight threads, each with a machine of its own over the one executable, whose kernels
-   also share the workers.  main(x: f32[n, n]) gives a pair, an f32 scalar and an int, the same on every thread.  Run by
-   test_c.py, under the thread sanitizer. */
+/* threads_over_one_executable FILE.rvm: eight threads, each with a machine of its own over the one executable, whose
+   kernels also share the workers.  main(x: f32[n, n]) gives a pair, an f32 scalar and an int, the same on every thread.
+   Run by test_c.py, under the thread sanitizer. */
 #include <pthread.h>
 
 #include "check.h"

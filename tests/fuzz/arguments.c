@@ -6,9 +6,10 @@
 #include "verify.h"
 
 int64_t fuzz_number(fuzz_random *random) {
-  static const int64_t numbers[] = {0,         1,         -1,         2,         3,          4,         7,         8,
-                                    63,        64,        127,        255,       256,        -2,        INT32_MAX,
-                                    INT32_MIN, INT64_MAX, INT64_MIN, UINT32_MAX, 1 << 28,   -(1 << 28), 1LL << 40, 1LL << 62, 65536};
+  static const int64_t numbers[] = {0,          1,       -1,         2,         3,         4,
+                                    7,          8,       63,         64,        127,       255,
+                                    256,        -2,      INT32_MAX,  INT32_MIN, INT64_MAX, INT64_MIN,
+                                    UINT32_MAX, 1 << 28, -(1 << 28), 1LL << 40, 1LL << 62, 65536};
   switch (fuzz_below(random, 4)) {
     case 0: return numbers[fuzz_below(random, sizeof numbers / sizeof *numbers)];
     case 1: return (int64_t)fuzz_next(random) >> fuzz_below(random, 64);
@@ -132,8 +133,8 @@ static rvm_value checked(fuzz_random *random, const rvm_executable *executable, 
   return none;
 }
 
-/* A tensor that the program of a kernel takes as its parameter `index`; the tag is CONTEXT where it would be large.  A size
-   variable is mostly the same number in every parameter. */
+/* A tensor that the program of a kernel takes as its parameter `index`; the tag is CONTEXT where it would be large.  A
+   size variable is mostly the same number in every parameter. */
 static rvm_value tensor_of_kernel(fuzz_random *random, const rvm_kernel_program *program, int32_t index) {
   const rvm_value none = {.tag = RVM_TAG_CONTEXT};
   const int64_t *words = program->tensors;

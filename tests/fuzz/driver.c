@@ -1,10 +1,11 @@
-/* driver.c: a fuzzer's loop: takes an input, changes it, runs it, and keeps it where it came to places that none before it
-   came to.  Those places are counted by what gcc's -fsanitize-coverage=trace-pc calls in each basic block of the runtime.
+/* driver.c: a fuzzer's loop: takes an input, changes it, runs it, and keeps it where it came to places that none before
+   it came to.  Those places are counted by what gcc's -fsanitize-coverage=trace-pc calls in each basic block of the
+   runtime.
 
    driver [-runs=N] [-seconds=N] [-seed=N] [-generate] [-failure=FILE] [-keep=FOLDER] FILE...
 
-   First each file is run once as it is, in every mode.  With -generate the code of an input's functions is written anew, well
-   typed (generator.c), and nothing else is changed.  An input that fails, or takes more than a second of the
+   First each file is run once as it is, in every mode.  With -generate the code of an input's functions is written
+   anew, well typed (generator.c), and nothing else is changed.  An input that fails, or takes more than a second of the
    processor's time, ends the program, and is written to the -failure file. */
 #include <signal.h>
 #include <stdio.h>
@@ -121,7 +122,8 @@ static int read_file(const char *path) {
   return 1;
 }
 
-/* Half of the time one of the last quarter that was kept; mostly one that is loaded: what is made of others rarely is. */
+/* Half of the time one of the last quarter that was kept; mostly one that is loaded: what is made of others rarely is.
+ */
 static input pick(fuzz_random *random) {
   const uint32_t last = input_count / 4 + 1;
   input picked;

@@ -1,6 +1,6 @@
-/* generator.c: write well-typed code for a function.  The generator tracks the kind of value in each register.  It gives builtins
-   arguments of the kinds in their signatures (builtins.def), and functions what their first instructions check.  Loops end.
-   The loader accepts all that it writes. */
+/* generator.c: write well-typed code for a function.  The generator tracks the kind of value in each register.  It
+   gives builtins arguments of the kinds in their signatures (builtins.def), and functions what their first instructions
+   check.  Loops end. The loader accepts all that it writes. */
 #include "generator.h"
 
 #include <string.h>
@@ -452,7 +452,8 @@ static void statements(generator *g, uint32_t count) {
   }
 }
 
-/* Checks that the parameters are what `expected` says; the harness reads them to know what to call the function with. */
+/* Checks that the parameters are what `expected` says; the harness reads them to know what to call the function with.
+ */
 static void check_parameters(generator *g, uint32_t function, uint32_t parameters) {
   const int64_t scalar = function_of_builtin(g, RVM_BUILTIN_check_prim_value_info);
   const int64_t tensor = function_of_builtin(g, RVM_BUILTIN_check_tensor_info);

@@ -22,7 +22,8 @@ typedef struct fuzz_program {
 /* The row of builtins.def that has the name, or -1. */
 int32_t fuzz_builtin_of(const char *name, size_t size_bytes);
 
-/* Writes at most `most` words, at least 64, into `words`.  Returns how many, 0 where the program has too little to name;
+/* Writes at most `most` words, at least 64, into `words`.  Returns how many, 0 where the program has too little to
+   name;
    `*registers` is how many registers the code uses. */
 uint32_t fuzz_generate(fuzz_random *random, const fuzz_program *program, uint32_t function, uint32_t *words,
                        uint32_t most, uint32_t *registers);

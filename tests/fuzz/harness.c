@@ -44,12 +44,12 @@ int fuzz_in_every_mode;
 
 static session *present;
 
-#define EXPECT(condition)                                                                       \
-  do {                                                                                          \
-    if (!(condition)) {                                                                         \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                   \
-      abort();                                                                                  \
-    }                                                                                           \
+#define EXPECT(condition)                                                     \
+  do {                                                                        \
+    if (!(condition)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+      abort();                                                                \
+    }                                                                         \
   } while (0)
 
 /* ---- the host ---- */
@@ -142,7 +142,8 @@ static void set_breaks(session *s) {
   for (int i = 0; i < 4; i++) {
     rvm_value error = {.tag = RVM_TAG_NIL};
     const int32_t function = (int32_t)fuzz_below(&s->whims, (uint64_t)s->executable->function_count + 1);
-    if (rvm_machine_break(s->machine, function, (int32_t)fuzz_below(&s->whims, 12), fuzz_below(&s->whims, 4) > 0, &error))
+    if (rvm_machine_break(s->machine, function, (int32_t)fuzz_below(&s->whims, 12), fuzz_below(&s->whims, 4) > 0,
+                          &error))
       rvm_value_release(&error);
   }
 }
@@ -209,7 +210,8 @@ static void expect_same(const session *a, const session *b) {
     if (left->status == right->status && left->checksum == right->checksum) continue;
     fprintf(stderr, "call %d: status %d (%s), checksum %x in mode %d; ", i, left->status, left->message, left->checksum,
             a->mode);
-    fprintf(stderr, "status %d (%s), checksum %x in mode %d\n", right->status, right->message, right->checksum, b->mode);
+    fprintf(stderr, "status %d (%s), checksum %x in mode %d\n", right->status, right->message, right->checksum,
+            b->mode);
     abort();
   }
 }

@@ -1,12 +1,13 @@
 /* mutator.c: changes an executable so that most of it still holds: its sections are taken apart, one of them is
-   changed, and they are put together again with the right sizes and checksums.  So changes meet the checks behind those, and the
-   interpreter behind all of them. */
+   changed, and they are put together again with the right sizes and checksums.  So changes meet the checks behind
+   those, and the interpreter behind all of them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "executable.h"
 #include "fuzz.h"
 #include "generator.h"
+#include "micro_kernels.h"
 #include "scalar_ops.h"
 #include "verify.h"
 
@@ -149,7 +150,7 @@ typedef struct routine {
 } routine;
 
 static const char *const letters[] = {
-#define OP(name, operands, flow, meaning) operands,
+#define OP(name, operands, names, flow, meaning) operands,
 #include "opcodes.def"
 #undef OP
 };

@@ -11,10 +11,23 @@ typedef struct kernel_place {
   uint32_t header[16];
   size_t start, tensors, constants, arrays, code, arguments, end;
 } kernel_place;
-enum { K_WORDS = 1, K_INPUTS, K_TENSORS, K_SIZES, K_CONSTANTS, K_SCALARS, K_STRIPS, K_VIEWS, K_ARRAYS, K_CODE, K_ARGUMENTS, K_MESSAGES };
+enum {
+  K_WORDS = 1,
+  K_INPUTS,
+  K_TENSORS,
+  K_SIZES,
+  K_CONSTANTS,
+  K_SCALARS,
+  K_STRIPS,
+  K_VIEWS,
+  K_ARRAYS,
+  K_CODE,
+  K_ARGUMENTS,
+  K_MESSAGES
+};
 
 static const char *const kernel_letters[] = {
-#define KERNEL_OP(name, operands, meaning) operands,
+#define KERNEL_OP(name, operands, names, meaning) operands,
 #include "kernel_opcodes.def"
 #undef KERNEL_OP
 };
@@ -58,13 +71,15 @@ static uint32_t kernel_operand(const kernel_place *k, char letter, fuzz_random *
     case 'w': return scalars + strips + fuzz_below(random, views);
     case 'm': return fuzz_below(random, 2) ? 0xffff : scalars + fuzz_below(random, strips);
     case 'X':
-    case 'x': return fuzz_below(random, scalars + strips + views);
+    case 'x':
+    case 'i':
+    case 'p': return fuzz_below(random, scalars + strips + views);
     case 'b': return fuzz_below(random, buffers);
     case 'B': return header[K_INPUTS] + fuzz_below(random, buffers - header[K_INPUTS]);
     case 'z': return 1u << fuzz_below(random, 4);
     case 'j': return fuzz_below(random, header[K_CODE]);
     case 'F': return fuzz_below(random, 400);
-    case 'c': return fuzz_below(random, 14);
+    case 'c': return fuzz_below(random, (uint32_t)rvm_micro_kernel_count);
     case 't': return fuzz_below(random, header[K_ARGUMENTS] + 1);
     case 'u': return 1 + fuzz_below(random, RVM_STATUS_COUNT - 1);
     case 'k': return fuzz_below(random, header[K_MESSAGES]);
@@ -83,7 +98,8 @@ static int resize_kernel(kernel_place *k, uint32_t at, int added) {
     uint16_t *words = kernel_words(k, i);
     if (words[0] >= sizeof kernel_letters / sizeof *kernel_letters) continue;
     const char *letters_ = kernel_letters[words[0]], *jump = strchr(letters_, 'j');
-    if (jump && words[1 + (jump - letters_)] > at) words[1 + (jump - letters_)] = (uint16_t)(words[1 + (jump - letters_)] + added);
+    if (jump && words[1 + (jump - letters_)] > at)
+      words[1 + (jump - letters_)] = (uint16_t)(words[1 + (jump - letters_)] + added);
   }
   return 1;
 }
@@ -142,7 +158,9 @@ static void change_kernel(file *f) {
     case 9:
     case 10:
     case 11:
-      if (k.header[K_CONSTANTS]) write_u64(bytes + k.constants + 8 * (size_t)fuzz_below(random, k.header[K_CONSTANTS]), (uint64_t)fuzz_number(random));
+      if (k.header[K_CONSTANTS])
+        write_u64(bytes + k.constants + 8 * (size_t)fuzz_below(random, k.header[K_CONSTANTS]),
+                  (uint64_t)fuzz_number(random));
       return;
     case 12:
       if (k.header[K_CONSTANTS]) {
@@ -151,17 +169,22 @@ static void change_kernel(file *f) {
       }
       return;
     case 13:
-      if (k.header[K_WORDS]) write_u64(bytes + k.tensors + 8 * (size_t)fuzz_below(random, k.header[K_WORDS]), fuzz_below(random, 16) - (uint64_t)4);
+      if (k.header[K_WORDS])
+        write_u64(bytes + k.tensors + 8 * (size_t)fuzz_below(random, k.header[K_WORDS]),
+                  fuzz_below(random, 16) - (uint64_t)4);
       return;
     case 14:
-      if (k.header[K_ARRAYS]) write_u32(bytes + k.arrays + 4 * (size_t)fuzz_below(random, 2 * k.header[K_ARRAYS]), 64 * fuzz_below(random, 64));
+      if (k.header[K_ARRAYS])
+        write_u32(bytes + k.arrays + 4 * (size_t)fuzz_below(random, 2 * k.header[K_ARRAYS]),
+                  64 * fuzz_below(random, 64));
       return;
     case 15:
     case 16:
     case 17:
       if (k.header[K_ARGUMENTS]) {
         const uint32_t entry = fuzz_below(random, k.header[K_ARGUMENTS]);
-        ((uint16_t *)(void *)(bytes + k.arguments))[entry] = (uint16_t)kernel_operand(&k, fuzz_below(random, 4) ? 's' : 'b', random);
+        ((uint16_t *)(void *)(bytes + k.arguments))[entry] =
+            (uint16_t)kernel_operand(&k, fuzz_below(random, 4) ? 's' : 'b', random);
       }
       return;
     case 18: change_bytes(random, bytes + k.start, k.end - k.start); return;

@@ -17,7 +17,8 @@ static int32_t is_ending(rvm_machine *machine) {
 rvm_status test_run(const rvm_kernel_program *program, const rvm_value *arguments, int32_t count, rvm_value *result) {
   rvm_pool *pool = rvm_pool_new(1);
   if (!pool) return rvm_out_of_memory(result);
-  const rvm_kernel_host host = {.pool = pool, .threads = 1, .steps_left = INT64_MAX, .spend = spend, .poll = poll, .is_ending = is_ending};
+  const rvm_kernel_host host = {
+      .pool = pool, .threads = 1, .steps_left = INT64_MAX, .spend = spend, .poll = poll, .is_ending = is_ending};
   const rvm_status status = rvm_kernel_program_run(program, &host, arguments, count, result);
   rvm_pool_close(pool);
   return status;

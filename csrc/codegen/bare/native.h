@@ -1,5 +1,5 @@
-/* native.h: what packed functions need of a machine, where there is none: a failure is its status and no text, and every
- * loop is done by the caller's thread.
+/* native.h: what packed functions need of a machine, where there is none: a failure is its status and no text, and
+ * every loop is done by the caller's thread.
  */
 #ifndef RELVM_NATIVE_H
 #define RELVM_NATIVE_H
@@ -28,8 +28,9 @@ static void rvm_bare_parallel(rvm_machine *machine, rvm_part part, const void *s
 }
 
 /* Without a machine, there is no memory for copies.  The caller must not change the inputs during a call. */
-static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs, int32_t input_count,
-                                             const rvm_value *arguments, int32_t count, rvm_value *result) {
+static rvm_status rvm_bare_call_with_private(void *self, rvm_packed_function kernel, const int32_t *inputs,
+                                             int32_t input_count, const rvm_value *arguments, int32_t count,
+                                             rvm_value *result) {
   (void)inputs;
   (void)input_count;
   return kernel(self, arguments, count, result);
