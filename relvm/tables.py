@@ -62,7 +62,8 @@ def _read(folder: str, file: str) -> str:
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _ADJACENT_STRINGS = re.compile(r'"\s+"')  # adjacent string literals are concatenated, as in C
 _ROW = re.compile(r'^(\w+)\(((?:"[^"]*"|\([^()]*\)|[^"()])*)\)', re.MULTILINE)
-_FIELD = re.compile(r'"([^"]*)"|\(([^()]*)\)|(\w+)')
+_FIELD = re.compile(r'"([^"]*)"|((?:\w+\([^()]*\)\s*)+)|\(([^()]*)\)|(\w+)')
+_CALL = re.compile(r"(\w+)\(([^()]*)\)")
 _NAME = re.compile(r"\w+")
 
 
@@ -85,8 +86,14 @@ def read_table(file: str, macro: str, fields: str) -> tuple[Any, ...]:
 
 
 def _field_value(field: re.Match[str]) -> Any:
-    """Return the value of a field: a string, a number, a word, or a tuple of the words in parentheses."""
-    string, names, word = field.groups()
+    """Return the value of a field: a string, a number or a word.
+
+    The value of words in parentheses is the tuple of the words; that of `KIND(a, b) KIND(c)` is a tuple of tuples, each
+    with the kind and the words in its parentheses.
+    """
+    string, calls, names, word = field.groups()
+    if calls is not None:
+        return tuple((kind, *_NAME.findall(words)) for kind, words in _CALL.findall(calls))
     if names is not None:
         return tuple(_NAME.findall(names))
     if word is not None:
@@ -123,6 +130,7 @@ _BUILD_TABLES = {
     ),
     "KERNEL_OPCODES": ("kernel_opcodes.def", "KERNEL_OP", "name operands names meaning"),
     "MICRO_KERNELS": ("micro_kernels.def", "MICRO_KERNEL", "name arguments"),
+    "KERNEL_CONSTANTS": ("kernel_constants.def", "KERNEL_CONSTANT", "name value meaning"),
 }
 
 
@@ -175,6 +183,44 @@ def _element_functions() -> Iterator[ElementFunction]:
 
 
 ABI_VERSION = int(re.findall(r"#define RVM_ABI_VERSION (\d+)", _read("include", "relvm.h"))[0])
+
+
+def kernel_constant(name: str) -> int:
+    """Return the value of a row of kernel_constants.def."""
+    return _kernel_constants()[name]
+
+
+@functools.cache
+def _kernel_constants() -> dict[str, int]:
+    return {row.name: row.value for row in read_table(*_BUILD_TABLES["KERNEL_CONSTANTS"])}
+
+
+@value_record
+class MicroKernelArgument:
+    """An argument of a micro-kernel in micro_kernels.def.
+
+    kind: SIZE, NUMBER, FLOAT, READ or WRITE.
+    name: its name.
+    """
+
+    kind: str
+    name: str
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the argument is the address of an element of a buffer."""
+        return self.kind in ("READ", "WRITE")
+
+
+def micro_kernel_arguments(function: str) -> tuple[MicroKernelArgument, ...]:
+    """Return the arguments of a micro-kernel, in order."""
+    return _micro_kernel_arguments()[function]
+
+
+@functools.cache
+def _micro_kernel_arguments() -> dict[str, tuple[MicroKernelArgument, ...]]:
+    rows = read_table(*_BUILD_TABLES["MICRO_KERNELS"])
+    return {row.name: tuple(MicroKernelArgument(*argument[:2]) for argument in row.arguments) for row in rows}
 
 
 def numbers(table: tuple[Any, ...]) -> dict[str, int]:

@@ -36,6 +36,7 @@ TABLES = {
     "scalar_operators.def": ("SCALAR_OPERATOR", tables.PRIM_OPERATORS),
     "kernel_opcodes.def": ("KERNEL_OP", tables.KERNEL_OPCODES),
     "micro_kernels.def": ("MICRO_KERNEL", tables.MICRO_KERNELS),
+    "kernel_constants.def": ("KERNEL_CONSTANT", tables.KERNEL_CONSTANTS),
 }
 
 

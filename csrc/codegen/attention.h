@@ -1,9 +1,8 @@
-/* attention.h: softmax(q k' scale + bias) v for some rows of q, in generated kernels.
+/* attention.h: fused attention for some rows of q: softmax(q k' scale + bias) v.
 
-   The matrix of scores is never whole: keys are taken RVM_ATTENTION_KEYS at a time, and what has been added up is
-   scaled when a larger score comes.
-   Source: Milakov and Gimelshein, Online normalizer calculation for softmax, 2018; Dao and others, FlashAttention,
-   2022. */
+   The matrix of scores never exists as a whole: keys are processed RVM_ATTENTION_KEYS at a time, and the sums so far
+   are rescaled whenever a larger score is found. Source: Milakov and Gimelshein, Online normalizer calculation for
+   softmax, 2018; Dao and others, FlashAttention, 2022. */
 #ifndef RELVM_ATTENTION_H
 #define RELVM_ATTENTION_H
 
@@ -11,62 +10,35 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernel_math.h"
 #include "compiler.h"
 #include "gemm_f32.h"
+#include "kernel_constants.h"
+#include "kernel_math.h"
+#include "micro_kernel_arguments.h"
 
-enum {
-  RVM_ATTENTION_ROWS = 96,  /* at a time, at most: a multiple of RVM_ATTENTION_TILE */
-  RVM_ATTENTION_KEYS = 320, /* a multiple of RVM_ATTENTION_PANEL */
-  RVM_ATTENTION_PANEL = 64, /* keys of a panel of k */
-  RVM_ATTENTION_TILE = 6,   /* rows of a tile of csrc/codegen/gemm_f32.h */
-  RVM_ATTENTION_FEW = 4     /* rows for which k is not copied */
-};
+enum { RVM_ATTENTION_FEW = 4 }; /* with fewer rows, k is not copied to panels */
 
-/* A matrix of `row` elements from one row to the next and `step` from one element of a row to the next. */
+/* A matrix: the distances between its rows and between its columns, in elements. */
 typedef struct rvm_matrix {
   const float *at;
-  int64_t row, step;
+  int64_t row_stride, column_stride;
 } rvm_matrix;
 
-/* What is made of the scores of a row.  allowed: which keys are seen, others have the score `hidden`. */
-typedef struct rvm_attention_mask {
-  const uint8_t *allowed;
-  int64_t allowed_row, allowed_step;
-  rvm_matrix bias;
-  float scale, hidden;
-} rvm_attention_mask;
-
-/* What stands for a row of which no key is seen, or whose scores are NaN or infinite: see `absent` in
-   relvm/ops/attention.py. */
-enum { RVM_ATTENTION_NAN = 0, RVM_ATTENTION_ZERO = 1, RVM_ATTENTION_NO_NAN = 2 };
-
-static __attribute__((noinline, unused)) void rvm_attention_tiles(int rows, int columns, int64_t depth, rvm_matrix a,
-                                                                  const float *b, int64_t b_step, float *tile,
-                                                                  int64_t tile_row, int adds) {
-  switch (rows) {
-    case 6: rvm_tile_f32(6, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
-    case 5: rvm_tile_f32(5, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
-    case 4: rvm_tile_f32(4, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
-    case 3: rvm_tile_f32(3, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
-    case 2: rvm_tile_f32(2, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds); break;
-    default: rvm_tile_f32(1, columns, depth, a.at, a.row, a.step, b, b_step, tile, tile_row, adds);
+/* rvm_tile_f32 for any number of rows; args.columns is a multiple of RVM_TILE_STEP. */
+static inline void rvm_attention_product(rvm_tile_f32_arguments args) {
+  for (int64_t rows = args.rows; rows > 0; rows -= RVM_TILE_ROWS) {
+    args.rows = rows < RVM_TILE_ROWS ? rows : RVM_TILE_ROWS;
+    rvm_tile_f32_any_rows(args);
+    args.a += RVM_TILE_ROWS * args.a_row_stride;
+    args.tile += RVM_TILE_ROWS * args.tile_stride;
   }
 }
 
-/* tile = or += a b for any number of rows; columns a multiple of 16. */
-static inline void rvm_attention_product(int64_t rows, int columns, int64_t depth, rvm_matrix a, const float *b,
-                                         int64_t b_step, float *tile, int64_t tile_row, int adds) {
-  for (int64_t r = 0; r < rows; r += RVM_ATTENTION_TILE) {
-    const int count = rows - r < RVM_ATTENTION_TILE ? (int)(rows - r) : RVM_ATTENTION_TILE;
-    rvm_attention_tiles(count, columns, depth, (rvm_matrix){a.at + r * a.row, a.row, a.step}, b, b_step,
-                        tile + r * tile_row, tile_row, adds);
-  }
+static inline int64_t rvm_attention_rounded(int64_t columns) {
+  return (columns + RVM_TILE_STEP - 1) / RVM_TILE_STEP * RVM_TILE_STEP;
 }
 
-static inline int rvm_attention_rounded(int64_t columns) { return (int)((columns + 15) / 16 * 16); }
-
-/* The sum of x[i] * y[i] for i < count. */
+/* Returns the sum over i < count of x[i] * y[i], in RVM_SUM_LANES lanes. */
 static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
@@ -80,164 +52,175 @@ static inline float rvm_dot_f32(const float *x, const float *y, int64_t count) {
   return rvm_sum_of_lanes_f32(sums);
 }
 
-/* scores = q k' for a few rows. */
-static inline void rvm_attention_few_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
-                                            float *scores, int64_t pitch) {
+/* scores = q k' for fewer than RVM_ATTENTION_FEW rows. */
+static inline void rvm_attention_few_scores(int64_t rows, int64_t keys, int64_t depth, rvm_matrix q, rvm_matrix k,
+                                            float *scores, int64_t scores_stride) {
   for (int64_t r = 0; r < rows; r++) {
-    const float *query = q.at + r * q.row;
-    float *row = scores + r * pitch;
-    if (k.step == 1) {
-      for (int64_t j = 0; j < count; j++) {
-        const float *key = k.at + j * k.row;
-        row[j] = rvm_dot_f32(query, key, depth);
-      }
+    const float *query = q.at + r * q.row_stride;
+    float *row = scores + r * scores_stride;
+    if (k.column_stride == 1) {
+      for (int64_t j = 0; j < keys; j++) row[j] = rvm_dot_f32(query, k.at + j * k.row_stride, depth);
       continue;
     }
-    memset(row, 0, (size_t)count * sizeof *row);
+    memset(row, 0, (size_t)keys * sizeof *row);
     for (int64_t p = 0; p < depth; p++) {
-      const float *elements = k.at + p * k.step;
-      for (int64_t j = 0; j < count; j++) row[j] = RVM_FMA_F32(query[p], elements[j], row[j]);
+      const float *elements = k.at + p * k.column_stride;
+      for (int64_t j = 0; j < keys; j++) row[j] = RVM_FMA_F32(query[p], elements[j], row[j]);
     }
   }
 }
 
-/* scores = q k' for `count` keys, whose elements lie next to each other or whose places do.  panel: for depth * PANEL
-   elements, or for so many as keys, rounded up to 16, where they are less.  pitch: from one row of scores to the next,
-   a multiple of 16. */
-static inline void rvm_attention_scores(int64_t rows, int64_t count, int64_t depth, rvm_matrix q, rvm_matrix k,
-                                        float *panel, float *scores, int64_t pitch) {
+/* scores = q k' for `keys` keys; k.row_stride or k.column_stride is 1.  panel: depth * RVM_ATTENTION_PANEL elements, or
+   depth times the number of keys, rounded up to a multiple of RVM_TILE_STEP, if that is less.  scores_stride: a
+   multiple of RVM_TILE_STEP. */
+static inline void rvm_attention_scores(int64_t rows, int64_t keys, int64_t depth, rvm_matrix q, rvm_matrix k,
+                                        float *panel, float *scores, int64_t scores_stride) {
   if (rows < RVM_ATTENTION_FEW) {
-    rvm_attention_few_scores(rows, count, depth, q, k, scores, pitch);
+    rvm_attention_few_scores(rows, keys, depth, q, k, scores, scores_stride);
     return;
   }
-  for (int64_t column = 0; column < count; column += RVM_ATTENTION_PANEL) {
-    const int64_t here = count - column < RVM_ATTENTION_PANEL ? count - column : RVM_ATTENTION_PANEL;
-    const int columns = rvm_attention_rounded(here);
-    const float *keys = k.at + column * k.row;
-    if (k.row == 1) {
+  for (int64_t first = 0; first < keys; first += RVM_ATTENTION_PANEL) {
+    const int64_t count = keys - first < RVM_ATTENTION_PANEL ? keys - first : RVM_ATTENTION_PANEL;
+    const int64_t columns = rvm_attention_rounded(count);
+    const float *source = k.at + first * k.row_stride;
+    if (k.row_stride == 1) {
       for (int64_t p = 0; p < depth; p++) {
-        memcpy(panel + p * columns, keys + p * k.step, (size_t)here * sizeof *panel);
-        for (int64_t j = here; j < columns; j++) panel[p * columns + j] = 0;
+        memcpy(panel + p * columns, source + p * k.column_stride, (size_t)count * sizeof *panel);
+        for (int64_t j = count; j < columns; j++) panel[p * columns + j] = 0;
       }
     } else {
-      for (int64_t j = 0; j < here; j++)
-        for (int64_t p = 0; p < depth; p++) panel[p * columns + j] = keys[j * k.row + p * k.step];
+      for (int64_t j = 0; j < count; j++)
+        for (int64_t p = 0; p < depth; p++) panel[p * columns + j] = source[j * k.row_stride + p * k.column_stride];
       for (int64_t p = 0; p < depth; p++)
-        for (int64_t j = here; j < columns; j++) panel[p * columns + j] = 0;
+        for (int64_t j = count; j < columns; j++) panel[p * columns + j] = 0;
     }
-    rvm_attention_product(rows, columns, depth, q, panel, columns, scores + column, pitch, 0);
+    rvm_attention_product((rvm_tile_f32_arguments){.rows = rows,
+                                                   .columns = columns,
+                                                   .depth = depth,
+                                                   .a = q.at,
+                                                   .a_row_stride = q.row_stride,
+                                                   .a_column_stride = q.column_stride,
+                                                   .b = panel,
+                                                   .b_stride = columns,
+                                                   .tile = scores + first,
+                                                   .tile_stride = scores_stride});
   }
 }
 
-/* The scores of a row as they are compared; gives the largest that is not NaN.  The steps are 0 or 1, and constants
-   where this is inlined. */
-static inline __attribute__((always_inline)) float rvm_attention_masked(int64_t count, float *row,
-                                                                        const uint8_t *allowed, int64_t allowed_step,
-                                                                        const float *bias, int64_t bias_step,
-                                                                        float scale, float hidden) {
+/* Replaces the scores of a row by score * scale + bias, or `hidden` where `allowed` excludes the key.  Returns the
+   largest that is not NaN.  The strides are 0 or 1, and must be constants where this is inlined. */
+static inline RVM_ALWAYS_INLINE float rvm_attention_mask(int64_t keys, float *row, const uint8_t *allowed,
+                                                         int64_t allowed_stride, const float *bias, int64_t bias_stride,
+                                                         float scale, float hidden) {
   float largest = -INFINITY;
   RVM_SIMD(reduction(max : largest))
-  for (int64_t j = 0; j < count; j++) {
-    const float seen = row[j] * scale + bias[j * bias_step], score = allowed[j * allowed_step] ? seen : hidden;
+  for (int64_t j = 0; j < keys; j++) {
+    const float seen = row[j] * scale + bias[j * bias_stride], score = allowed[j * allowed_stride] ? seen : hidden;
     row[j] = score;
     largest = score > largest ? score : largest;
   }
   return largest;
 }
 
-static inline float rvm_attention_largest(int64_t count, float *row, int64_t r, int64_t first,
-                                          const rvm_attention_mask *mask) {
-  const uint8_t *allowed = mask->allowed + r * mask->allowed_row + first * mask->allowed_step;
-  const float *bias = mask->bias.at + r * mask->bias.row + first * mask->bias.step;
-  const float scale = mask->scale, hidden = mask->hidden;
-  if (mask->bias.step == 0)
-    return mask->allowed_step == 0 ? rvm_attention_masked(count, row, allowed, 0, bias, 0, scale, hidden)
-                                   : rvm_attention_masked(count, row, allowed, 1, bias, 0, scale, hidden);
-  return mask->allowed_step == 0 ? rvm_attention_masked(count, row, allowed, 0, bias, 1, scale, hidden)
-                                 : rvm_attention_masked(count, row, allowed, 1, bias, 1, scale, hidden);
+/* rvm_attention_mask for row `r` and the keys from `first` on. */
+static inline float rvm_attention_mask_row(const rvm_attention_arguments *args, int64_t r, int64_t first, int64_t keys,
+                                           float *row) {
+  const uint8_t *allowed = args->allowed + r * args->allowed_row_stride + first * args->allowed_column_stride;
+  const float *bias = args->bias + r * args->bias_row_stride + first * args->bias_column_stride;
+  const float scale = args->scale, hidden = args->hidden;
+  if (args->bias_column_stride == 0)
+    return args->allowed_column_stride == 0 ? rvm_attention_mask(keys, row, allowed, 0, bias, 0, scale, hidden)
+                                            : rvm_attention_mask(keys, row, allowed, 1, bias, 0, scale, hidden);
+  return args->allowed_column_stride == 0 ? rvm_attention_mask(keys, row, allowed, 0, bias, 1, scale, hidden)
+                                          : rvm_attention_mask(keys, row, allowed, 1, bias, 1, scale, hidden);
 }
 
-/* Scores become powers of e relative to the largest so far, which `total` and the sums in `out` are scaled to. */
-static inline void rvm_attention_powers(int64_t count, int columns, float found, float *row, float *largest,
-                                        float *total, float *out, int goes_on) {
-  const float top = goes_on && *largest > found ? *largest : found, shift = top == -INFINITY ? 0.0f : top;
+/* The softmax of a row so far: the largest score, and the sum of exp(score - largest). */
+typedef struct rvm_softmax_row {
+  float largest, total;
+} rvm_softmax_row;
+
+/* Replaces `keys` scores, of which the largest is `largest`, by exp(score - maximum), where the maximum includes the
+   scores of earlier calls.  Adds them to state->total, and rescales what was summed up before: state->total and the
+   `columns` sums in `out`.  is_first: there was no earlier call. */
+static inline void rvm_attention_exponentials(int64_t keys, float *row, float largest, int is_first,
+                                              rvm_softmax_row *state, int64_t columns, float *out) {
+  const float maximum = !is_first && state->largest > largest ? state->largest : largest;
+  const float shift = maximum == -INFINITY ? 0.0f : maximum;
   float sums[RVM_SUM_LANES] = {0};
   int64_t first = 0;
-  for (; first + RVM_SUM_LANES <= count; first += RVM_SUM_LANES) {
+  for (; first + RVM_SUM_LANES <= keys; first += RVM_SUM_LANES) {
     RVM_SIMD()
     for (int lane = 0; lane < RVM_SUM_LANES; lane++) {
       row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
       sums[lane] = sums[lane] + row[first + lane];
     }
   }
-  for (int lane = 0; first + lane < count; lane++) {
+  for (int lane = 0; first + lane < keys; lane++) {
     row[first + lane] = rvm_exp_f32(row[first + lane] - shift);
     sums[lane] = sums[lane] + row[first + lane];
   }
   const float sum = rvm_sum_of_lanes_f32(sums);
-  if (!goes_on) {
-    *total = sum;
+  if (is_first) {
+    state->total = sum;
   } else {
-    const float factor = rvm_exp_f32(*largest - shift);
-    *total = *total * factor + sum;
+    const float factor = rvm_exp_f32(state->largest - shift);
+    state->total = state->total * factor + sum;
     if (factor != 1.0f)
-      for (int j = 0; j < columns; j++) out[j] *= factor;
+      for (int64_t j = 0; j < columns; j++) out[j] *= factor;
   }
-  *largest = top;
+  state->largest = maximum;
 }
 
-static inline int rvm_attention_is_absent(float total, int absent) {
+/* Returns whether a row is 0 because of `absent`. */
+static inline int rvm_attention_is_absent(float total, int64_t absent) {
   return absent != RVM_ATTENTION_NAN && (total == 0 || (absent == RVM_ATTENTION_NO_NAN && total != total));
 }
 
-/* A row divided by its total. */
 static inline void rvm_attention_divide(int64_t count, float total, float *row) {
   RVM_SIMD()
   for (int64_t j = 0; j < count; j++) row[j] /= total;
 }
 
-/* What shares of 0 make of the values. */
-static inline void rvm_attention_nothing(int64_t keys, int64_t width, const float *v, float *out) {
+/* Stores the product of v with weights of 0: 0, or NaN in the columns where v is infinite or NaN. */
+static inline void rvm_attention_zero_weights(int64_t keys, int64_t width, const float *v, float *out) {
   memset(out, 0, (size_t)width * sizeof *out);
   for (int64_t i = 0; i < keys * width; i++) out[i % width] += 0.0f * v[i];
 }
 
-/* Where one part holds all keys, shares are divided by their total before they are multiplied, else the sums are at the
-   end.
+/* Computes out[r * columns + j] for r < rows and j < width, where `columns` is width rounded up to a multiple of
+   RVM_TILE_STEP.  The softmax is divided by its sum before the product if all keys are processed together, else after.
 
-   out[r * round + j], for r < rows and j < width, round being width rounded up to 16: the result for `rows` rows of q.
-   scores: for rows * KEYS elements.  panel: for depth * PANEL.  copy: for KEYS * round, where width is no multiple
-   of 16. Where there are less keys, KEYS is their number rounded up to PANEL, and PANEL that rounded up to 16. */
-static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_t keys, int64_t depth, int64_t width,
-                                                            const float *q, const float *k, int64_t k_row,
-                                                            int64_t k_step, const float *v, const uint8_t *allowed,
-                                                            int64_t allowed_row, int64_t allowed_step,
-                                                            const float *bias, int64_t bias_row, int64_t bias_step,
-                                                            float scale, float hidden, int64_t absent, float *scores,
-                                                            float *panel, float *copy, float *out) {
-  const rvm_attention_mask mask = {allowed, allowed_row, allowed_step, {bias, bias_row, bias_step}, scale, hidden};
-  const rvm_matrix queries = {q, depth, 1};
-  const int columns = rvm_attention_rounded(width);
-  const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS,
-                even = parts > 0 ? (keys + parts - 1) / parts : 0;
+   rows: at most RVM_ATTENTION_ROWS.  k_row_stride or k_column_stride is 1.  allowed: the keys that a row sees; the
+   others have the score `hidden`.  absent: RVM_ATTENTION_NAN, _ZERO or _NO_NAN.
+
+   scores, panel, copy: memory for rows * KEYS, depth * PANEL and, unless width is `columns`, KEYS * columns elements,
+   where KEYS is RVM_ATTENTION_KEYS and PANEL is RVM_ATTENTION_PANEL.  If there are fewer keys, KEYS is their number
+   rounded up to a multiple of PANEL, and PANEL their number rounded up to a multiple of RVM_TILE_STEP. */
+static RVM_NOINLINE void rvm_attention(const rvm_attention_arguments *args) {
+  const int64_t rows = args->rows, keys = args->keys, depth = args->depth, width = args->width;
+  const int64_t columns = rvm_attention_rounded(width);
+  const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
+  const int64_t even = parts > 0 ? (keys + parts - 1) / parts : 0;
   const int64_t most = (even + RVM_ATTENTION_PANEL - 1) / RVM_ATTENTION_PANEL * RVM_ATTENTION_PANEL;
-  const rvm_matrix shares = {scores, most, 1};
-  float largest[RVM_ATTENTION_ROWS], total[RVM_ATTENTION_ROWS];
+  const rvm_matrix queries = {args->q, depth, 1};
+  float *const scores = args->scores, *const out = args->out, *const copy = args->copy;
+  rvm_softmax_row softmax[RVM_ATTENTION_ROWS];
   if (keys == 0) memset(out, 0, (size_t)(rows * columns) * sizeof *out);
   for (int64_t first = 0; first < keys; first += most) {
     const int64_t count = keys - first < most ? keys - first : most;
-    const float *values = v + first * width;
-    rvm_attention_scores(rows, count, depth, queries, (rvm_matrix){k + first * k_row, k_row, k_step}, panel, scores,
-                         most);
+    const rvm_matrix part = {args->k + first * args->k_row_stride, args->k_row_stride, args->k_column_stride};
+    const float *values = args->v + first * width;
+    rvm_attention_scores(rows, count, depth, queries, part, args->panel, scores, most);
     for (int64_t r = 0; r < rows; r++) {
       float *row = scores + r * most;
-      const float found = rvm_attention_largest(count, row, r, first, &mask);
-      rvm_attention_powers(count, columns, found, row, &largest[r], &total[r], out + r * columns, first > 0);
+      const float largest = rvm_attention_mask_row(args, r, first, count, row);
+      rvm_attention_exponentials(count, row, largest, first == 0, &softmax[r], columns, out + r * columns);
       if (parts > 1) continue;
-      if (rvm_attention_is_absent(total[r], (int)absent))
+      if (rvm_attention_is_absent(softmax[r].total, args->absent))
         memset(row, 0, (size_t)count * sizeof *row);
       else
-        rvm_attention_divide(count, total[r], row);
+        rvm_attention_divide(count, softmax[r].total, row);
     }
     if (columns != width) {
       for (int64_t j = 0; j < count; j++) {
@@ -246,13 +229,23 @@ static __attribute__((noinline, unused)) void rvm_attention(int64_t rows, int64_
       }
       values = copy;
     }
-    rvm_attention_product(rows, columns, count, shares, values, columns, out, columns, first > 0);
+    rvm_attention_product((rvm_tile_f32_arguments){.rows = rows,
+                                                   .columns = columns,
+                                                   .depth = count,
+                                                   .a = scores,
+                                                   .a_row_stride = most,
+                                                   .a_column_stride = 1,
+                                                   .b = values,
+                                                   .b_stride = columns,
+                                                   .tile = out,
+                                                   .tile_stride = columns,
+                                                   .accumulates = first > 0});
   }
   for (int64_t r = 0; r < rows && parts > 1; r++) {
-    if (rvm_attention_is_absent(total[r], (int)absent))
-      rvm_attention_nothing(keys, width, v, out + r * columns);
+    if (rvm_attention_is_absent(softmax[r].total, args->absent))
+      rvm_attention_zero_weights(keys, width, args->v, out + r * columns);
     else
-      rvm_attention_divide(width, total[r], out + r * columns);
+      rvm_attention_divide(width, softmax[r].total, out + r * columns);
   }
 }
 

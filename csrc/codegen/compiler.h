@@ -1,12 +1,18 @@
-/* compiler.h: what C99 does not say by itself. */
+/* compiler.h: attributes and pragmas of the C compiler that C99 has no words for. */
 #ifndef RELVM_COMPILER_H
 #define RELVM_COMPILER_H
 
-/* Of a variable or member, in bytes. */
+/* The alignment of a variable or member in bytes; attributes of functions, which follow `static` or `static inline`. */
 #ifdef __GNUC__
 #define RVM_ALIGNED(bytes) __attribute__((aligned(bytes)))
+#define RVM_ALWAYS_INLINE __attribute__((always_inline, unused))
+#define RVM_NOINLINE __attribute__((noinline, unused))
+#define RVM_UNUSED __attribute__((unused))
 #else
 #define RVM_ALIGNED(bytes)
+#define RVM_ALWAYS_INLINE
+#define RVM_NOINLINE
+#define RVM_UNUSED
 #endif
 
 /* Before a loop that may run as vectors, where the compiler is called with -fopenmp-simd -DRVM_OPENMP_SIMD: sums are

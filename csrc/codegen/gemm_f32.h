@@ -1,68 +1,84 @@
-/* gemm_f32.h: the innermost part of matrix products of float in generated kernels: a tile of the result in registers.
- */
-#ifndef RELVM_TILE_H
-#define RELVM_TILE_H
+/* gemm_f32.h: micro-kernels for matrix products and convolutions of f32, and the copies that prepare their operands.
+
+   Sums add their products in order, one rounding each (rvm_fma_lanes), whatever the width of the vectors: all
+   processors of a level give the same bits.  Arguments are in micro_kernels.def; strides are in elements.  Read
+   relvm/kernels/gemm for the loops around these functions. */
+#ifndef RELVM_GEMM_F32_H
+#define RELVM_GEMM_F32_H
 
 #include <stdint.h>
 #include <string.h>
 
+#include "compiler.h"
+#include "kernel_constants.h"
+#include "micro_kernel_arguments.h"
 #include "reproducible.h"
 
-static inline void rvm_copy_bytes(void *to, const void *from, int64_t size_bytes) {
-  memcpy(to, from, (size_t)size_bytes);
+/* Copies `bytes` bytes, which do not overlap. */
+static inline void rvm_copy_bytes(const rvm_copy_bytes_arguments *args) {
+  memcpy(args->dst, args->src, (size_t)args->bytes);
 }
 
 enum { RVM_LONG_RUN = 16 }; /* elements of a run that a call of memcpy copies faster than a loop */
 
-/* Copies `rows` rows, `to_row` and `x_row` elements apart: columns [first, end) of `to` are elements of x, `step` apart
-   from the first on; columns [low, first) and [end, high) become 0.  low <= first <= end <= high. */
-static inline __attribute__((unused)) void rvm_window_rows_f32(float *to, int64_t to_row, const float *x, int64_t x_row,
-                                                               int64_t step, int64_t rows, int64_t low, int64_t first,
-                                                               int64_t end, int64_t high) {
-  for (int64_t row = 0; row < rows; row++, to += to_row, x += x_row) {
-    for (int64_t j = low; j < first; j++) to[j] = 0;
-    if (step == 1 && end - first >= RVM_LONG_RUN)
-      memcpy(to + first, x, (size_t)(end - first) * sizeof *x);
+/* Copies `rows` rows of x between zeros, begin <= data_begin <= data_end <= end: columns [data_begin, data_end) of dst
+   become elements of x that are `step` apart; columns [begin, data_begin) and [data_end, end) become 0. */
+static inline RVM_UNUSED void rvm_window_rows_f32(const rvm_window_rows_f32_arguments *args) {
+  const rvm_window_rows_f32_arguments a = *args;
+  float *dst = a.dst;
+  const float *x = a.x;
+  for (int64_t row = 0; row < a.rows; row++, dst += a.dst_stride, x += a.x_stride) {
+    for (int64_t j = a.begin; j < a.data_begin; j++) dst[j] = 0;
+    if (a.step == 1 && a.data_end - a.data_begin >= RVM_LONG_RUN)
+      memcpy(dst + a.data_begin, x, (size_t)(a.data_end - a.data_begin) * sizeof *x);
     else
-      for (int64_t j = first; j < end; j++) to[j] = x[(j - first) * step];
-    for (int64_t j = end; j < high; j++) to[j] = 0;
+      for (int64_t j = a.data_begin; j < a.data_end; j++) dst[j] = x[(j - a.data_begin) * a.step];
+    for (int64_t j = a.data_end; j < a.end; j++) dst[j] = 0;
   }
 }
 
-/* Writes part of the im2col matrix of a 2-d convolution to a panel, whose rows are `pitch` elements apart: rows [first,
-   first + span), which are channels and window positions, and columns [column, column + count), which are output
-   positions.  Columns from `count` to `pitch` become 0.
+/* Writes part of the im2col matrix of a 2-d convolution to a panel: rows [row, row + rows), which are channels and
+   window positions, and columns [column, column + columns), which are output positions.  Columns from `columns` to
+   panel_stride become 0.
 
-   x: the planes of all channels, high x wide each.  out_wide: positions in a line of the output. */
-static __attribute__((noinline, unused)) void rvm_window_panel_f32(
-    float *panel, int64_t pitch, const float *x, int64_t high, int64_t wide, int64_t out_wide, int64_t column,
-    int64_t count, int64_t first, int64_t span, int64_t row_taps, int64_t column_taps, int64_t row_stride,
-    int64_t column_stride, int64_t row_pad, int64_t column_pad, int64_t row_dilation, int64_t column_dilation) {
-  const int64_t taps = row_taps * column_taps, area = high * wide;
-  if (count <= pitch / 2) /* one call instead of one for each row */
-    memset(panel, 0, (size_t)(span * pitch) * sizeof *panel);
+   x: the planes of all channels, height x width each.  out_width: positions in a line of the output. */
+static RVM_NOINLINE void rvm_window_panel_f32(const rvm_window_panel_f32_arguments *args) {
+  const rvm_window_panel_f32_arguments a = *args;
+  const int64_t taps = a.window_height * a.window_width, area = a.height * a.width;
+  if (a.columns <= a.panel_stride / 2) /* one call instead of one for each row */
+    memset(a.panel, 0, (size_t)(a.rows * a.panel_stride) * sizeof *a.panel);
   else
-    for (int64_t row = 0; row < span && count < pitch; row++)
-      memset(panel + row * pitch + count, 0, (size_t)(pitch - count) * sizeof *panel);
+    for (int64_t row = 0; row < a.rows && a.columns < a.panel_stride; row++)
+      memset(a.panel + row * a.panel_stride + a.columns, 0, (size_t)(a.panel_stride - a.columns) * sizeof *a.panel);
   for (int64_t tap = 0; tap < taps; tap++) {
-    const int64_t channel = (first - tap + taps - 1) / taps,
-                  channels = (first + span - tap + taps - 1) / taps - channel;
-    const int64_t down = tap / column_taps * row_dilation - row_pad;
-    const int64_t across = tap % column_taps * column_dilation - column_pad;
-    float *const to = panel + (channel * taps + tap - first) * pitch;
+    const int64_t channel = (a.row - tap + taps - 1) / taps;
+    const int64_t channels = (a.row + a.rows - tap + taps - 1) / taps - channel;
+    const int64_t dy = tap / a.window_width * a.dilation_y - a.pad_y;
+    const int64_t dx = tap % a.window_width * a.dilation_x - a.pad_x;
     if (channels <= 0) continue;
-    for (int64_t low = 0, line = column / out_wide, place = column % out_wide; low < count; line++, place = 0) {
-      const int64_t end = out_wide - place < count - low ? low + (out_wide - place) : count;
-      const int64_t y = line * row_stride + down, at = place * column_stride + across, left = wide - at;
-      int64_t begin_in = at < 0 ? low + (-at + column_stride - 1) / column_stride : low;
-      int64_t end_in = y < 0 || y >= high || left <= 0 ? low : low + (left - 1) / column_stride + 1;
-      if (begin_in > end) begin_in = end;
-      if (end_in > end) end_in = end;
-      if (end_in < begin_in) end_in = begin_in;
-      const float *const from =
-          x + (end_in > begin_in ? channel * area + y * wide + at + (begin_in - low) * column_stride : 0);
-      rvm_window_rows_f32(to, taps * pitch, from, area, column_stride, channels, low, begin_in, end_in, end);
-      low = end;
+    /* One line of the output at a time: panel columns [begin, end) read row y of x from column `left` on. */
+    for (int64_t begin = 0, line = a.column / a.out_width, first = a.column % a.out_width; begin < a.columns;
+         line++, first = 0) {
+      const int64_t end = a.out_width - first < a.columns - begin ? begin + (a.out_width - first) : a.columns;
+      const int64_t y = line * a.stride_y + dy, left = first * a.stride_x + dx, right = a.width - left;
+      int64_t data_begin = left < 0 ? begin + (-left + a.stride_x - 1) / a.stride_x : begin;
+      int64_t data_end = y < 0 || y >= a.height || right <= 0 ? begin : begin + (right - 1) / a.stride_x + 1;
+      if (data_begin > end) data_begin = end;
+      if (data_end > end) data_end = end;
+      if (data_end < data_begin) data_end = data_begin;
+      const int64_t source = channel * area + y * a.width + left + (data_begin - begin) * a.stride_x;
+      rvm_window_rows_f32(
+          &(rvm_window_rows_f32_arguments){.dst = a.panel + (channel * taps + tap - a.row) * a.panel_stride,
+                                           .dst_stride = taps * a.panel_stride,
+                                           .x = a.x + (data_end > data_begin ? source : 0),
+                                           .x_stride = area,
+                                           .step = a.stride_x,
+                                           .rows = channels,
+                                           .begin = begin,
+                                           .data_begin = data_begin,
+                                           .data_end = data_end,
+                                           .end = end});
+      begin = end;
     }
   }
 }
@@ -73,29 +89,33 @@ static __attribute__((noinline, unused)) void rvm_window_panel_f32(
 #endif
 #endif
 
-/* tile[r * 16 + c] = x[c * row + r] for r, c < 16: elements of 32 bits, 4 x 4 of them at a time in registers. */
-static inline __attribute__((unused)) void rvm_transposed_tile(void *tile, const void *x, int64_t row) {
+/* Transposes 16 x 16 elements of 32 bits, 4 x 4 of them at a time in registers:
+   tile[r * 16 + c] = x[c * x_stride + r]. */
+static inline RVM_UNUSED void rvm_transposed_tile(const rvm_transposed_tile_arguments *args) {
+  const int32_t *x = args->x;
+  int32_t *tile = args->tile;
+  const int64_t stride = args->x_stride;
 #ifdef RVM_SHUFFLES
   typedef int32_t four __attribute__((vector_size(16), aligned(4), may_alias));
   for (int c = 0; c < 16; c += 4) {
     for (int r = 0; r < 16; r += 4) {
-      const int32_t *from = (const int32_t *)x + c * row + r;
-      const four x0 = *(const four *)from, x1 = *(const four *)(from + row);
-      const four x2 = *(const four *)(from + 2 * row), x3 = *(const four *)(from + 3 * row);
+      const int32_t *src = x + c * stride + r;
+      const four x0 = *(const four *)src, x1 = *(const four *)(src + stride);
+      const four x2 = *(const four *)(src + 2 * stride), x3 = *(const four *)(src + 3 * stride);
       const four low01 = __builtin_shufflevector(x0, x1, 0, 4, 1, 5),
                  low23 = __builtin_shufflevector(x2, x3, 0, 4, 1, 5);
       const four high01 = __builtin_shufflevector(x0, x1, 2, 6, 3, 7),
                  high23 = __builtin_shufflevector(x2, x3, 2, 6, 3, 7);
-      int32_t *to = (int32_t *)tile + r * 16 + c;
-      *(four *)to = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
-      *(four *)(to + 16) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
-      *(four *)(to + 32) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
-      *(four *)(to + 48) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+      int32_t *dst = tile + r * 16 + c;
+      *(four *)dst = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+      *(four *)(dst + 16) = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+      *(four *)(dst + 32) = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+      *(four *)(dst + 48) = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
     }
   }
 #else
   for (int r = 0; r < 16; r++)
-    for (int c = 0; c < 16; c++) ((int32_t *)tile)[r * 16 + c] = ((const int32_t *)x)[c * row + r];
+    for (int c = 0; c < 16; c++) tile[r * 16 + c] = x[c * stride + r];
 #endif
 }
 
@@ -120,8 +140,8 @@ typedef float rvm_lanes;
 typedef float rvm_lanes __attribute__((vector_size(RVM_LANES * 4), aligned(4), may_alias));
 #endif
 
-/* sum + left * right, where the processor has vectors of fused products rounded once. */
-static inline __attribute__((always_inline)) rvm_lanes rvm_fma_lanes(float left, rvm_lanes right, rvm_lanes sum) {
+/* Returns left * right + sum, rounded once where the processor has fused multiply-add for these vectors. */
+static inline RVM_ALWAYS_INLINE rvm_lanes rvm_fma_lanes(float left, rvm_lanes right, rvm_lanes sum) {
 #ifdef RVM_SCALAR
   return RVM_FMA_F32(left, right, sum);
 #elif defined __clang__
@@ -141,24 +161,28 @@ static inline __attribute__((always_inline)) rvm_lanes rvm_fma_lanes(float left,
 #endif
 }
 
-/* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
-static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows, int vectors, int64_t depth,
-                                                                        const float *a, int64_t a_row, int64_t a_step,
-                                                                        const float *b, int64_t b_step, float *tile,
-                                                                        int64_t tile_row, int adds) {
-  rvm_lanes sum[6][4];
+/* Computes columns [column, column + vectors * RVM_LANES) of the tile in registers.  args->rows and `vectors` must be
+   constants where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_in_registers(const rvm_tile_f32_arguments *args, int vectors,
+                                                           int64_t column) {
+  const int rows = (int)args->rows;
+  const int64_t depth = args->depth, a_row_stride = args->a_row_stride, a_column_stride = args->a_column_stride;
+  const int64_t b_stride = args->b_stride, tile_stride = args->tile_stride;
+  const float *const a = args->a, *const b = args->b + column;
+  float *const tile = args->tile + column;
+  rvm_lanes sum[RVM_TILE_ROWS][4];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-      sum[r][v] = adds ? *(const rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) : (rvm_lanes){0};
+      sum[r][v] = args->accumulates ? *(const rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) : (rvm_lanes){0};
   for (int64_t p = 0; p < depth; p++) {
     rvm_lanes right[4];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_step + v * RVM_LANES);
+    for (int v = 0; v < vectors; v++) right[v] = *(const rvm_lanes *)(b + p * b_stride + v * RVM_LANES);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
-      const float left = a[r * a_row + p * a_step];
+      const float left = a[r * a_row_stride + p * a_column_stride];
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; v++) sum[r][v] = rvm_fma_lanes(left, right[v], sum[r][v]);
     }
@@ -166,75 +190,71 @@ static inline __attribute__((always_inline)) void rvm_tile_in_registers(int rows
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_row + v * RVM_LANES) = sum[r][v];
+    for (int v = 0; v < vectors; v++) *(rvm_lanes *)(tile + r * tile_stride + v * RVM_LANES) = sum[r][v];
 }
 
-/* tile[r * tile_row + j] = or += the sum over p of a[r * a_row + p * a_step] * b[p * b_step + j], in order of p; rows
-   <= 6.  Of b and of the tile there must be as many columns as a multiple of 16 has: sums of some of what is behind
-   `columns` are stored, too. */
-static inline __attribute__((always_inline)) void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a,
-                                                               int64_t a_row, int64_t a_step, const float *b,
-                                                               int64_t b_step, float *tile, int64_t tile_row,
-                                                               int adds) {
-  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = (columns + RVM_LANES - 1) / RVM_LANES;
+/* Sets, or if `accumulates` adds to, tile[r * tile_stride + j] the sum over p < depth of
+   a[r * a_row_stride + p * a_column_stride] * b[p * b_stride + j], in order of p.  rows: a constant, at most
+   RVM_TILE_ROWS.  The columns of b and of the tile up to the next multiple of 16 must exist: some of them are computed
+   as well. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
+  const int width = RVM_LANES * RVM_TILE_VECTORS, vectors = ((int)args->columns + RVM_LANES - 1) / RVM_LANES;
   const int rest = vectors % RVM_TILE_VECTORS;
   int j = 0;
-  for (; j + width <= vectors * RVM_LANES; j += width)
-    rvm_tile_in_registers(rows, RVM_TILE_VECTORS, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
-  if (rest == 3) rvm_tile_in_registers(rows, 3, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
-  if (rest == 2) rvm_tile_in_registers(rows, 2, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
-  if (rest == 1) rvm_tile_in_registers(rows, 1, depth, a, a_row, a_step, b + j, b_step, tile + j, tile_row, adds);
+  for (; j + width <= vectors * RVM_LANES; j += width) rvm_tile_in_registers(args, RVM_TILE_VECTORS, j);
+  if (rest == 3) rvm_tile_in_registers(args, 3, j);
+  if (rest == 2) rvm_tile_in_registers(args, 2, j);
+  if (rest == 1) rvm_tile_in_registers(args, 1, j);
 }
 
-enum { RVM_COLUMN_ROWS = 7, RVM_COLUMN_TAPS = 7 };
-
-/* RVM_COLUMN_ROWS rows of one vector: each row of x is read once for each column, and used for all taps that meet it.
- */
-static inline __attribute__((always_inline)) void rvm_columns_in_registers(
-    int taps, int64_t count, const int64_t *offsets, const int64_t *firsts, int64_t step, const float *weights,
-    const float *x, int64_t pitch, float *sums, int64_t sums_pitch, int adds) {
+/* Computes a vector of RVM_COLUMN_ROWS rows of the sums: each row of x is read once for each entry of `offsets`, and
+   used for all taps that meet it.  args->taps must be a constant where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_columns_in_registers(const rvm_columns_f32_arguments *args, int64_t row,
+                                                              int64_t column) {
+  const int taps = (int)args->taps;
+  const int64_t x_stride = args->x_stride, sums_stride = args->sums_stride, weight_stride = args->weight_stride;
+  const float *const x = args->x + row * x_stride + column;
+  float *const sums = args->sums + row * sums_stride + column;
   rvm_lanes sum[RVM_COLUMN_ROWS];
 #pragma GCC unroll 7
   for (int r = 0; r < RVM_COLUMN_ROWS; r++)
-    sum[r] = adds ? *(const rvm_lanes *)(sums + r * sums_pitch) : (rvm_lanes){0};
-  for (int64_t c = 0; c < count; c++) {
-    const float *const first = weights + firsts[c];
-    const float *const source = x + offsets[c];
+    sum[r] = args->accumulates ? *(const rvm_lanes *)(sums + r * sums_stride) : (rvm_lanes){0};
+  for (int64_t c = 0; c < args->count; c++) {
+    const float *const weights = args->weights + args->weight_offsets[c];
+    const float *const source = x + args->offsets[c];
     float weight[RVM_COLUMN_TAPS];
 #pragma GCC unroll 7
-    for (int t = 0; t < taps; t++) weight[t] = first[t * step];
+    for (int t = 0; t < taps; t++) weight[t] = weights[t * weight_stride];
 #pragma GCC unroll 13
     for (int r = 0; r < RVM_COLUMN_ROWS + taps - 1; r++) {
-      const rvm_lanes row = *(const rvm_lanes *)(source + r * pitch);
+      const rvm_lanes values = *(const rvm_lanes *)(source + r * x_stride);
 #pragma GCC unroll 7
       for (int t = 0; t < taps; t++)
-        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] = rvm_fma_lanes(weight[t], row, sum[r - t]);
+        if (r - t >= 0 && r - t < RVM_COLUMN_ROWS) sum[r - t] = rvm_fma_lanes(weight[t], values, sum[r - t]);
     }
   }
 #pragma GCC unroll 7
-  for (int r = 0; r < RVM_COLUMN_ROWS; r++) *(rvm_lanes *)(sums + r * sums_pitch) = sum[r];
+  for (int r = 0; r < RVM_COLUMN_ROWS; r++) *(rvm_lanes *)(sums + r * sums_stride) = sum[r];
 }
 
-/* sums[r * sums_pitch + j] = or += the sum over columns c and taps t of
-   weights[firsts[c] + t * step] * x[offsets[c] + (r + t) * pitch + j], for r < rows rounded up to 7, j < places rounded
-   up to 16: what lies there must be there.  taps: a constant in [1, 7]. */
-static inline __attribute__((always_inline)) void rvm_columns_f32(int taps, int64_t rows, int64_t places, int64_t count,
-                                                                  const int64_t *offsets, const int64_t *firsts,
-                                                                  int64_t step, const float *weights, const float *x,
-                                                                  int64_t pitch, float *sums, int64_t sums_pitch,
-                                                                  int adds) {
-  for (int64_t r = 0; r < rows; r += RVM_COLUMN_ROWS)
-    for (int64_t j = 0; j < places; j += RVM_LANES)
-      rvm_columns_in_registers(taps, count, offsets, firsts, step, weights, x + r * pitch + j, pitch,
-                               sums + r * sums_pitch + j, sums_pitch, adds);
+/* Sets, or if `accumulates` adds to, sums[r * sums_stride + j] the sum over c < count and t < taps of
+   weights[weight_offsets[c] + t * weight_stride] * x[offsets[c] + (r + t) * x_stride + j].  Rows up to the next
+   multiple of RVM_COLUMN_ROWS and columns up to the next multiple of 16 must exist, and are computed as well.  taps: a
+   constant from 1 to RVM_COLUMN_TAPS. */
+static inline RVM_ALWAYS_INLINE void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r += RVM_COLUMN_ROWS)
+    for (int64_t j = 0; j < args->columns; j += RVM_LANES) rvm_columns_in_registers(args, r, j);
 }
 
-static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vectors, int64_t taps,
-                                                                        const int64_t *offsets, const float *weights,
-                                                                        const float *x, float *sums, int adds) {
+static inline RVM_ALWAYS_INLINE void rvm_taps_in_registers(const rvm_taps_f32_arguments *args, int vectors,
+                                                           int64_t column) {
+  const float *const weights = args->weights, *const x = args->x + column;
+  const int64_t *const offsets = args->offsets, taps = args->taps;
+  float *const sums = args->sums + column;
   rvm_lanes sum[4];
 #pragma GCC unroll 4
-  for (int v = 0; v < vectors; v++) sum[v] = adds ? *(const rvm_lanes *)(sums + v * RVM_LANES) : (rvm_lanes){0};
+  for (int v = 0; v < vectors; v++)
+    sum[v] = args->accumulates ? *(const rvm_lanes *)(sums + v * RVM_LANES) : (rvm_lanes){0};
   for (int64_t t = 0; t < taps; t++) {
     const float *source = x + offsets[t];
 #pragma GCC unroll 4
@@ -245,50 +265,66 @@ static inline __attribute__((always_inline)) void rvm_taps_in_registers(int vect
   for (int v = 0; v < vectors; v++) *(rvm_lanes *)(sums + v * RVM_LANES) = sum[v];
 }
 
-/* sums[j] = or += the sum over t of weights[t] * x[offsets[t] + j], in order of t, for j < columns rounded up to 64:
-   what lies behind in x and sums must be there. */
-static inline __attribute__((always_inline)) void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets,
-                                                               const float *weights, const float *x, float *sums,
-                                                               int adds) {
+/* Sets, or if `accumulates` adds to, sums[j] the sum over t < taps of weights[t] * x[offsets[t] + j], in order of t.
+   Columns up to the next multiple of 64 must exist, and some of them are computed as well. */
+static inline RVM_ALWAYS_INLINE void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
+  const int64_t columns = args->columns;
   int64_t j = 0;
-  for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES)
-    rvm_taps_in_registers(4, taps, offsets, weights, x + j, sums + j, adds);
-  for (; columns - j > RVM_LANES; j += 2 * RVM_LANES)
-    rvm_taps_in_registers(2, taps, offsets, weights, x + j, sums + j, adds);
-  for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(1, taps, offsets, weights, x + j, sums + j, adds);
+  for (; columns - j > 2 * RVM_LANES; j += 4 * RVM_LANES) rvm_taps_in_registers(args, 4, j);
+  for (; columns - j > RVM_LANES; j += 2 * RVM_LANES) rvm_taps_in_registers(args, 2, j);
+  for (; j < columns; j += RVM_LANES) rvm_taps_in_registers(args, 1, j);
 }
 
 #else
 
-static void rvm_columns_f32(int taps, int64_t rows, int64_t places, int64_t count, const int64_t *offsets,
-                            const int64_t *firsts, int64_t step, const float *weights, const float *x, int64_t pitch,
-                            float *sums, int64_t sums_pitch, int adds) {
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t j = 0; j < places; j++) {
-      float sum = adds ? sums[r * sums_pitch + j] : 0;
-      for (int64_t c = 0; c < count; c++)
-        for (int t = 0; t < taps; t++) sum += weights[firsts[c] + t * step] * x[offsets[c] + (r + t) * pitch + j];
-      sums[r * sums_pitch + j] = sum;
+static void rvm_columns_f32(const rvm_columns_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++)
+    for (int64_t j = 0; j < args->columns; j++) {
+      float sum = args->accumulates ? args->sums[r * args->sums_stride + j] : 0;
+      for (int64_t c = 0; c < args->count; c++)
+        for (int64_t t = 0; t < args->taps; t++)
+          sum += args->weights[args->weight_offsets[c] + t * args->weight_stride] *
+                 args->x[args->offsets[c] + (r + t) * args->x_stride + j];
+      args->sums[r * args->sums_stride + j] = sum;
     }
 }
 
-static void rvm_taps_f32(int64_t columns, int64_t taps, const int64_t *offsets, const float *weights, const float *x,
-                         float *sums, int adds) {
-  for (int64_t j = 0; j < columns; j++) {
-    float sum = adds ? sums[j] : 0;
-    for (int64_t t = 0; t < taps; t++) sum += weights[t] * x[offsets[t] + j];
-    sums[j] = sum;
+static void rvm_taps_f32(const rvm_taps_f32_arguments *args) {
+  for (int64_t j = 0; j < args->columns; j++) {
+    float sum = args->accumulates ? args->sums[j] : 0;
+    for (int64_t t = 0; t < args->taps; t++) sum += args->weights[t] * args->x[args->offsets[t] + j];
+    args->sums[j] = sum;
   }
 }
 
-static void rvm_tile_f32(int rows, int columns, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
-                         const float *b, int64_t b_step, float *tile, int64_t tile_row, int adds) {
-  for (int r = 0; r < rows; r++) {
-    for (int j = 0; j < columns && !adds; j++) tile[r * tile_row + j] = 0;
-    for (int64_t p = 0; p < depth; p++)
-      for (int j = 0; j < columns; j++) tile[r * tile_row + j] += a[r * a_row + p * a_step] * b[p * b_step + j];
+static void rvm_tile_f32(const rvm_tile_f32_arguments *args) {
+  for (int64_t r = 0; r < args->rows; r++) {
+    float *const tile = args->tile + r * args->tile_stride;
+    for (int64_t j = 0; j < args->columns && !args->accumulates; j++) tile[j] = 0;
+    for (int64_t p = 0; p < args->depth; p++)
+      for (int64_t j = 0; j < args->columns; j++)
+        tile[j] += args->a[r * args->a_row_stride + p * args->a_column_stride] * args->b[p * args->b_stride + j];
   }
 }
 
 #endif
+
+/* rvm_tile_f32 for any number of rows up to RVM_TILE_ROWS, which need not be a constant. */
+static RVM_NOINLINE void rvm_tile_f32_any_rows(rvm_tile_f32_arguments args) {
+#define RVM_CASE(count)  \
+  case count:            \
+    args.rows = count;   \
+    rvm_tile_f32(&args); \
+    break
+  switch (args.rows) {
+    RVM_CASE(1);
+    RVM_CASE(2);
+    RVM_CASE(3);
+    RVM_CASE(4);
+    RVM_CASE(5);
+    default: RVM_CASE(6);
+  }
+#undef RVM_CASE
+}
+
 #endif

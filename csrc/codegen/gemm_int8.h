@@ -1,15 +1,16 @@
-/* gemm_int8.h: the innermost part of products of matrices of bytes in generated kernels: a tile of the result in
-   registers, the same for sums along a line, and words made of bytes.
+/* gemm_int8.h: micro-kernels for matrix products and depthwise convolutions of 8-bit integers.
 
-   The right matrix lies in words: four bytes of a column, from rows 4g to 4g + 3, the first in the lowest bits.  One of
-   the two matrices is of signed bytes, the other of unsigned ones.  Sums wrap around; all forms give the same. */
-#ifndef RELVM_BYTE_TILE_H
-#define RELVM_BYTE_TILE_H
+   The right matrix consists of words: the four bytes of a column in rows 4g to 4g + 3, the first in the lowest bits.
+   One of the two matrices is signed, the other unsigned.  Sums wrap around, so all variants give the same result.
+   Arguments are in micro_kernels.def. */
+#ifndef RELVM_GEMM_INT8_H
+#define RELVM_GEMM_INT8_H
 
 #include <stdint.h>
 #include <string.h>
 
 #include "compiler.h"
+#include "micro_kernel_arguments.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -18,17 +19,17 @@
 #include <arm_acle.h>
 #endif
 
-/* The first `count` bytes as a word, 0 for what is missing. */
+/* Returns the first `count` bytes as a word, with 0 for the missing ones. */
 static inline uint32_t rvm_some_bytes(const uint8_t *bytes, int64_t count) {
   uint32_t word = 0;
   for (int64_t i = 0; i < count; i++) word |= (uint32_t)bytes[i] << 8 * i;
   return word;
 }
 
-/* RVM_DOT_COLUMNS columns in a vector of sums.  VNNI multiplies unsigned bytes by signed ones and adds four products at
-   once; without it bytes are widened, and each column has two sums, of two products at a time, that are added at the
-   end.  (The instruction that multiplies bytes and is older saturates.)  Sums are vectors of int32_t, as the
-   instructions have them: gcc does not keep others in registers. */
+/* A vector of sums has RVM_DOT_COLUMNS columns.  With VNNI, one instruction multiplies unsigned by signed bytes and
+   adds four products to each sum.  Without it, bytes are widened, and each column has two sums of two products each,
+   which are added at the end; the older instruction that multiplies bytes saturates.  The vectors have elements of
+   int32_t, as in the declarations of the instructions: GCC does not keep others in registers. */
 #if defined __AVX512VNNI__ || (defined __AVXVNNI__ && defined __AVX2__)
 #define RVM_DOT 1
 #ifdef __AVX512VNNI__
@@ -90,23 +91,23 @@ static inline uint32_t rvm_word_at(const uint8_t *bytes) {
 }
 
 #ifdef __ARM_FEATURE_SIMD32
-/* Bytes 0 and 2 of a word, as two numbers of 16 bits. */
+/* Returns bytes 0 and 2 of a word as two 16-bit numbers. */
 static inline int16x2_t rvm_two_bytes(uint32_t word, int is_signed) {
   return is_signed ? __sxtb16((int8x4_t)word) : (int16x2_t)__uxtb16(word);
 }
 
-/* sums[j] += the four products of bytes of `word` and of b[j], two at a time. */
-static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word, int is_signed, int columns,
-                                                                   const uint32_t *b, int32_t *sums) {
+/* Adds the four products of the bytes of `word` and of b[j] to sums[j], two at a time. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
+                                                      int32_t *sums) {
   const int16x2_t even = rvm_two_bytes(word, is_signed), odd = rvm_two_bytes(word >> 8, is_signed);
   for (int j = 0; j < columns; j++)
     sums[j] =
         __smlad(odd, rvm_two_bytes(b[j] >> 8, !is_signed), __smlad(even, rvm_two_bytes(b[j], !is_signed), sums[j]));
 }
 #else
-/* sums[j] += the four products of bytes of `word` and of b[j]. */
-static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word, int is_signed, int columns,
-                                                                   const uint32_t *b, int32_t *sums) {
+/* Adds the four products of the bytes of `word` and of b[j] to sums[j]. */
+static inline RVM_ALWAYS_INLINE void rvm_add_products(uint32_t word, int is_signed, int columns, const uint32_t *b,
+                                                      int32_t *sums) {
   int32_t left[4];
   for (int i = 0; i < 4; i++) left[i] = is_signed ? (int8_t)(word >> 8 * i) : (uint8_t)(word >> 8 * i);
   for (int j = 0; j < columns && is_signed; j++)
@@ -118,27 +119,44 @@ static inline __attribute__((always_inline)) void rvm_add_products(uint32_t word
 }
 #endif
 
-/* Adds one word of each row, which has `count` bytes, times one word of each column. */
-static __attribute__((noinline, unused)) void rvm_tile_word(int rows, int columns, int64_t count, const uint8_t *a,
-                                                            int64_t a_row, uint32_t flip, int left_is_signed,
-                                                            const uint32_t *b, int32_t *tile, int64_t tile_row) {
-  for (int r = 0; r < rows; r++) {
-    const uint32_t word = (count < 4 ? rvm_some_bytes(a + r * a_row, count) : rvm_word_at(a + r * a_row)) ^ flip;
-    if (left_is_signed)
-      rvm_add_products(word, 1, columns, b, tile + r * tile_row);
+/* Adds the products of one word of each row, at a[r * a_stride], and one word of each column, at b[j]; args->depth is
+   the number of bytes in the word. */
+static RVM_NOINLINE void rvm_tile_word(const rvm_tile_bytes_arguments *args) {
+  const int columns = (int)args->columns;
+  for (int64_t r = 0; r < args->rows; r++) {
+    const uint8_t *bytes = (const uint8_t *)args->a + r * args->a_stride;
+    const uint32_t word =
+        (args->depth < 4 ? rvm_some_bytes(bytes, args->depth) : rvm_word_at(bytes)) ^ (uint32_t)args->flip;
+    int32_t *sums = args->tile + r * args->tile_stride;
+    if (args->a_is_signed)
+      rvm_add_products(word, 1, columns, (const uint32_t *)args->b, sums);
     else
-      rvm_add_products(word, 0, columns, b, tile + r * tile_row);
+      rvm_add_products(word, 0, columns, (const uint32_t *)args->b, sums);
   }
+}
+
+/* rvm_tile_word for row `word` of b, of which the first `count` bytes exist. */
+static inline void rvm_tile_words_from(const rvm_tile_bytes_arguments *args, int64_t word, int64_t count) {
+  rvm_tile_bytes_arguments at = *args;
+  at.a = (const uint8_t *)args->a + 4 * word;
+  at.b = args->b + word * args->b_stride;
+  at.depth = count;
+  rvm_tile_word(&at);
 }
 
 #ifdef RVM_DOT
 
-/* `rows` by `vectors` vectors, all of them in registers: both are constants where this is inlined. */
-static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows, int vectors, int64_t words,
-                                                                        const uint8_t *a, int64_t a_row, uint32_t flip,
-                                                                        int left_is_signed, const int32_t *b,
-                                                                        int64_t b_step, int32_t *tile,
-                                                                        int64_t tile_row) {
+/* Computes columns [column, column + vectors * RVM_DOT_COLUMNS) of the tile in registers, for all whole words.
+   args->rows, args->a_is_signed and `vectors` must be constants where this is inlined. */
+static inline RVM_ALWAYS_INLINE void rvm_dots_in_registers(const rvm_tile_bytes_arguments *args, int vectors,
+                                                           int64_t column) {
+  const int rows = (int)args->rows, a_is_signed = (int)args->a_is_signed;
+  const int64_t words = args->depth / 4, a_stride = args->a_stride, b_stride = args->b_stride;
+  const int64_t tile_stride = args->tile_stride;
+  const uint32_t flip = (uint32_t)args->flip;
+  const uint8_t *const a = args->a;
+  const int32_t *const b = args->b + column;
+  int32_t *const tile = args->tile + column;
   rvm_dots sum[6][4];
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
@@ -147,97 +165,90 @@ static inline __attribute__((always_inline)) void rvm_dots_in_registers(int rows
   for (int64_t p = 0; p < words; p++) {
     rvm_dots right[4];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) right[v] = RVM_DOTS_RIGHT(b + p * b_step + v * RVM_DOT_COLUMNS, !left_is_signed);
+    for (int v = 0; v < vectors; v++) right[v] = RVM_DOTS_RIGHT(b + p * b_stride + v * RVM_DOT_COLUMNS, !a_is_signed);
 #pragma GCC unroll 6
     for (int r = 0; r < rows; r++) {
-      const rvm_dots left = RVM_DOTS_LEFT(rvm_word_at(a + r * a_row + 4 * p) ^ flip, left_is_signed);
+      const rvm_dots left = RVM_DOTS_LEFT(rvm_word_at(a + r * a_stride + 4 * p) ^ flip, a_is_signed);
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sum[r][v] = RVM_DOTS_ADD(sum[r][v], left, right[v], left_is_signed);
+      for (int v = 0; v < vectors; v++) sum[r][v] = RVM_DOTS_ADD(sum[r][v], left, right[v], a_is_signed);
     }
   }
 #pragma GCC unroll 6
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(tile + r * tile_row + v * RVM_DOT_COLUMNS, sum[r][v]);
+    for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(tile + r * tile_stride + v * RVM_DOT_COLUMNS, sum[r][v]);
 }
 
 #endif
 
-/* tile[r * tile_row + j] += the sum over p < depth of left(r, p) * right(p, j): left(r, p) is a[r * a_row + p] with the
-   bits of `flip`, the same in each byte, inverted; right(p, j) is byte p % 4 of b[p / 4 * b_step + j], which for
-   p >= depth is 0, or anything if `flip` is 0.  The left matrix is the signed one, or the right one.
-   rows <= 6.  Of b and of the tile there must be as many columns as a multiple of 16 has: some of what is behind
-   `columns` is added to, too. */
-static inline __attribute__((always_inline)) void rvm_tile_bytes(int rows, int columns, int64_t depth, const void *a,
-                                                                 int64_t a_row, uint32_t flip, int left_is_signed,
-                                                                 const int32_t *b, int64_t b_step, int32_t *tile,
-                                                                 int64_t tile_row) {
-  const int64_t words = depth / 4;
-  const uint8_t *left = a;
+/* Adds to tile[r * tile_stride + j] the sum over p < depth of left(r, p) * right(p, j).  left(r, p) is a[r * a_stride +
+   p] with the bits of `flip`, which is the same in each byte, inverted.  right(p, j) is byte p % 4 of b[p / 4 *
+   b_stride + j]; for p >= depth it is 0, or anything if `flip` is 0.  a_is_signed: a is the signed matrix, else b.
+
+   rows: at most 6.  rows and a_is_signed are constants.  The columns of b and of the tile up to the next multiple of 16
+   must exist: some of them are changed as well. */
+static inline RVM_ALWAYS_INLINE void rvm_tile_bytes(const rvm_tile_bytes_arguments *args) {
+  const int64_t words = args->depth / 4;
 #ifdef RVM_DOT
-  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS, vectors = (columns + RVM_DOT_COLUMNS - 1) / RVM_DOT_COLUMNS;
-  const int rest = vectors % RVM_DOT_VECTORS;
+  const int width = RVM_DOT_COLUMNS * RVM_DOT_VECTORS;
+  const int vectors = ((int)args->columns + RVM_DOT_COLUMNS - 1) / RVM_DOT_COLUMNS, rest = vectors % RVM_DOT_VECTORS;
   int j = 0;
-#define RVM_DOTS_TILE(vectors) \
-  rvm_dots_in_registers(rows, vectors, words, left, a_row, flip, left_is_signed, b + j, b_step, tile + j, tile_row)
-  for (; j + width <= vectors * RVM_DOT_COLUMNS; j += width) RVM_DOTS_TILE(RVM_DOT_VECTORS);
-  if (rest == 3) RVM_DOTS_TILE(3);
-  if (rest == 2) RVM_DOTS_TILE(2);
-  if (rest == 1) RVM_DOTS_TILE(1);
-#undef RVM_DOTS_TILE
+  for (; j + width <= vectors * RVM_DOT_COLUMNS; j += width) rvm_dots_in_registers(args, RVM_DOT_VECTORS, j);
+  if (rest == 3) rvm_dots_in_registers(args, 3, j);
+  if (rest == 2) rvm_dots_in_registers(args, 2, j);
+  if (rest == 1) rvm_dots_in_registers(args, 1, j);
 #else
-  for (int64_t p = 0; p < words; p++)
-    rvm_tile_word(rows, columns, 4, left + 4 * p, a_row, flip, left_is_signed, (const uint32_t *)b + p * b_step, tile,
-                  tile_row);
+  for (int64_t p = 0; p < words; p++) rvm_tile_words_from(args, p, 4);
 #endif
-  if (depth % 4)
-    rvm_tile_word(rows, columns, depth % 4, left + 4 * words, a_row, flip, left_is_signed,
-                  (const uint32_t *)b + words * b_step, tile, tile_row);
+  if (args->depth % 4) rvm_tile_words_from(args, words, args->depth % 4);
 }
 
 #if defined __AVX512BW__ && defined __AVX512VL__
 #define RVM_PICK 16
 
-/* Bytes 0, step, 2 * step... of `from`, RVM_PICK of them, `fill` for those whose bit is not set in `present`; no others
-   are read.  step: 1, 2 or 4. */
-static inline __attribute__((always_inline)) __m128i rvm_picked_bytes(const uint8_t *from, uint64_t present,
-                                                                      int64_t step, __m512i fill) {
-  if (step == 1) return _mm_mask_loadu_epi8(_mm512_castsi512_si128(fill), (__mmask16)present, from);
+/* Returns bytes 0, step, 2 * step, ... of `src`, RVM_PICK of them.  Bytes whose bit is not set in `present` are not
+   read and are those of `fill` instead.  step: 1, 2 or 4. */
+static inline RVM_ALWAYS_INLINE __m128i rvm_picked_bytes(const uint8_t *src, uint64_t present, int64_t step,
+                                                         __m512i fill) {
+  if (step == 1) return _mm_mask_loadu_epi8(_mm512_castsi512_si128(fill), (__mmask16)present, src);
   if (step == 2)
-    return _mm256_cvtepi16_epi8(_mm256_mask_loadu_epi8(_mm512_castsi512_si256(fill), (__mmask32)present, from));
-  return _mm512_cvtepi32_epi8(_mm512_mask_loadu_epi8(fill, present, from));
+    return _mm256_cvtepi16_epi8(_mm256_mask_loadu_epi8(_mm512_castsi512_si256(fill), (__mmask32)present, src));
+  return _mm512_cvtepi32_epi8(_mm512_mask_loadu_epi8(fill, present, src));
 }
 
-/* RVM_PICK words, of which the first `count` are stored: lanes of 16 bytes from each row are transposed. */
-static inline __attribute__((always_inline)) void rvm_picked_words(int32_t *to, const uint8_t *const row[4],
-                                                                   const uint64_t present[4], int64_t count,
-                                                                   int64_t step, __m512i fill, uint32_t flip) {
+/* Combines RVM_PICK bytes of each of four rows into words, and stores the first `count` of them. */
+static inline RVM_ALWAYS_INLINE void rvm_picked_words(int32_t *words, const uint8_t *const row[4],
+                                                      const uint64_t present[4], int64_t count, int64_t step,
+                                                      __m512i fill, uint32_t flip) {
+  /* The 16 bytes of each row are transposed: first 4-byte groups across the lanes, then bytes within each lane. */
   const __m512i across = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  const __m512i turned = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+  const __m512i within = _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
   __m512i rows = _mm512_castsi128_si512(rvm_picked_bytes(row[0], present[0], step, fill));
   rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[1], present[1], step, fill), 1);
   rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[2], present[2], step, fill), 2);
   rows = _mm512_inserti32x4(rows, rvm_picked_bytes(row[3], present[3], step, fill), 3);
-  rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(across, rows), turned);
+  rows = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(across, rows), within);
   rows = _mm512_xor_si512(rows, _mm512_set1_epi32((int)flip));
-  _mm512_mask_storeu_epi32(to, (__mmask16)(UINT32_MAX >> (32 - count)), rows);
+  _mm512_mask_storeu_epi32(words, (__mmask16)(UINT32_MAX >> (32 - count)), rows);
 }
 #endif
 
-/* Words of the bytes at the same place in four rows, which lie `next` apart, with the bits of `flip` inverted: to[j] is
-   of from[j * step], from[next + j * step]... for j < count.  Only the first `rows` rows are there, at least one; what
-   stands for the others in the words is not defined. */
-static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to, const void *from, int64_t next,
-                                                                     int rows, int64_t count, int64_t step,
-                                                                     uint32_t flip) {
-  const uint8_t *row[4] = {from, from, from, from};
-  for (int i = 1; i < 4; i++) row[i] += (i < rows ? i : 0) * next;
+/* Combines the bytes at the same position of four rows, which are `stride` apart, into words: words[j] becomes the
+   bytes bytes[j * step], bytes[stride + j * step], ... with the bits of `flip` inverted, for j < count.  Only the first
+   `rows`
+   >= 1 rows exist; the bytes of the others in the words are undefined. */
+static inline RVM_ALWAYS_INLINE void rvm_words_of_bytes(const rvm_words_of_bytes_arguments *args) {
+  const int64_t count = args->count, step = args->step;
+  const uint32_t flip = (uint32_t)args->flip;
+  int32_t *const words = args->words;
+  const uint8_t *row[4];
+  for (int i = 0; i < 4; i++) row[i] = (const uint8_t *)args->bytes + (i < args->rows ? i : 0) * args->stride;
 #ifdef RVM_PICK
   if (step == 1 || step == 2 || step == 4) {
     for (int64_t j = 0; j < count; j += RVM_PICK) {
-      const int64_t here = count - j < RVM_PICK ? count - j : RVM_PICK;
-      const uint64_t all = UINT64_MAX >> (63 - (here - 1) * step), present[4] = {all, all, all, all};
-      rvm_picked_words(to + j, row, present, here, step, _mm512_setzero_si512(), flip);
+      const int64_t some = count - j < RVM_PICK ? count - j : RVM_PICK;
+      const uint64_t all = UINT64_MAX >> (63 - (some - 1) * step), present[4] = {all, all, all, all};
+      rvm_picked_words(words + j, row, present, some, step, _mm512_setzero_si512(), flip);
       for (int i = 0; i < 4; i++) row[i] += RVM_PICK * step;
     }
     return;
@@ -247,52 +258,63 @@ static inline __attribute__((always_inline)) void rvm_words_of_bytes(int32_t *to
   for (int64_t j = 0; j < count; j++) {
     const int64_t at = j * step;
     const uint32_t low = row[0][at] | (uint32_t)row[1][at] << 8;
-    to[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
+    words[j] = (int32_t)(flip ^ (low | (uint32_t)row[2][at] << 16 | (uint32_t)row[3][at] << 24));
   }
 }
 
-/* The same of a line of `size` bytes: row i begins at its place at + i * next, `padding` lies around the line. */
-static inline __attribute__((always_inline)) void rvm_words_of_line(int32_t *to, const void *line, int64_t size,
-                                                                    int64_t at, int64_t next, int rows, int64_t count,
-                                                                    int64_t step, uint8_t padding, uint32_t flip) {
-  const uint8_t *const bytes = line;
+/* Like rvm_words_of_bytes, where the rows are parts of one line of line_size bytes: row i begins at position + i *
+   stride, and bytes outside the line are `padding`. */
+static inline RVM_ALWAYS_INLINE void rvm_words_of_line(const rvm_words_of_line_arguments *args) {
+  const int64_t line_size = args->line_size, position = args->position, stride = args->stride;
+  const int64_t rows = args->rows, count = args->count, step = args->step;
+  const uint32_t flip = (uint32_t)args->flip;
+  const uint8_t padding = (uint8_t)args->padding, *const line = args->line;
+  int32_t *const words = args->words;
 #ifdef RVM_PICK
   if (step == 1 || step == 2 || step == 4) {
     for (int64_t j = 0; j < count; j += RVM_PICK) {
       const uint8_t *row[4];
       uint64_t present[4];
       for (int i = 0; i < 4; i++) {
-        const int64_t place = at + (i < rows ? i : 0) * next + j * step, low = place < 0 ? -place : 0;
-        const int64_t room = size - place, end = room < RVM_PICK * step ? room : RVM_PICK * step;
-        row[i] = bytes + place;
-        present[i] = low < end ? UINT64_MAX >> (64 - (end - low)) << low : 0;
+        const int64_t start = position + (i < rows ? i : 0) * stride + j * step, begin = start < 0 ? -start : 0;
+        const int64_t left = line_size - start, end = left < RVM_PICK * step ? left : RVM_PICK * step;
+        row[i] = line + start;
+        present[i] = begin < end ? UINT64_MAX >> (64 - (end - begin)) << begin : 0;
       }
-      const int64_t here = count - j < RVM_PICK ? count - j : RVM_PICK;
-      rvm_picked_words(to + j, row, present, here, step, _mm512_set1_epi8((char)padding), flip);
+      const int64_t some = count - j < RVM_PICK ? count - j : RVM_PICK;
+      rvm_picked_words(words + j, row, present, some, step, _mm512_set1_epi8((char)padding), flip);
     }
     return;
   }
 #endif
-  const int64_t last = size - 1 - at - (rows - 1) * next; /* of the first byte of a word that is all in the line */
-  int64_t end = last < 0 ? 0 : last / step + 1, first = at < 0 ? (-at + step - 1) / step : 0;
+  /* Words [begin, end) lie in the line with all their bytes. */
+  const int64_t last = line_size - 1 - position - (rows - 1) * stride;
+  int64_t end = last < 0 ? 0 : last / step + 1, begin = position < 0 ? (-position + step - 1) / step : 0;
   end = end < count ? end : count;
-  first = first < end ? first : end;
-  for (int64_t j = first > 0 ? 0 : end; j < count; j = j + 1 == first ? end : j + 1) {
+  begin = begin < end ? begin : end;
+  for (int64_t j = begin > 0 ? 0 : end; j < count; j = j + 1 == begin ? end : j + 1) {
     uint32_t word = 0;
-    for (int i = 0; i < rows; i++) {
-      const int64_t place = at + i * next + j * step;
-      word |= (uint32_t)(place >= 0 && place < size ? bytes[place] : padding) << 8 * i;
+    for (int64_t i = 0; i < rows; i++) {
+      const int64_t at = position + i * stride + j * step;
+      word |= (uint32_t)(at >= 0 && at < line_size ? line[at] : padding) << 8 * i;
     }
-    to[j] = (int32_t)(word ^ flip);
+    words[j] = (int32_t)(word ^ flip);
   }
-  rvm_words_of_bytes(to + first, bytes + at + first * step, next, rows, end - first, step, flip);
+  rvm_words_of_bytes(&(rvm_words_of_bytes_arguments){.words = words + begin,
+                                                     .bytes = line + position + begin * step,
+                                                     .stride = stride,
+                                                     .rows = rows,
+                                                     .count = end - begin,
+                                                     .step = step,
+                                                     .flip = flip});
 }
 
 #ifdef RVM_DOT
 
-static inline
-    __attribute__((always_inline)) void rvm_dots_along(int vectors, int64_t taps, const int64_t *offsets,
-                                                       const int32_t *weights, const int32_t *words, int32_t *sums) {
+static inline RVM_ALWAYS_INLINE void rvm_taps_in_vectors(const rvm_taps_bytes_arguments *args, int vectors,
+                                                         int64_t column) {
+  const int64_t *const offsets = args->offsets, taps = args->taps;
+  const int32_t *const weights = args->weights, *const words = args->words + column;
   rvm_dots sum[4];
 #pragma GCC unroll 4
   for (int v = 0; v < vectors; v++) sum[v] = (rvm_dots){0};
@@ -303,27 +325,29 @@ static inline
       sum[v] = RVM_DOTS_ADD(sum[v], left, RVM_DOTS_RIGHT(words + offsets[t] + v * RVM_DOT_COLUMNS, 0), 1);
   }
 #pragma GCC unroll 4
-  for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(sums + v * RVM_DOT_COLUMNS, sum[v]);
+  for (int v = 0; v < vectors; v++) RVM_DOTS_STORE(args->sums + column + v * RVM_DOT_COLUMNS, sum[v]);
 }
 
 #endif
 
-/* sums[j] += the sum over t of the products of the four signed bytes of weights[t] and the unsigned ones of
-   words[offsets[t] + j], for j < columns rounded up to 64: what lies behind in words and sums must be there. */
-static inline __attribute__((always_inline)) void rvm_taps_bytes(int64_t columns, int64_t taps, const int64_t *offsets,
-                                                                 const int32_t *weights, const int32_t *words,
-                                                                 int32_t *sums) {
+/* Adds to sums[j] the sum over t < taps of the products of the four signed bytes of weights[t] and the unsigned ones of
+   words[offsets[t] + j].  Columns up to the next multiple of RVM_TAP_STEP must exist, and are changed as well. */
+static inline RVM_ALWAYS_INLINE void rvm_taps_bytes(const rvm_taps_bytes_arguments *args) {
 #ifdef RVM_DOT
+  const int64_t columns = args->columns;
   int64_t j = 0;
-  for (; columns - j > 2 * RVM_DOT_COLUMNS; j += 4 * RVM_DOT_COLUMNS)
-    rvm_dots_along(4, taps, offsets, weights, words + j, sums + j);
-  for (; columns - j > RVM_DOT_COLUMNS; j += 2 * RVM_DOT_COLUMNS)
-    rvm_dots_along(2, taps, offsets, weights, words + j, sums + j);
-  for (; j < columns; j += RVM_DOT_COLUMNS) rvm_dots_along(1, taps, offsets, weights, words + j, sums + j);
+  for (; columns - j > 2 * RVM_DOT_COLUMNS; j += 4 * RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 4, j);
+  for (; columns - j > RVM_DOT_COLUMNS; j += 2 * RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 2, j);
+  for (; j < columns; j += RVM_DOT_COLUMNS) rvm_taps_in_vectors(args, 1, j);
 #else
-  for (int64_t t = 0; t < taps; t++)
-    rvm_tile_word(1, (int)columns, 4, (const uint8_t *)(weights + t), 4, 0, 1, (const uint32_t *)words + offsets[t],
-                  sums, 0);
+  for (int64_t t = 0; t < args->taps; t++)
+    rvm_tile_word(&(rvm_tile_bytes_arguments){.rows = 1,
+                                              .columns = args->columns,
+                                              .depth = 4,
+                                              .a = args->weights + t,
+                                              .a_is_signed = 1,
+                                              .b = args->words + args->offsets[t],
+                                              .tile = args->sums});
 #endif
 }
 

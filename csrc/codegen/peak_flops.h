@@ -1,29 +1,33 @@
-/* peak_flops.h: as many multiplications and additions of floats as the processor can do, for
- * relvm/explore/views/machine_peak.py. */
+/* peak_flops.h: the peak of multiply-adds of f32 that relvm/explore/views/machine_peak.py measures. */
 #ifndef RELVM_PEAK_H
 #define RELVM_PEAK_H
 
+#include "compiler.h"
 #include "gemm_f32.h"
+#include "kernel_constants.h"
 
-enum { RVM_PEAK_VECTORS = 12, RVM_PEAK_NUMBERS = 192 }; /* sums that do not wait for each other; elements of a call */
+enum { RVM_PEAK_VECTORS = 12 }; /* independent sums */
 
-/* Each of the RVM_PEAK_NUMBERS elements x, in registers, becomes x * factor + added, `steps` times. */
-static inline __attribute__((unused)) void rvm_multiply_adds(float *x, int64_t steps, float factor, float added) {
+/* Replaces each of the RVM_PEAK_NUMBERS elements x, in registers, by x * factor + addend, `steps` times. */
+static inline RVM_UNUSED void rvm_multiply_adds(const rvm_multiply_adds_arguments *args) {
+  const int64_t steps = args->steps;
+  const float factor = args->factor, addend = args->addend;
+  float *const x = args->x;
 #ifdef __GNUC__
-  const rvm_lanes more = added - (rvm_lanes){0};
+  const rvm_lanes addends = addend - (rvm_lanes){0};
   for (int first = 0; first < RVM_PEAK_NUMBERS; first += RVM_PEAK_VECTORS * RVM_LANES) {
     rvm_lanes sum[RVM_PEAK_VECTORS];
 #pragma GCC unroll 12
     for (int v = 0; v < RVM_PEAK_VECTORS; v++) sum[v] = *(const rvm_lanes *)(x + first + v * RVM_LANES);
     for (int64_t step = 0; step < steps; step++)
 #pragma GCC unroll 12
-      for (int v = 0; v < RVM_PEAK_VECTORS; v++) sum[v] = rvm_fma_lanes(factor, sum[v], more);
+      for (int v = 0; v < RVM_PEAK_VECTORS; v++) sum[v] = rvm_fma_lanes(factor, sum[v], addends);
 #pragma GCC unroll 12
     for (int v = 0; v < RVM_PEAK_VECTORS; v++) *(rvm_lanes *)(x + first + v * RVM_LANES) = sum[v];
   }
 #else
   for (int64_t step = 0; step < steps; step++)
-    for (int i = 0; i < RVM_PEAK_NUMBERS; i++) x[i] = x[i] * factor + added;
+    for (int i = 0; i < RVM_PEAK_NUMBERS; i++) x[i] = x[i] * factor + addend;
 #endif
 }
 

@@ -1,4 +1,4 @@
-/* pooling.h: maximum pooling of float in generated kernels. */
+/* pooling.h: maximum pooling of f32. */
 #ifndef RELVM_POOLING_H
 #define RELVM_POOLING_H
 
@@ -6,63 +6,58 @@
 #include <stdint.h>
 
 #include "compiler.h"
+#include "kernel_constants.h"
+#include "micro_kernel_arguments.h"
 
-enum { RVM_POOL_LINE = 512 }; /* columns of the input at a time, at least the reach of a window */
-
-/* The larger number, or NaN where one is. */
+/* Returns the larger number, or NaN if one is NaN, without a branch. */
 static inline float rvm_larger_or_nan(float total, float element) {
-  return ((element > total) | (element != element)) ? element : total; /* without a branch */
+  return ((element > total) | (element != element)) ? element : total;
 }
 
-/* Columns [first, first + count) of one row of the result of rvm_max_pool_f32; x is its plane. */
-static inline __attribute__((always_inline)) void rvm_max_pool_columns(float *out, const float *x, int64_t high,
-                                                                       int64_t wide, int64_t y, int64_t first,
-                                                                       int64_t count, int64_t row_taps,
-                                                                       int64_t column_taps, int64_t stride, int64_t pad,
-                                                                       int64_t row_dilation, int64_t dilation) {
-  float line[RVM_POOL_LINE];
-  const int64_t span = (count - 1) * stride + (column_taps - 1) * dilation + 1, shift = first * stride - pad;
-  const int64_t low = shift >= 0 ? 0 : -shift < span ? -shift : span, end = wide - shift < span ? wide - shift : span;
+/* Computes columns [first, first + count) of one row of the result.  x: the plane.  y: the first row of the window. */
+static inline RVM_ALWAYS_INLINE void rvm_max_pool_columns(const rvm_max_pool_f32_arguments *args, float *out,
+                                                          const float *x, int64_t y, int64_t first, int64_t count) {
+  const int64_t window_width = args->window_width, stride = args->stride_x, dilation = args->dilation_x;
+  float line[RVM_POOL_LINE]; /* the maximum of the rows of the window, for each column that the windows read */
+  const int64_t span = (count - 1) * stride + (window_width - 1) * dilation + 1, left = first * stride - args->pad_x;
+  const int64_t begin = left >= 0 ? 0 : -left < span ? -left : span;
+  const int64_t end = args->width - left < span ? args->width - left : span;
   RVM_SIMD()
   for (int64_t i = 0; i < span; i++) line[i] = -INFINITY;
-  for (int64_t tap = 0; tap < row_taps; tap++) {
-    const int64_t at = y + tap * row_dilation;
-    if (at < 0 || at >= high) continue;
-    const float *from = x + at * wide;
+  for (int64_t tap = 0; tap < args->window_height; tap++) {
+    const int64_t row = y + tap * args->dilation_y;
+    if (row < 0 || row >= args->height) continue;
+    const float *source = x + row * args->width;
     RVM_SIMD()
-    for (int64_t i = low; i < end; i++) line[i] = rvm_larger_or_nan(line[i], from[shift + i]);
+    for (int64_t i = begin; i < end; i++) line[i] = rvm_larger_or_nan(line[i], source[left + i]);
   }
   RVM_SIMD()
   for (int64_t o = 0; o < count; o++) {
     float total = line[o * stride];
 #pragma GCC unroll 8
-    for (int64_t tap = 1; tap < column_taps; tap++) total = rvm_larger_or_nan(total, line[o * stride + tap * dilation]);
+    for (int64_t tap = 1; tap < window_width; tap++)
+      total = rvm_larger_or_nan(total, line[o * stride + tap * dilation]);
     out[first + o] = total;
   }
 }
 
-/* The maximum of each window over the two axes of `planes` planes: `high` by `wide` elements become `rows` by
-   `columns`.  Each pair of numbers is for rows and for columns: the sizes, strides, padding before the first element,
-   and dilations of windows. What lies outside of a plane does not count.  The rows of the windows are combined first.
-   (columns of a window - 1) * dilation < RVM_POOL_LINE. */
-static inline __attribute__((always_inline)) void rvm_max_pool_f32(float *out, const float *x, int64_t planes,
-                                                                   int64_t high, int64_t wide, int64_t rows,
-                                                                   int64_t columns, int64_t row_taps,
-                                                                   int64_t column_taps, int64_t row_stride,
-                                                                   int64_t stride, int64_t row_pad, int64_t pad,
-                                                                   int64_t row_dilation, int64_t dilation) {
-  const int64_t most = (RVM_POOL_LINE - 1 - (column_taps - 1) * dilation) / stride + 1;
-  for (int64_t plane = 0; plane < planes; plane++, x += high * wide)
-    for (int64_t row = 0; row < rows; row++, out += columns) {
-      const int64_t y = row * row_stride - row_pad;
-      if (columns <= most) { /* sizes that the compiler knows stay constants */
-        rvm_max_pool_columns(out, x, high, wide, y, 0, columns, row_taps, column_taps, stride, pad, row_dilation,
-                             dilation);
+/* Computes the maximum of each window: `planes` planes of height x width elements become planes of out_height x
+   out_width.  Elements outside a plane do not count.  (window_width - 1) * dilation_x < RVM_POOL_LINE.  The sizes of
+   windows, strides and dilations are constants where this is inlined, as far as the caller knows them. */
+static inline RVM_ALWAYS_INLINE void rvm_max_pool_f32(const rvm_max_pool_f32_arguments *args) {
+  const int64_t columns = args->out_width;
+  const int64_t most = (RVM_POOL_LINE - 1 - (args->window_width - 1) * args->dilation_x) / args->stride_x + 1;
+  const float *x = args->x;
+  float *out = args->out;
+  for (int64_t plane = 0; plane < args->planes; plane++, x += args->height * args->width)
+    for (int64_t row = 0; row < args->out_height; row++, out += columns) {
+      const int64_t y = row * args->stride_y - args->pad_y;
+      if (columns <= most) { /* a separate call keeps a known number of columns constant */
+        rvm_max_pool_columns(args, out, x, y, 0, columns);
         continue;
       }
       for (int64_t first = 0; first < columns; first += most)
-        rvm_max_pool_columns(out, x, high, wide, y, first, columns - first < most ? columns - first : most, row_taps,
-                             column_taps, stride, pad, row_dilation, dilation);
+        rvm_max_pool_columns(args, out, x, y, first, columns - first < most ? columns - first : most);
     }
 }
 

@@ -1,7 +1,9 @@
-/* reproducible.h: operations on floats that give the same bits in kernels compiled on this machine and in those of the
-   runtime. Both are compiled with -ffp-contract=off: the only fused products are those that are written so. */
+/* reproducible.h: operations on floats that give the same bits in kernels compiled on this machine and in the runtime.
+   Both are compiled with -ffp-contract=off: only RVM_FMA_F32 and rvm_fma_lanes fuse a product with a sum. */
 #ifndef RELVM_REPRODUCIBLE_H
 #define RELVM_REPRODUCIBLE_H
+
+#include "kernel_constants.h"
 
 /* a * b + c, rounded once if the processor has an instruction for that. */
 #if defined __FP_FAST_FMAF || defined __FMA__ || defined __ARM_FEATURE_FMA
@@ -10,9 +12,7 @@
 #define RVM_FMA_F32(a, b, c) ((a) * (b) + (c))
 #endif
 
-enum { RVM_SUM_LANES = 16 }; /* a sum of many elements adds element i to lane i % RVM_SUM_LANES */
-
-/* The sum of the lanes, in pairs that are half of them apart. */
+/* Returns the sum of the lanes: the first half is added to the second until one is left. */
 static inline float rvm_sum_of_lanes_f32(float *lanes) {
   for (int i = 0; i < 8; i++) lanes[i] = lanes[i] + lanes[i + 8];
   for (int i = 0; i < 4; i++) lanes[i] = lanes[i] + lanes[i + 4];

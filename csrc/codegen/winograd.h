@@ -11,49 +11,42 @@
 
 #include "compiler.h"
 #include "gemm_f32.h"
+#include "kernel_constants.h"
+#include "micro_kernel_arguments.h"
 
-enum {
-  RVM_WINOGRAD_TILES = 64, /* in a block, at most: a multiple of RVM_WINOGRAD_LANES */
-  RVM_WINOGRAD_LANES = 16,
-  RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES
-};
+enum { RVM_WINOGRAD_PAIRS = RVM_WINOGRAD_TILES + 2 * RVM_WINOGRAD_LANES };
 
-/* Differences of what is larger may overflow, or be NaN, where the results are not: such blocks are computed
-   plainly. */
+/* Differences of larger elements may overflow, or be NaN, although the result is finite: blocks with such elements are
+   computed by rvm_winograd_plain. */
 #define RVM_WINOGRAD_LARGEST 1e30f
 
-/* An image: `channels` planes, with zeros around them, `top` above and `left` in front. */
-typedef struct rvm_winograd_image {
-  const float *planes;
-  int64_t channels, high, wide, top, left;
-} rvm_winograd_image;
-
-/* The first row of the result that line number `line` of tiles is for; the other is `spread` rows below, as the rows
-   are that a window sees. */
+/* Returns the first of the two rows of the result that belong to a line of tiles.  The second is `spread` rows below
+   it, like adjacent rows of the window. */
 static inline int64_t rvm_winograd_first_row(int64_t line, int64_t spread) {
   return line / spread * (2 * spread) + line % spread;
 }
 
-static inline int64_t rvm_winograd_step(int64_t channels, int64_t columns) {
-  return channels * columns + RVM_WINOGRAD_LANES; /* not a multiple of the cache's ways */
+/* Returns the distance between the elements p and p + 1 of B' d B in v: not a multiple of the cache's ways. */
+static inline int64_t rvm_winograd_stride(int64_t channels, int64_t columns) {
+  return channels * columns + RVM_WINOGRAD_LANES;
 }
 
-/* `pairs` pairs of elements of a row of the image from `column` on, the first of each and the second of each; gives how
-   many are too large. */
-static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel, int64_t row, int64_t column,
-                                int64_t pairs, float *even, float *odd) {
+/* Reads `pairs` pairs of elements of a row of the image from `column` on: the first of each pair into `even`, the
+   second into `odd`, and 0 outside the image.  Returns how many elements are too large. */
+static int64_t rvm_winograd_read_row(const float *plane, int64_t height, int64_t width, int64_t row, int64_t column,
+                                     int64_t pairs, float *even, float *odd) {
   float line[2 * RVM_WINOGRAD_PAIRS];
-  int64_t from = column < 0 ? -column : 0, to = image->wide - column, too_large = 0;
-  if (to > 2 * pairs) to = 2 * pairs;
-  if (row < 0 || row >= image->high || to <= from) {
+  const int64_t begin = column < 0 ? -column : 0;
+  int64_t end = width - column, too_large = 0;
+  if (end > 2 * pairs) end = 2 * pairs;
+  if (row < 0 || row >= height || end <= begin) {
     memset(even, 0, (size_t)pairs * sizeof *even);
     memset(odd, 0, (size_t)pairs * sizeof *odd);
     return 0;
   }
-  const float *source = image->planes + (channel * image->high + row) * image->wide + column;
-  memset(line, 0, (size_t)from * sizeof *line);
-  memcpy(line + from, source + from, (size_t)(to - from) * sizeof *line);
-  memset(line + to, 0, (size_t)(2 * pairs - to) * sizeof *line);
+  memset(line, 0, (size_t)begin * sizeof *line);
+  memcpy(line + begin, plane + row * width + column + begin, (size_t)(end - begin) * sizeof *line);
+  memset(line + end, 0, (size_t)(2 * pairs - end) * sizeof *line);
   RVM_SIMD(reduction(+ : too_large))
   for (int64_t i = 0; i < pairs; i++) {
     const float a = line[2 * i], b = line[2 * i + 1];
@@ -65,30 +58,32 @@ static int64_t rvm_winograd_row(const rvm_winograd_image *image, int64_t channel
   return too_large;
 }
 
-/* v[p * step + c * columns + j] = element p of B' d B of tile first + j in channel c, for j < count, 0 for j < columns.
-   Tiles are counted row-major, tiles_wide in a line.  *too_large: whether some element is. */
-static __attribute__((noinline, unused)) void rvm_winograd_input(const float *planes, int64_t channels, int64_t high,
-                                                                 int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t spread, int64_t tiles_wide, int64_t first,
-                                                                 int64_t count, int64_t columns, float *v,
-                                                                 int64_t *too_large) {
-  const rvm_winograd_image image = {planes, channels, high, wide, top, left};
-  const int64_t step = rvm_winograd_step(channels, columns);
+/* Stores element p of B' d B of tile first_tile + j in channel c at v[p * stride + c * columns + j], for j < tiles, and
+   0 for tiles <= j < columns; stride is rvm_winograd_stride.  Tiles are counted in row-major order.  *too_large becomes
+   the number of elements that are too large.
+
+   planes: `channels` planes of height x width elements, surrounded by zeros, `top` rows above and `left` columns to the
+   left.  spread: the dilation of the window. */
+static RVM_NOINLINE void rvm_winograd_input(const rvm_winograd_input_arguments *args) {
+  const rvm_winograd_input_arguments a = *args;
+  const int64_t stride = rvm_winograd_stride(a.channels, a.columns);
   float even[4][RVM_WINOGRAD_PAIRS], odd[4][RVM_WINOGRAD_PAIRS];
   memset(even, 0, sizeof even);
   memset(odd, 0, sizeof odd);
-  *too_large = 0;
-  for (int64_t c = 0; c < channels; c++) {
-    for (int64_t line = first / tiles_wide; line * tiles_wide < first + count; line++) {
-      const int64_t low = line * tiles_wide > first ? line * tiles_wide - first : 0;
-      const int64_t rest = (line + 1) * tiles_wide - first, stop = rest < count ? rest : count;
-      const int64_t row = rvm_winograd_first_row(line, spread) - top,
-                    column = 2 * (first + low - line * tiles_wide) - left;
+  int64_t too_large = 0;
+  for (int64_t c = 0; c < a.channels; c++) {
+    const float *plane = a.planes + c * a.height * a.width;
+    for (int64_t line = a.first_tile / a.tiles_per_row; line * a.tiles_per_row < a.first_tile + a.tiles; line++) {
+      const int64_t begin = line * a.tiles_per_row > a.first_tile ? line * a.tiles_per_row - a.first_tile : 0;
+      const int64_t rest = (line + 1) * a.tiles_per_row - a.first_tile, end = rest < a.tiles ? rest : a.tiles;
+      const int64_t row = rvm_winograd_first_row(line, a.spread) - a.top;
+      const int64_t column = 2 * (a.first_tile + begin - line * a.tiles_per_row) - a.left;
       for (int r = 0; r < 4; r++)
-        *too_large += rvm_winograd_row(&image, c, row + r * spread, column, stop - low + 1, even[r], odd[r]);
-      float *restrict to = v + c * columns + low;
-      /* Lanes behind the line's last tile are overwritten by what comes next. */
-      for (int64_t j = 0; j < stop - low; j += RVM_WINOGRAD_LANES) {
+        too_large += rvm_winograd_read_row(plane, a.height, a.width, row + r * a.spread, column, end - begin + 1,
+                                           even[r], odd[r]);
+      float *restrict out = a.v + c * a.columns + begin;
+      /* Lanes behind the last tile of the line are overwritten by the next line or channel. */
+      for (int64_t j = 0; j < end - begin; j += RVM_WINOGRAD_LANES) {
         RVM_SIMD()
         for (int64_t l = j; l < j + RVM_WINOGRAD_LANES; l++) {
           float d[4][4], t[4][4];
@@ -108,46 +103,52 @@ static __attribute__((noinline, unused)) void rvm_winograd_input(const float *pl
           }
 #pragma GCC unroll 4
           for (int r = 0; r < 4; r++) {
-            to[(4 * r + 0) * step + l] = t[r][0] - t[r][2];
-            to[(4 * r + 1) * step + l] = t[r][1] + t[r][2];
-            to[(4 * r + 2) * step + l] = t[r][2] - t[r][1];
-            to[(4 * r + 3) * step + l] = t[r][1] - t[r][3];
+            out[(4 * r + 0) * stride + l] = t[r][0] - t[r][2];
+            out[(4 * r + 1) * stride + l] = t[r][1] + t[r][2];
+            out[(4 * r + 2) * stride + l] = t[r][2] - t[r][1];
+            out[(4 * r + 3) * stride + l] = t[r][1] - t[r][3];
           }
         }
       }
     }
-    for (int p = 0; p < 16 && count < columns; p++)
-      memset(v + p * step + c * columns + count, 0, (size_t)(columns - count) * sizeof *v);
+    for (int p = 0; p < 16 && a.tiles < a.columns; p++)
+      memset(a.v + p * stride + c * a.columns + a.tiles, 0, (size_t)(a.columns - a.tiles) * sizeof *a.v);
   }
+  *a.too_large = too_large;
 }
 
 /* m[(p * rows + r) * columns + j] = the sum over c of
-   u[(p * filters + r) * channels + c] * v[p * step + c * columns + j]; `rows` and `columns` are constants where this is
+   u[(p * filters + r) * channels + c] * v[p * stride + c * columns + j].  rows and columns are constants where this is
    inlined. */
-static inline __attribute__((always_inline, unused)) void rvm_winograd_product(int rows, int columns, int64_t channels,
-                                                                               int64_t filters, const float *u,
-                                                                               const float *v, float *m) {
-  const int64_t step = rvm_winograd_step(channels, columns);
+static inline RVM_ALWAYS_INLINE void rvm_winograd_product(const rvm_winograd_product_arguments *args) {
+  const int64_t stride = rvm_winograd_stride(args->channels, args->columns);
   for (int p = 0; p < 16; p++)
-    rvm_tile_f32(rows, columns, channels, u + p * filters * channels, channels, 1, v + p * step, columns,
-                 m + p * rows * columns, columns, 0);
+    rvm_tile_f32(&(rvm_tile_f32_arguments){.rows = args->rows,
+                                           .columns = args->columns,
+                                           .depth = args->channels,
+                                           .a = args->u + p * args->filters * args->channels,
+                                           .a_row_stride = args->channels,
+                                           .a_column_stride = 1,
+                                           .b = args->v + p * stride,
+                                           .b_stride = args->columns,
+                                           .tile = args->m + p * args->rows * args->columns,
+                                           .tile_stride = args->columns});
 }
 
 /* out[(r * 2 + a) * 2 * columns + 2 * j + b] = element (a, b) of A' m A of tile j, filter r. */
-static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, int64_t columns,
-                                                                  const float *restrict m, float *restrict out) {
-  const int64_t step = rows * columns;
+static RVM_NOINLINE void rvm_winograd_output(const rvm_winograd_output_arguments *args) {
+  const int64_t rows = args->rows, columns = args->columns, stride = rows * columns;
   for (int64_t r = 0; r < rows; r++) {
-    float *restrict above = out + r * 4 * columns, *restrict below = above + 2 * columns;
-    const float *restrict from = m + r * columns;
+    float *restrict above = args->out + r * 4 * columns, *restrict below = above + 2 * columns;
+    const float *restrict source = args->m + r * columns;
     RVM_SIMD()
     for (int64_t j = 0; j < columns; j++) {
       float t[2][4];
 #pragma GCC unroll 4
       for (int s = 0; s < 4; s++) {
-        const float *at = from + s * step + j;
-        t[0][s] = at[0] + at[4 * step] + at[8 * step];
-        t[1][s] = at[4 * step] - at[8 * step] - at[12 * step];
+        const float *at = source + s * stride + j;
+        t[0][s] = at[0] + at[4 * stride] + at[8 * stride];
+        t[1][s] = at[4 * stride] - at[8 * stride] - at[12 * stride];
       }
       above[2 * j] = t[0][0] + t[0][1] + t[0][2];
       above[2 * j + 1] = t[0][1] - t[0][2] - t[0][3];
@@ -157,26 +158,24 @@ static __attribute__((noinline, unused)) void rvm_winograd_output(int64_t rows, 
   }
 }
 
-/* The same as rvm_winograd_input, _product and _output, as it is defined: G g G' has g in it. */
-static __attribute__((noinline, unused)) void rvm_winograd_plain(const float *planes, int64_t channels, int64_t high,
-                                                                 int64_t wide, int64_t top, int64_t left,
-                                                                 int64_t spread, int64_t tiles_wide, int64_t first,
-                                                                 int64_t count, int64_t columns, int64_t rows,
-                                                                 int64_t filters, const float *u, float *out) {
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t j = 0; j < 2 * count; j++)
-      for (int a = 0; a < 2; a++) {
-        const int64_t tile = first + j / 2;
-        const int64_t y = rvm_winograd_first_row(tile / tiles_wide, spread) + a * spread - top;
-        const int64_t x = tile % tiles_wide * 2 + j % 2 - left;
+/* Computes rvm_winograd_input, _product and _output by the definition of a convolution, with the weights g taken from
+   G g G'. */
+static RVM_NOINLINE void rvm_winograd_plain(const rvm_winograd_plain_arguments *args) {
+  const rvm_winograd_plain_arguments a = *args;
+  for (int64_t r = 0; r < a.rows; r++) {
+    for (int64_t j = 0; j < 2 * a.tiles; j++)
+      for (int below = 0; below < 2; below++) {
+        const int64_t tile = a.first_tile + j / 2;
+        const int64_t y = rvm_winograd_first_row(tile / a.tiles_per_row, a.spread) + below * a.spread - a.top;
+        const int64_t x = tile % a.tiles_per_row * 2 + j % 2 - a.left;
         float sum = 0;
-        for (int64_t c = 0; c < channels; c++) {
-          float part[4][3], g[3][3]; /* G g without and with G' undone */
+        for (int64_t c = 0; c < a.channels; c++) {
+          float part[4][3], g[3][3]; /* G g, then g */
           for (int p = 0; p < 4; p++) {
-            const float *row = u + (4 * p * filters + r) * channels + c;
+            const float *row = a.u + (4 * p * a.filters + r) * a.channels + c;
             part[p][0] = row[0];
-            part[p][1] = row[filters * channels] - row[2 * filters * channels];
-            part[p][2] = row[3 * filters * channels];
+            part[p][1] = row[a.filters * a.channels] - row[2 * a.filters * a.channels];
+            part[p][2] = row[3 * a.filters * a.channels];
           }
           for (int s = 0; s < 3; s++) {
             g[0][s] = part[0][s];
@@ -184,12 +183,12 @@ static __attribute__((noinline, unused)) void rvm_winograd_plain(const float *pl
             g[2][s] = part[3][s];
           }
           for (int64_t n = 0; n < 9; n++) {
-            const int64_t row = y + n / 3 * spread, column = x + n % 3;
-            if (row >= 0 && row < high && column >= 0 && column < wide)
-              sum += g[n / 3][n % 3] * planes[(c * high + row) * wide + column];
+            const int64_t row = y + n / 3 * a.spread, column = x + n % 3;
+            if (row >= 0 && row < a.height && column >= 0 && column < a.width)
+              sum += g[n / 3][n % 3] * a.planes[(c * a.height + row) * a.width + column];
           }
         }
-        out[(r * 2 + a) * 2 * columns + j] = sum;
+        a.out[(r * 2 + below) * 2 * a.columns + j] = sum;
       }
   }
 }

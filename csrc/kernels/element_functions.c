@@ -12,11 +12,11 @@
 #include "dtypes.def"
 #undef DTYPE
 
-#define INTEGERS(ROW, ...)                                                                                     \
-  ROW(i8, __VA_ARGS__)                                                                                         \
-  ROW(i16, __VA_ARGS__)                                                                                        \
-  ROW(i32, __VA_ARGS__) ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) \
-      ROW(u64, __VA_ARGS__)
+#define INTEGERS(ROW, ...) \
+  ROW(i8, __VA_ARGS__)     \
+  ROW(i16, __VA_ARGS__)    \
+  ROW(i32, __VA_ARGS__)    \
+  ROW(i64, __VA_ARGS__) ROW(u8, __VA_ARGS__) ROW(u16, __VA_ARGS__) ROW(u32, __VA_ARGS__) ROW(u64, __VA_ARGS__)
 #define SINGLE(ROW, ...) ROW(f32, __VA_ARGS__)
 #define FLOATS(ROW, ...) ROW(f32, __VA_ARGS__) ROW(f64, __VA_ARGS__)
 #define NUMBERS(ROW, ...) INTEGERS(ROW, __VA_ARGS__) FLOATS(ROW, __VA_ARGS__)

@@ -6,10 +6,10 @@
 #ifndef RELVM_KERNEL_PROGRAM_H
 #define RELVM_KERNEL_PROGRAM_H
 
+#include "kernel_constants.h"
 #include "native.h"
 
 enum {
-  RVM_STRIP = 512,          /* elements of a strip, at most: a multiple of RVM_SUM_LANES */
   RVM_NO_REGISTER = 0xffff, /* no mask */
   RVM_KERNEL_VERSION = 1,
   RVM_KERNEL_OPERANDS = 7, /* of an instruction, at most */

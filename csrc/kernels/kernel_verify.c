@@ -174,8 +174,7 @@ static rvm_status check_views(const rvm_kernel_program *program, const lookup *l
 
 static rvm_status check_registers(const rvm_kernel_program *program, uint32_t pc, uint32_t first, uint32_t count,
                                   rvm_value *error) {
-  if (first + count > program->argument_count)
-    return BAD(error, "instruction %u: the arguments exceed the table", pc);
+  if (first + count > program->argument_count) return BAD(error, "instruction %u: the arguments exceed the table", pc);
   for (uint32_t i = 0; i < count; i++)
     if (!is_valid(program, 's', program->arguments[first + i]))
       return BAD(error, "instruction %u: argument %u must be a scalar", pc, i);

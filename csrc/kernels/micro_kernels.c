@@ -1,5 +1,9 @@
-/* micro_kernels.c: see micro_kernels.h.  Each function computes from its numbers which elements the micro-kernel
-   touches, and compares that with the buffers. */
+/* micro_kernels.c: the micro-kernels of bytecode (micro_kernels.def).
+
+   A program may pass any numbers.  For each micro-kernel, run_NAME computes from its sizes which elements it accesses,
+   compares that with the buffers, and calls it for portions of its work, so that a run can end in between.  Sizes are
+   at most LARGEST_SIZE: products of two, and sums of some such products, fit an int64.  The file is compiled once for
+   each level of processors (kernel_levels.h). */
 #include "micro_kernels.h"
 
 #include <math.h>
@@ -11,556 +15,629 @@
 #include "gemm_int8.h"
 #include "kernel_loops.h"
 #include "kernel_math.h"
+#include "peak_flops.h"
 #include "pooling.h"
 #include "winograd.h"
 
 enum {
-  LARGEST = 1 << 30, /* of a number: products of two, and sums of some such products, fit an int64 */
-  OFFSETS = 512,     /* that are looked at together */
+  LARGEST_SIZE = 1 << 30,
+  OFFSETS = 512,       /* offsets that are checked together */
+  TILE_COLUMNS = 4096, /* columns of a portion */
+  WORD_WORK = 16,      /* the work of a word of rvm_words_of_bytes */
+  MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK,
 };
 
-static int is_size(int64_t number) { return number >= 0 && number <= LARGEST; }
-static int64_t rounded(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
-static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
+/* The buffers of the arguments READ and WRITE, by name: a struct NAME_buffers for each micro-kernel.  `has_none` keeps
+   the struct of a micro-kernel without buffers from being empty. */
+#define SIZE(name)
+#define NUMBER(name)
+#define FLOAT(name)
+#define READ(name, type) rvm_micro_argument name;
+#define WRITE(name, type) rvm_micro_argument name;
+#define MICRO_KERNEL(name, arguments) \
+  typedef struct name##_buffers {     \
+    arguments char has_none;          \
+  } name##_buffers;
+#include "micro_kernels.def"
+#undef MICRO_KERNEL
+#undef WRITE
+#undef READ
+#undef FLOAT
+#undef NUMBER
+#undef SIZE
 
-/* The address of an argument from which elements [low, high) of `bytes` bytes are there; NULL: they are not, or they
-   are not aligned.  No element is there where high <= low. */
-static const void *place(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
-  static const int64_t nothing;
+static int is_size(int64_t number) { return number >= 0 && number <= LARGEST_SIZE; }
+static int64_t round_up(int64_t number, int64_t multiple) { return (number + multiple - 1) / multiple * multiple; }
+static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Returns the offset of the last of `count` items that are `stride` apart, 0 if there is none. */
+static int64_t last_offset(int64_t count, int64_t stride) { return count > 0 ? (count - 1) * stride : 0; }
+
+/* Returns the address of the element that an argument names, or NULL unless the elements [low, high) from there on, of
+   `bytes` bytes each, are in the buffer and aligned.  An empty range, high <= low, needs no memory. */
+static void *checked_address(const rvm_micro_argument *argument, int64_t low, int64_t high, int64_t bytes) {
+  static int64_t no_elements;
   const int64_t size = argument->bytes / bytes, at = argument->number;
-  if (high <= low) return &nothing;
+  if (high <= low) return &no_elements;
   if (at < 0 || at > size || low < -at || high > size - at || (uintptr_t)argument->at % (uint64_t)bytes != 0)
     return NULL;
   return argument->at + at * bytes;
 }
-/* Whether two ranges of floats have an element in common; those that are copied may not. */
-static int overlap(const float *a, int64_t a_count, const float *b, int64_t b_count) {
-  const uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
-  return a_count > 0 && b_count > 0 && left < right + (uint64_t)b_count * 4 && right < left + (uint64_t)a_count * 4;
-}
-#define PLACE(T, name, index, low, high)                                                  \
-  T *const name = (T *)(uintptr_t)place(&argument[index], low, high, (int64_t)sizeof(T)); \
-  if (!name) return RVM_MICRO_REFUSED
-#define SIZE(name, index)                      \
-  const int64_t name = argument[index].number; \
-  if (!is_size(name)) return RVM_MICRO_REFUSED
 
-/* Refuses a call that cannot be cut into portions if its `work`, a double, would take too long. */
-#define EXPECT_WORK(work, most) \
-  if ((work) > (most)) return RVM_MICRO_REFUSED
-
+/* Sets args.name to the address of its elements [low, high), or refuses the call. */
+#define EXPECT_RANGE(name, low, high)                                                 \
+  args.name = checked_address(&buffers->name, low, high, (int64_t)sizeof *args.name); \
+  if (!args.name) return RVM_MICRO_REFUSED
+/* EXPECT_RANGE for a parameter of type void, with elements of type T. */
+#define EXPECT_RANGE_OF(T, name, low, high)                                   \
+  args.name = checked_address(&buffers->name, low, high, (int64_t)sizeof(T)); \
+  if (!args.name) return RVM_MICRO_REFUSED
+#define EXPECT(condition) \
+  if (!(condition)) return RVM_MICRO_REFUSED
+/* Refuses a call that cannot be split into portions and would take too long; `work` is a double. */
+#define EXPECT_WORK(work, most) EXPECT((work) <= (most))
+/* Charges a portion of the work, and ends the call if the run is to end. */
 #define SPEND(work) \
   if (!watch->spend(watch->host, work)) return RVM_MICRO_ENDED
 
+/* Returns whether two ranges of floats overlap. */
+static int overlaps(const float *a, int64_t a_count, const float *b, int64_t b_count) {
+  const uintptr_t left = (uintptr_t)a, right = (uintptr_t)b;
+  return a_count > 0 && b_count > 0 && left < right + (uint64_t)b_count * 4 && right < left + (uint64_t)a_count * 4;
+}
+
 /* Returns the number of items of `work` each in a portion: a multiple of `multiple`, and at least that. */
-static int64_t portion(int64_t work, int64_t multiple) {
+static int64_t portion_size(int64_t work, int64_t multiple) {
   const int64_t count = RVM_MICRO_PORTION / (work > 0 ? work : 1) / multiple * multiple;
   return count > 0 ? count : multiple;
 }
 
-/* The same code for each number of rows, which is then a constant. */
-#define EACH_ROW_COUNT(CALL) \
-  switch (rows) {            \
-    case 1: CALL(1); break;  \
-    case 2: CALL(2); break;  \
-    case 3: CALL(3); break;  \
-    case 4: CALL(4); break;  \
-    case 5: CALL(5); break;  \
-    default: CALL(6);        \
-  }
-
-static int64_t last_of(int64_t count, int64_t step) { return count > 0 ? (count - 1) * step : 0; }
-
-enum { TILE_COLUMNS = 4096 }; /* of a portion */
-
-static int run_rvm_tile_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(rows, 0);
-  SIZE(columns, 1);
-  SIZE(depth, 2);
-  SIZE(a_row, 4);
-  SIZE(a_step, 5);
-  SIZE(b_step, 7);
-  SIZE(tile_row, 9);
-  if (rows < 1 || rows > 6 || columns < 1) return RVM_MICRO_REFUSED;
-  const int64_t wide = rounded(columns, 16);
-  PLACE(const float, a, 3, 0, depth > 0 ? last_of(rows, a_row) + last_of(depth, a_step) + 1 : 0);
-  PLACE(const float, b, 6, 0, depth > 0 ? last_of(depth, b_step) + wide : 0);
-  PLACE(float, tile, 8, 0, last_of(rows, tile_row) + wide);
-  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
-    const int64_t across = least_of(columns - j, TILE_COLUMNS), most = portion(rows * across, 64);
+static int run_rvm_tile_f32(rvm_tile_f32_arguments args, const rvm_tile_f32_buffers *buffers,
+                            const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
+  EXPECT_RANGE(
+      a, 0, depth > 0 ? last_offset(args.rows, args.a_row_stride) + last_offset(depth, args.a_column_stride) + 1 : 0);
+  EXPECT_RANGE(b, 0, depth > 0 ? last_offset(depth, args.b_stride) + width : 0);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
+    rvm_tile_f32_arguments part = args;
+    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
+    part.tile = args.tile + j;
+    const int64_t most = portion_size(args.rows * part.columns, 64);
     for (int64_t p = 0; p == 0 || p < depth; p += most) {
-      const int64_t deep = least_of(depth - p, most);
-      const int adds = p > 0 || argument[10].number != 0;
-      SPEND(rows * across * (deep + 1));
-#define CALL(rows)                                                                                                     \
-  rvm_tile_f32(rows, (int)across, deep, a + p * a_step, a_row, a_step, b + p * b_step + j, b_step, tile + j, tile_row, \
-               adds)
-      EACH_ROW_COUNT(CALL)
-#undef CALL
+      part.depth = min_i64(depth - p, most);
+      part.a = args.a + p * args.a_column_stride;
+      part.b = args.b + p * args.b_stride + j;
+      part.accumulates = p > 0 || args.accumulates != 0;
+      SPEND(args.rows * part.columns * (part.depth + 1));
+      rvm_tile_f32_any_rows(part);
     }
   }
   return RVM_MICRO_DONE;
 }
 
-/* Some offsets, copied: the micro-kernel that uses them, or another thread, may write to where they were. */
+/* Some offsets, copied: the micro-kernel that uses them, or another thread, may overwrite them after the check. */
 typedef struct offsets {
-  int64_t numbers[OFFSETS], least, most;
+  int64_t values[OFFSETS], least, most;
 } offsets;
 
-/* 0 where one is too large. */
-static int copy_offsets(offsets *to, const int64_t *from, int64_t count) {
-  memcpy(to->numbers, from, (size_t)count * sizeof *from);
-  to->least = to->most = count > 0 ? to->numbers[0] : 0;
+/* Copies `count` <= OFFSETS offsets.  Returns 0 if one is too large. */
+static int copy_offsets(offsets *copy, const int64_t *values, int64_t count) {
+  memcpy(copy->values, values, (size_t)count * sizeof *values);
+  copy->least = copy->most = count > 0 ? copy->values[0] : 0;
   for (int64_t i = 0; i < count; i++) {
-    if (to->numbers[i] < to->least) to->least = to->numbers[i];
-    if (to->numbers[i] > to->most) to->most = to->numbers[i];
+    if (copy->values[i] < copy->least) copy->least = copy->values[i];
+    if (copy->values[i] > copy->most) copy->most = copy->values[i];
   }
-  return to->least >= -(int64_t)LARGEST && to->most <= LARGEST;
+  return copy->least >= -(int64_t)LARGEST_SIZE && copy->most <= LARGEST_SIZE;
 }
 
-static int run_rvm_columns_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(taps, 0);
-  SIZE(rows, 1);
-  SIZE(places, 2);
-  SIZE(count, 3);
-  SIZE(step, 6);
-  SIZE(pitch, 9);
-  SIZE(sums_pitch, 11);
-  if (taps < 1 || taps > RVM_COLUMN_TAPS) return RVM_MICRO_REFUSED;
-  PLACE(const int64_t, all_offsets, 4, 0, count);
-  PLACE(const int64_t, all_firsts, 5, 0, count);
-  const int64_t high = rounded(rows, RVM_COLUMN_ROWS), wide = rounded(places, 16);
-  if (high == 0 || wide == 0) return RVM_MICRO_DONE;
-  PLACE(float, sums, 10, 0, last_of(high, sums_pitch) + wide);
-  for (int64_t c = 0; c == 0 || c < count; c += OFFSETS) {
-    offsets near, first;
-    const int64_t some = least_of(count - c, OFFSETS), most_places = portion(RVM_COLUMN_ROWS * taps * some, 16);
-    const int64_t most_rows = portion(taps * some * least_of(wide, most_places), RVM_COLUMN_ROWS);
-    const int adds = c > 0 || argument[12].number != 0;
-    if (!copy_offsets(&near, all_offsets + c, some) || !copy_offsets(&first, all_firsts + c, some))
-      return RVM_MICRO_REFUSED;
-    PLACE(const float, weights, 7, first.least, some > 0 ? first.most + last_of(taps, step) + 1 : first.least);
-    PLACE(const float, x, 8, near.least, some > 0 ? near.most + last_of(high + taps - 1, pitch) + wide : near.least);
-    for (int64_t r = 0; r < rows; r += most_rows)
-      for (int64_t j = 0; j < places; j += most_places) {
-        const int64_t down = least_of(rows - r, most_rows), across = least_of(places - j, most_places);
-        SPEND(rounded(down, RVM_COLUMN_ROWS) * rounded(across, 16) * (taps * some + 1));
-#define CALL(taps)                                                                                                \
-  rvm_columns_f32(taps, down, across, some, near.numbers, first.numbers, step, weights, x + r * pitch + j, pitch, \
-                  sums + r * sums_pitch + j, sums_pitch, adds)
-        switch (taps) {
-          case 1: CALL(1); break;
-          case 2: CALL(2); break;
-          case 3: CALL(3); break;
-          case 4: CALL(4); break;
-          case 5: CALL(5); break;
-          case 6: CALL(6); break;
-          default: CALL(7);
-        }
-#undef CALL
+/* rvm_columns_f32 for any number of taps, which need not be a constant. */
+static void columns_f32_any_taps(rvm_columns_f32_arguments args) {
+#define CASE(count)         \
+  case count:               \
+    args.taps = count;      \
+    rvm_columns_f32(&args); \
+    break
+  switch (args.taps) {
+    CASE(1);
+    CASE(2);
+    CASE(3);
+    CASE(4);
+    CASE(5);
+    CASE(6);
+    default: CASE(7);
+  }
+#undef CASE
+}
+
+static int run_rvm_columns_f32(rvm_columns_f32_arguments args, const rvm_columns_f32_buffers *buffers,
+                               const rvm_micro_watch *watch) {
+  EXPECT(args.taps >= 1 && args.taps <= RVM_COLUMN_TAPS);
+  EXPECT_RANGE(offsets, 0, args.count);
+  EXPECT_RANGE(weight_offsets, 0, args.count);
+  const int64_t *const all_offsets = args.offsets, *const all_weight_offsets = args.weight_offsets;
+  const int64_t height = round_up(args.rows, RVM_COLUMN_ROWS), width = round_up(args.columns, RVM_TILE_STEP);
+  if (height == 0 || width == 0) return RVM_MICRO_DONE;
+  EXPECT_RANGE(sums, 0, last_offset(height, args.sums_stride) + width);
+  for (int64_t c = 0; c == 0 || c < args.count; c += OFFSETS) {
+    offsets at, weights;
+    const int64_t count = min_i64(args.count - c, OFFSETS);
+    const int64_t most_columns = portion_size(RVM_COLUMN_ROWS * args.taps * count, RVM_TILE_STEP);
+    const int64_t most_rows = portion_size(args.taps * count * min_i64(width, most_columns), RVM_COLUMN_ROWS);
+    EXPECT(copy_offsets(&at, all_offsets + c, count) && copy_offsets(&weights, all_weight_offsets + c, count));
+    EXPECT_RANGE(weights, weights.least,
+                 count > 0 ? weights.most + last_offset(args.taps, args.weight_stride) + 1 : weights.least);
+    EXPECT_RANGE(x, at.least,
+                 count > 0 ? at.most + last_offset(height + args.taps - 1, args.x_stride) + width : at.least);
+    rvm_columns_f32_arguments part = args;
+    part.count = count;
+    part.offsets = at.values;
+    part.weight_offsets = weights.values;
+    part.accumulates = c > 0 || args.accumulates != 0;
+    for (int64_t r = 0; r < args.rows; r += most_rows)
+      for (int64_t j = 0; j < args.columns; j += most_columns) {
+        part.rows = min_i64(args.rows - r, most_rows);
+        part.columns = min_i64(args.columns - j, most_columns);
+        part.x = args.x + r * args.x_stride + j;
+        part.sums = args.sums + r * args.sums_stride + j;
+        SPEND(round_up(part.rows, RVM_COLUMN_ROWS) * round_up(part.columns, RVM_TILE_STEP) * (args.taps * count + 1));
+        columns_f32_any_taps(part);
       }
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_taps_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(columns, 0);
-  SIZE(taps, 1);
-  const int64_t wide = rounded(columns, 64);
-  PLACE(const int64_t, all_offsets, 2, 0, taps);
-  PLACE(const float, weights, 3, 0, taps);
-  PLACE(float, sums, 5, 0, wide);
-  for (int64_t t = 0; t == 0 || t < taps; t += OFFSETS) {
-    offsets near;
-    const int64_t some = least_of(taps - t, OFFSETS), most = portion(some, 64);
-    const int adds = t > 0 || argument[6].number != 0;
-    if (!copy_offsets(&near, all_offsets + t, some)) return RVM_MICRO_REFUSED;
-    PLACE(const float, x, 4, near.least, some > 0 ? near.most + wide : near.least);
-    for (int64_t j = 0; j < columns; j += most) {
-      const int64_t across = least_of(columns - j, most);
-      SPEND(rounded(across, 64) * (some + 1));
-      rvm_taps_f32(across, some, near.numbers, weights + t, x + j, sums + j, adds);
+static int run_rvm_taps_f32(rvm_taps_f32_arguments args, const rvm_taps_f32_buffers *buffers,
+                            const rvm_micro_watch *watch) {
+  const int64_t width = round_up(args.columns, RVM_TAP_STEP);
+  EXPECT_RANGE(offsets, 0, args.taps);
+  EXPECT_RANGE(weights, 0, args.taps);
+  EXPECT_RANGE(sums, 0, width);
+  for (int64_t t = 0; t == 0 || t < args.taps; t += OFFSETS) {
+    offsets at;
+    const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
+    EXPECT(copy_offsets(&at, args.offsets + t, taps));
+    EXPECT_RANGE(x, at.least, taps > 0 ? at.most + width : at.least);
+    for (int64_t j = 0; j < args.columns; j += most) {
+      const int64_t columns = min_i64(args.columns - j, most);
+      SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1));
+      rvm_taps_f32(&(rvm_taps_f32_arguments){.columns = columns,
+                                             .taps = taps,
+                                             .offsets = at.values,
+                                             .weights = args.weights + t,
+                                             .x = args.x + j,
+                                             .sums = args.sums + j,
+                                             .accumulates = t > 0 || args.accumulates != 0});
     }
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_window_rows_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(to_row, 1);
-  SIZE(x_row, 3);
-  SIZE(step, 4);
-  SIZE(rows, 5);
-  SIZE(low, 6);
-  SIZE(first, 7);
-  SIZE(end, 8);
-  SIZE(high, 9);
-  if (low > first || first > end || end > high) return RVM_MICRO_REFUSED;
-  EXPECT_WORK((double)(high - low), 0x1p26);
-  if (rows == 0 || high == low) return RVM_MICRO_DONE;
-  const int64_t written = last_of(rows, to_row) + high,
-                read = end > first ? last_of(rows, x_row) + last_of(end - first, step) + 1 : 0;
-  PLACE(float, to, 0, low, written);
-  PLACE(const float, x, 2, 0, read);
-  if (overlap(to + low, written - low, x, read)) return RVM_MICRO_REFUSED;
-  const int64_t most = portion(high - low, 1);
-  for (int64_t r = 0; r < rows; r += most) {
-    const int64_t some = least_of(rows - r, most);
-    SPEND(some * (high - low));
-    rvm_window_rows_f32(to + r * to_row, to_row, x + (read ? r * x_row : 0), x_row, step, some, low, first, end, high);
+static int run_rvm_window_rows_f32(rvm_window_rows_f32_arguments args, const rvm_window_rows_f32_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  EXPECT(args.begin <= args.data_begin && args.data_begin <= args.data_end && args.data_end <= args.end);
+  const int64_t width = args.end - args.begin, data = args.data_end - args.data_begin;
+  EXPECT_WORK((double)width, 0x1p26);
+  if (args.rows == 0 || width == 0) return RVM_MICRO_DONE;
+  const int64_t written = last_offset(args.rows, args.dst_stride) + args.end;
+  const int64_t read = data > 0 ? last_offset(args.rows, args.x_stride) + last_offset(data, args.step) + 1 : 0;
+  EXPECT_RANGE(dst, args.begin, written);
+  EXPECT_RANGE(x, 0, read);
+  EXPECT(!overlaps(args.dst + args.begin, written - args.begin, args.x, read));
+  const int64_t most = portion_size(width, 1);
+  for (int64_t r = 0; r < args.rows; r += most) {
+    rvm_window_rows_f32_arguments part = args;
+    part.rows = min_i64(args.rows - r, most);
+    part.dst = args.dst + r * args.dst_stride;
+    part.x = args.x + (read ? r * args.x_stride : 0);
+    SPEND(part.rows * width);
+    rvm_window_rows_f32(&part);
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_window_panel_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(pitch, 1);
-  SIZE(high, 3);
-  SIZE(wide, 4);
-  SIZE(out_wide, 5);
-  SIZE(column, 6);
-  SIZE(count, 7);
-  SIZE(first, 8);
-  SIZE(span, 9);
-  SIZE(row_taps, 10);
-  SIZE(column_taps, 11);
-  SIZE(row_stride, 12);
-  SIZE(column_stride, 13);
-  SIZE(row_pad, 14);
-  SIZE(column_pad, 15);
-  SIZE(row_dilation, 16);
-  SIZE(column_dilation, 17);
-  const int64_t taps = row_taps * column_taps;
-  if (taps < 1 || taps > LARGEST || high * wide > LARGEST || out_wide < 1 || column_stride < 1 || count > pitch)
-    return RVM_MICRO_REFUSED;
-  if (span == 0 || count == 0) return RVM_MICRO_DONE;
-  const double work = (double)span * (double)pitch + (double)taps * (double)(count / out_wide + 2);
+static int run_rvm_window_panel_f32(rvm_window_panel_f32_arguments args, const rvm_window_panel_f32_buffers *buffers,
+                                    const rvm_micro_watch *watch) {
+  const int64_t taps = args.window_height * args.window_width, area = args.height * args.width;
+  EXPECT(taps >= 1 && taps <= LARGEST_SIZE && area <= LARGEST_SIZE);
+  EXPECT(args.out_width >= 1 && args.stride_x >= 1 && args.columns <= args.panel_stride);
+  if (args.rows == 0 || args.columns == 0) return RVM_MICRO_DONE;
+  const double work =
+      (double)args.rows * (double)args.panel_stride + (double)taps * (double)(args.columns / args.out_width + 2);
   EXPECT_WORK(work, 0x1p26);
-  const int64_t read = ((first + span - 1) / taps + 1) * (high * wide), written = last_of(span, pitch) + pitch;
-  PLACE(float, panel, 0, 0, written);
-  PLACE(const float, x, 2, 0, read);
-  if (overlap(panel, written, x, read)) return RVM_MICRO_REFUSED;
+  const int64_t read = ((args.row + args.rows - 1) / taps + 1) * area;
+  const int64_t written = last_offset(args.rows, args.panel_stride) + args.panel_stride;
+  EXPECT_RANGE(panel, 0, written);
+  EXPECT_RANGE(x, 0, read);
+  EXPECT(!overlaps(args.panel, written, args.x, read));
   SPEND((int64_t)work);
-  rvm_window_panel_f32(panel, pitch, x, high, wide, out_wide, column, count, first, span, row_taps, column_taps,
-                       row_stride, column_stride, row_pad, column_pad, row_dilation, column_dilation);
+  rvm_window_panel_f32(&args);
   return RVM_MICRO_DONE;
 }
 
-/* Parts of one row, where that is long; else some rows. */
-static int run_rvm_max_pool_f32(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(planes, 2);
-  SIZE(high, 3);
-  SIZE(wide, 4);
-  SIZE(rows, 5);
-  SIZE(columns, 6);
-  SIZE(row_taps, 7);
-  SIZE(column_taps, 8);
-  SIZE(row_stride, 9);
-  SIZE(column_stride, 10);
-  SIZE(row_pad, 11);
-  SIZE(column_pad, 12);
-  SIZE(row_dilation, 13);
-  SIZE(column_dilation, 14);
-  if (column_taps < 1 || row_stride < 1 || column_stride < 1 || row_dilation < 1 || column_dilation < 1)
-    return RVM_MICRO_REFUSED;
-  if ((column_taps - 1) * column_dilation >= RVM_POOL_LINE || planes * rows > LARGEST || high * wide > LARGEST)
-    return RVM_MICRO_REFUSED;
-  EXPECT_WORK((double)(row_taps + 1) * RVM_POOL_LINE, 0x1p26);
+/* Calls rvm_max_pool_f32 with constants for common windows. */
+static void max_pool_f32_any_window(rvm_max_pool_f32_arguments args) {
+#define WITH(width, stride)    \
+  do {                         \
+    args.window_width = width; \
+    args.stride_x = stride;    \
+    args.dilation_x = 1;       \
+    rvm_max_pool_f32(&args);   \
+  } while (0)
+  const int64_t width = args.dilation_x == 1 ? args.window_width : 0, stride = args.stride_x;
+  if (width == 2 && stride == 2)
+    WITH(2, 2);
+  else if (width == 3 && stride == 2)
+    WITH(3, 2);
+  else if (width == 3 && stride == 1)
+    WITH(3, 1);
+  else if (width == 4 && stride == 4)
+    WITH(4, 4);
+  else
+    rvm_max_pool_f32(&args);
+#undef WITH
+}
+
+/* A portion is part of one row if rows are long, else some rows. */
+static int run_rvm_max_pool_f32(rvm_max_pool_f32_arguments args, const rvm_max_pool_f32_buffers *buffers,
+                                const rvm_micro_watch *watch) {
+  const int64_t rows = args.out_height, columns = args.out_width, area = args.height * args.width;
+  EXPECT(args.window_width >= 1 && args.stride_y >= 1 && args.stride_x >= 1);
+  EXPECT(args.dilation_y >= 1 && args.dilation_x >= 1);
+  const int64_t reach = (args.window_width - 1) * args.dilation_x; /* the window's width in elements of x, less 1 */
+  EXPECT(reach < RVM_POOL_LINE && args.planes * rows <= LARGEST_SIZE && area <= LARGEST_SIZE);
+  EXPECT_WORK((double)(args.window_height + 1) * RVM_POOL_LINE, 0x1p26);
   if (rows == 0 || columns == 0) return RVM_MICRO_DONE;
-  PLACE(float, out, 0, 0, planes * rows * columns);
-  PLACE(const float, x, 1, 0, planes *(high * wide));
-  const int64_t reach = (column_taps - 1) * column_dilation, line = (RVM_POOL_LINE - 1 - reach) / column_stride + 1;
-  const int64_t of_line = (row_taps + 1) * ((line - 1) * column_stride + reach + 1) + line * column_taps;
-  const int64_t most_columns = portion(of_line, 1) * line; /* `line` columns are computed at a time */
-  const int64_t lines = (least_of(columns, most_columns) + line - 1) / line, most_rows = portion(of_line * lines, 1);
-  for (int64_t plane = 0; plane < planes; plane++)
-    for (int64_t r = 0; r<rows; r += columns> most_columns ? 1 : most_rows)
+  EXPECT_RANGE(out, 0, args.planes * rows * columns);
+  EXPECT_RANGE(x, 0, args.planes * area);
+  /* rvm_max_pool_f32 computes `line` columns together. */
+  const int64_t line = (RVM_POOL_LINE - 1 - reach) / args.stride_x + 1;
+  const int64_t line_work =
+      (args.window_height + 1) * ((line - 1) * args.stride_x + reach + 1) + line * args.window_width;
+  const int64_t most_columns = portion_size(line_work, 1) * line;
+  const int64_t lines = (min_i64(columns, most_columns) + line - 1) / line;
+  const int64_t most_rows = columns > most_columns ? 1 : portion_size(line_work * lines, 1);
+  for (int64_t plane = 0; plane < args.planes; plane++)
+    for (int64_t r = 0; r < rows; r += most_rows)
       for (int64_t j = 0; j < columns; j += most_columns) {
-        const int64_t across = least_of(columns - j, most_columns);
-        const int64_t down = columns > most_columns ? 1 : least_of(rows - r, most_rows);
-        const int64_t pad = column_pad - j * column_stride;
-        SPEND(of_line * ((across + line - 1) / line) * down);
-#define CALL(taps, stride, dilation)                                                                               \
-  rvm_max_pool_f32(out + (plane * rows + r) * columns + j, x + plane * (high * wide), 1, high, wide, down, across, \
-                   row_taps, taps, row_stride, stride, row_pad - r * row_stride, pad, row_dilation, dilation)
-        if (column_dilation == 1 && column_taps == 2 && column_stride == 2)
-          CALL(2, 2, 1);
-        else if (column_dilation == 1 && column_taps == 3 && column_stride == 2)
-          CALL(3, 2, 1);
-        else if (column_dilation == 1 && column_taps == 3 && column_stride == 1)
-          CALL(3, 1, 1);
-        else if (column_dilation == 1 && column_taps == 4 && column_stride == 4)
-          CALL(4, 4, 1);
-        else
-          CALL(column_taps, column_stride, column_dilation);
-#undef CALL
+        rvm_max_pool_f32_arguments part = args;
+        part.out = args.out + (plane * rows + r) * columns + j;
+        part.x = args.x + plane * area;
+        part.planes = 1;
+        part.out_height = min_i64(rows - r, most_rows);
+        part.out_width = min_i64(columns - j, most_columns);
+        part.pad_y = args.pad_y - r * args.stride_y;
+        part.pad_x = args.pad_x - j * args.stride_x;
+        SPEND(line_work * ((part.out_width + line - 1) / line) * part.out_height);
+        max_pool_f32_any_window(part);
       }
   return RVM_MICRO_DONE;
 }
 
-/* The positions are in bytes. */
-static int run_rvm_copy_bytes(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(bytes, 2);
-  PLACE(char, to, 0, 0, bytes);
-  PLACE(const char, from, 1, 0, bytes);
-  for (int64_t at = 0; at < bytes; at += RVM_MICRO_PORTION) {
-    const int64_t some = least_of(bytes - at, RVM_MICRO_PORTION);
-    SPEND(some / 2); /* memory that is touched for the first time is slow */
-    memmove(to + at, from + at, (size_t)some);
+/* Positions are in bytes.  The buffers may overlap. */
+static int run_rvm_copy_bytes(rvm_copy_bytes_arguments args, const rvm_copy_bytes_buffers *buffers,
+                              const rvm_micro_watch *watch) {
+  EXPECT_RANGE_OF(char, dst, 0, args.bytes);
+  EXPECT_RANGE_OF(char, src, 0, args.bytes);
+  for (int64_t at = 0; at < args.bytes; at += RVM_MICRO_PORTION) {
+    const int64_t bytes = min_i64(args.bytes - at, RVM_MICRO_PORTION);
+    SPEND(bytes / 2); /* the first access to memory is slow */
+    memmove((char *)args.dst + at, (const char *)args.src + at, (size_t)bytes);
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_transposed_tile(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(row, 2);
-  PLACE(int32_t, tile, 0, 0, 256);
-  PLACE(const int32_t, x, 1, 0, 15 * row + 16);
-  SPEND(256);
-  rvm_transposed_tile(tile, x, row);
+static int run_rvm_transposed_tile(rvm_transposed_tile_arguments args, const rvm_transposed_tile_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  const int64_t size = RVM_TRANSPOSED_TILE * RVM_TRANSPOSED_TILE;
+  EXPECT_RANGE_OF(int32_t, tile, 0, size);
+  EXPECT_RANGE_OF(int32_t, x, 0, (RVM_TRANSPOSED_TILE - 1) * args.x_stride + RVM_TRANSPOSED_TILE);
+  SPEND(size);
+  rvm_transposed_tile(&args);
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_tile_bytes(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(rows, 0);
-  SIZE(columns, 1);
-  SIZE(depth, 2);
-  SIZE(a_row, 4);
-  SIZE(b_step, 8);
-  SIZE(tile_row, 10);
-  if (rows < 1 || rows > 6 || columns < 1) return RVM_MICRO_REFUSED;
-  const int64_t wide = rounded(columns, 16);
-  const uint32_t flip = (uint32_t)argument[5].number;
-  const int left_is_signed = argument[6].number != 0;
-  PLACE(const uint8_t, a, 3, 0, depth > 0 ? last_of(rows, a_row) + depth : 0);
-  PLACE(const int32_t, b, 7, 0, depth > 0 ? last_of((depth + 3) / 4, b_step) + wide : 0);
-  PLACE(int32_t, tile, 9, 0, last_of(rows, tile_row) + wide);
-  for (int64_t j = 0; j < columns; j += TILE_COLUMNS) {
-    const int64_t across = least_of(columns - j, TILE_COLUMNS), most = portion(rows * across, 64);
+/* rvm_tile_bytes for any number of rows and both signs of a, which need not be constants. */
+static void tile_bytes_any_rows(rvm_tile_bytes_arguments args) {
+#define CASE(count)          \
+  case count:                \
+    args.rows = count;       \
+    if (args.a_is_signed) {  \
+      args.a_is_signed = 1;  \
+      rvm_tile_bytes(&args); \
+    } else {                 \
+      args.a_is_signed = 0;  \
+      rvm_tile_bytes(&args); \
+    }                        \
+    break
+  switch (args.rows) {
+    CASE(1);
+    CASE(2);
+    CASE(3);
+    CASE(4);
+    CASE(5);
+    default: CASE(6);
+  }
+#undef CASE
+}
+
+static int run_rvm_tile_bytes(rvm_tile_bytes_arguments args, const rvm_tile_bytes_buffers *buffers,
+                              const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS && args.columns >= 1);
+  const int64_t width = round_up(args.columns, RVM_TILE_STEP), depth = args.depth;
+  EXPECT_RANGE_OF(uint8_t, a, 0, depth > 0 ? last_offset(args.rows, args.a_stride) + depth : 0);
+  EXPECT_RANGE(b, 0, depth > 0 ? last_offset((depth + 3) / 4, args.b_stride) + width : 0);
+  EXPECT_RANGE(tile, 0, last_offset(args.rows, args.tile_stride) + width);
+  for (int64_t j = 0; j < args.columns; j += TILE_COLUMNS) {
+    rvm_tile_bytes_arguments part = args;
+    part.columns = min_i64(args.columns - j, TILE_COLUMNS);
+    part.tile = args.tile + j;
+    const int64_t most = portion_size(args.rows * part.columns, 64);
     for (int64_t p = 0; p < depth; p += most) {
-      const int64_t deep = least_of(depth - p, most);
-      SPEND(rows * across * (deep + 1));
-#define CALL(rows)                                                                                                \
-  left_is_signed ? rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 1, b + p / 4 * b_step + j, b_step, \
-                                  tile + j, tile_row)                                                             \
-                 : rvm_tile_bytes(rows, (int)across, deep, a + p, a_row, flip, 0, b + p / 4 * b_step + j, b_step, \
-                                  tile + j, tile_row)
-      EACH_ROW_COUNT(CALL)
-#undef CALL
+      part.depth = min_i64(depth - p, most);
+      part.a = (const uint8_t *)args.a + p;
+      part.b = args.b + p / 4 * args.b_stride + j;
+      SPEND(args.rows * part.columns * (part.depth + 1));
+      tile_bytes_any_rows(part);
     }
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_taps_bytes(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(columns, 0);
-  SIZE(taps, 1);
-  const int64_t wide = rounded(columns, 64);
-  PLACE(const int64_t, all_offsets, 2, 0, taps);
-  PLACE(const int32_t, weights, 3, 0, taps);
-  PLACE(int32_t, sums, 5, 0, wide);
-  for (int64_t t = 0; t < taps; t += OFFSETS) {
-    offsets near;
-    const int64_t some = least_of(taps - t, OFFSETS), most = portion(some, 64);
-    if (!copy_offsets(&near, all_offsets + t, some)) return RVM_MICRO_REFUSED;
-    PLACE(const int32_t, words, 4, near.least, near.most + wide);
-    for (int64_t j = 0; j < columns; j += most) {
-      const int64_t across = least_of(columns - j, most);
-      SPEND(rounded(across, 64) * (some + 1) * 4);
-      rvm_taps_bytes(across, some, near.numbers, weights + t, words + j, sums + j);
+static int run_rvm_taps_bytes(rvm_taps_bytes_arguments args, const rvm_taps_bytes_buffers *buffers,
+                              const rvm_micro_watch *watch) {
+  const int64_t width = round_up(args.columns, RVM_TAP_STEP);
+  EXPECT_RANGE(offsets, 0, args.taps);
+  EXPECT_RANGE(weights, 0, args.taps);
+  EXPECT_RANGE(sums, 0, width);
+  for (int64_t t = 0; t < args.taps; t += OFFSETS) {
+    offsets at;
+    const int64_t taps = min_i64(args.taps - t, OFFSETS), most = portion_size(taps, RVM_TAP_STEP);
+    EXPECT(copy_offsets(&at, args.offsets + t, taps));
+    EXPECT_RANGE(words, at.least, at.most + width);
+    for (int64_t j = 0; j < args.columns; j += most) {
+      const int64_t columns = min_i64(args.columns - j, most);
+      SPEND(round_up(columns, RVM_TAP_STEP) * (taps + 1) * 4);
+      rvm_taps_bytes(&(rvm_taps_bytes_arguments){.columns = columns,
+                                                 .taps = taps,
+                                                 .offsets = at.values,
+                                                 .weights = args.weights + t,
+                                                 .words = args.words + j,
+                                                 .sums = args.sums + j});
     }
   }
   return RVM_MICRO_DONE;
 }
 
-enum { WORD_WORK = 16, MOST_WORDS = RVM_MICRO_PORTION / WORD_WORK };
-
-static int run_rvm_words_of_bytes(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(next, 2);
-  SIZE(rows, 3);
-  SIZE(count, 4);
-  SIZE(step, 5);
-  if (rows < 1) return RVM_MICRO_REFUSED;
-  const int64_t read = least_of(rows, 4);
-  PLACE(int32_t, to, 0, 0, count);
-  PLACE(const uint8_t, from, 1, 0, count > 0 ? last_of(read, next) + last_of(count, step) + 1 : 0);
-  const uint32_t flip = (uint32_t)argument[6].number;
-  for (int64_t j = 0; j < count; j += MOST_WORDS) {
-    const int64_t some = least_of(count - j, MOST_WORDS);
-    SPEND(some * WORD_WORK);
-    if (step == 1)
-      rvm_words_of_bytes(to + j, from + j, next, (int)read, some, 1, flip);
-    else
-      rvm_words_of_bytes(to + j, from + j * step, next, (int)read, some, step, flip);
+static int run_rvm_words_of_bytes(rvm_words_of_bytes_arguments args, const rvm_words_of_bytes_buffers *buffers,
+                                  const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1);
+  args.rows = min_i64(args.rows, 4);
+  EXPECT_RANGE(words, 0, args.count);
+  EXPECT_RANGE_OF(uint8_t, bytes, 0,
+                  args.count > 0 ? last_offset(args.rows, args.stride) + last_offset(args.count, args.step) + 1 : 0);
+  for (int64_t j = 0; j < args.count; j += MOST_WORDS) {
+    rvm_words_of_bytes_arguments part = args;
+    part.count = min_i64(args.count - j, MOST_WORDS);
+    part.words = args.words + j;
+    part.bytes = (const uint8_t *)args.bytes + j * args.step;
+    SPEND(part.count * WORD_WORK);
+    if (args.step == 1) {
+      part.step = 1; /* a constant */
+      rvm_words_of_bytes(&part);
+    } else {
+      rvm_words_of_bytes(&part);
+    }
   }
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_words_of_line(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(size, 2);
-  SIZE(next, 4);
-  SIZE(rows, 5);
-  SIZE(count, 6);
-  SIZE(step, 7);
-  const int64_t at = argument[3].number;
-  if (rows < 1 || step < 1 || at < -(int64_t)LARGEST || at > LARGEST) return RVM_MICRO_REFUSED;
-  PLACE(int32_t, to, 0, 0, count);
-  PLACE(const uint8_t, line, 1, 0, size);
-  const uint8_t padding = (uint8_t)argument[8].number;
-  const uint32_t flip = (uint32_t)argument[9].number;
-  for (int64_t j = 0; j < count; j += MOST_WORDS) {
-    const int64_t some = least_of(count - j, MOST_WORDS);
-    SPEND(some * WORD_WORK);
-    rvm_words_of_line(to + j, line, size, at + j * step, next, (int)least_of(rows, 4), some, step, padding, flip);
+static int run_rvm_words_of_line(rvm_words_of_line_arguments args, const rvm_words_of_line_buffers *buffers,
+                                 const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.step >= 1);
+  EXPECT(args.position >= -(int64_t)LARGEST_SIZE && args.position <= LARGEST_SIZE);
+  args.rows = min_i64(args.rows, 4);
+  EXPECT_RANGE(words, 0, args.count);
+  EXPECT_RANGE_OF(uint8_t, line, 0, args.line_size);
+  for (int64_t j = 0; j < args.count; j += MOST_WORDS) {
+    rvm_words_of_line_arguments part = args;
+    part.count = min_i64(args.count - j, MOST_WORDS);
+    part.words = args.words + j;
+    part.position = args.position + j * args.step;
+    SPEND(part.count * WORD_WORK);
+    rvm_words_of_line(&part);
   }
   return RVM_MICRO_DONE;
 }
 
-/* No product of sizes is too large, as each is at most LARGEST.  Rows are taken some at a time, but never less than
-   RVM_ATTENTION_FEW of more: these are computed otherwise. */
-static int run_rvm_attention(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(rows, 0);
-  SIZE(keys, 1);
-  SIZE(depth, 2);
-  SIZE(width, 3);
-  SIZE(k_row, 6);
-  SIZE(k_step, 7);
-  SIZE(allowed_row, 10);
-  SIZE(allowed_step, 11);
-  SIZE(bias_row, 13);
-  SIZE(bias_step, 14);
-  if (rows > RVM_ATTENTION_ROWS || (k_row != 1 && k_step != 1)) return RVM_MICRO_REFUSED;
-  const int64_t of_key = depth + width + 16;
-  EXPECT_WORK((double)keys * (double)of_key, 0x1p27);
-  const int64_t columns = rounded(width, 16), even = rounded(keys, RVM_ATTENTION_PANEL);
-  const int64_t parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
-  const int64_t most = parts > 1 ? rounded((keys + parts - 1) / parts, RVM_ATTENTION_PANEL) : even;
-  const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? rounded(keys, 16) : RVM_ATTENTION_PANEL;
+/* A portion has some rows, but never fewer than RVM_ATTENTION_FEW of more: those are computed in another way. */
+static int run_rvm_attention(rvm_attention_arguments args, const rvm_attention_buffers *buffers,
+                             const rvm_micro_watch *watch) {
+  const int64_t rows = args.rows, keys = args.keys, depth = args.depth, width = args.width;
+  EXPECT(rows <= RVM_ATTENTION_ROWS && (args.k_row_stride == 1 || args.k_column_stride == 1));
+  const int64_t key_work = depth + width + 16;
+  EXPECT_WORK((double)keys * (double)key_work, 0x1p27);
+  const int64_t columns = round_up(width, RVM_TILE_STEP), parts = (keys + RVM_ATTENTION_KEYS - 1) / RVM_ATTENTION_KEYS;
+  const int64_t most = round_up(parts > 1 ? (keys + parts - 1) / parts : keys, RVM_ATTENTION_PANEL);
+  const int64_t panel_columns = keys < RVM_ATTENTION_PANEL ? round_up(keys, RVM_TILE_STEP) : RVM_ATTENTION_PANEL;
   if (rows == 0) return RVM_MICRO_DONE;
-  PLACE(const float, q, 4, 0, rows *depth);
-  const int64_t k_count = keys > 0 && depth > 0 ? last_of(keys, k_row) + last_of(depth, k_step) + 1 : 0;
-  const int64_t copy_count = columns != width ? least_of(keys, most) * columns : 0;
-  PLACE(const float, k, 5, 0, k_count);
-  PLACE(const float, v, 8, 0, keys *width);
-  PLACE(const uint8_t, allowed, 9, 0, keys > 0 ? last_of(rows, allowed_row) + last_of(keys, allowed_step) + 1 : 0);
-  PLACE(const float, bias, 12, 0, keys > 0 ? last_of(rows, bias_row) + last_of(keys, bias_step) + 1 : 0);
-  PLACE(float, scores, 18, 0, rows *most);
-  PLACE(float, panel, 19, 0, depth *panel_columns);
-  PLACE(float, copy, 20, 0, copy_count);
-  PLACE(float, out, 21, 0, rows *columns);
-  if (overlap(panel, depth * panel_columns, k, k_count) || overlap(copy, copy_count, v, keys * width))
-    return RVM_MICRO_REFUSED;
-  const int64_t at_once = portion(keys * of_key, RVM_ATTENTION_TILE);
-  for (int64_t r = 0, count; r < rows; r += count) {
-    count = rows - r < at_once + RVM_ATTENTION_FEW ? rows - r : at_once;
-    SPEND(count * (keys + 1) * of_key);
-    rvm_attention(count, keys, depth, width, q + r * depth, k, k_row, k_step, v, allowed + r * allowed_row, allowed_row,
-                  allowed_step, bias + r * bias_row, bias_row, bias_step, argument[15].f32, argument[16].f32,
-                  argument[17].number, scores, panel, copy, out + r * columns);
+  const int64_t k_count =
+      keys > 0 && depth > 0 ? last_offset(keys, args.k_row_stride) + last_offset(depth, args.k_column_stride) + 1 : 0;
+  const int64_t copy_count = columns != width ? min_i64(keys, most) * columns : 0;
+  const int64_t allowed_count =
+      keys > 0 ? last_offset(rows, args.allowed_row_stride) + last_offset(keys, args.allowed_column_stride) + 1 : 0;
+  const int64_t bias_count =
+      keys > 0 ? last_offset(rows, args.bias_row_stride) + last_offset(keys, args.bias_column_stride) + 1 : 0;
+  EXPECT_RANGE(q, 0, rows * depth);
+  EXPECT_RANGE(k, 0, k_count);
+  EXPECT_RANGE(v, 0, keys * width);
+  EXPECT_RANGE(allowed, 0, allowed_count);
+  EXPECT_RANGE(bias, 0, bias_count);
+  EXPECT_RANGE(scores, 0, rows * most);
+  EXPECT_RANGE(panel, 0, depth * panel_columns);
+  EXPECT_RANGE(copy, 0, copy_count);
+  EXPECT_RANGE(out, 0, rows * columns);
+  EXPECT(!overlaps(args.panel, depth * panel_columns, args.k, k_count));
+  EXPECT(!overlaps(args.copy, copy_count, args.v, keys * width));
+  const int64_t most_rows = portion_size(keys * key_work, RVM_TILE_ROWS);
+  for (int64_t r = 0; r < rows;) {
+    rvm_attention_arguments part = args;
+    part.rows = rows - r < most_rows + RVM_ATTENTION_FEW ? rows - r : most_rows;
+    part.q = args.q + r * depth;
+    part.allowed = args.allowed + r * args.allowed_row_stride;
+    part.bias = args.bias + r * args.bias_row_stride;
+    part.out = args.out + r * columns;
+    SPEND(part.rows * (keys + 1) * key_work);
+    rvm_attention(&part);
+    r += part.rows;
   }
   return RVM_MICRO_DONE;
 }
 
-typedef struct winograd_place {
-  int64_t channels, high, wide, top, left, spread, tiles_wide, first, count, columns, elements;
-} winograd_place;
+/* Returns whether the arguments that rvm_winograd_input and rvm_winograd_plain share are valid.  *elements: of the
+   planes. */
+#define WINOGRAD_IS_VALID(args, elements)                                              \
+  ((args).spread > 0 && (args).spread <= 1 << 20 && (args).tiles_per_row > 0 &&        \
+   (args).columns % RVM_WINOGRAD_LANES == 0 && (args).columns <= RVM_WINOGRAD_TILES && \
+   (args).tiles <= (args).columns && !__builtin_mul_overflow((args).channels * (args).height, (args).width, elements))
 
-/* Reads the numbers that begin with argument 1; 0 where one is not as it must be. */
-static int winograd_place_of(const rvm_micro_argument *argument, winograd_place *at) {
-  for (int i = 1; i <= 10; i++)
-    if (!is_size(argument[i].number)) return 0;
-  *at = (winograd_place){argument[1].number,
-                         argument[2].number,
-                         argument[3].number,
-                         argument[4].number,
-                         argument[5].number,
-                         argument[6].number,
-                         argument[7].number,
-                         argument[8].number,
-                         argument[9].number,
-                         argument[10].number,
-                         0};
-  return at->spread > 0 && at->tiles_wide > 0 && at->columns % RVM_WINOGRAD_LANES == 0 &&
-         at->columns <= RVM_WINOGRAD_TILES && at->count <= at->columns && at->spread <= 1 << 20 &&
-         !__builtin_mul_overflow(at->channels * at->high, at->wide, &at->elements);
-}
-
-/* Whether the elements of the transformed weights of `rows` filters can be counted. */
-static int weights_of(int64_t rows, int64_t filters, int64_t channels, int64_t *elements) {
+/* Stores the number of elements in the transformed weights of `rows` filters.  Returns 0 if it exceeds int64. */
+static int winograd_weights(int64_t rows, int64_t filters, int64_t channels, int64_t *elements) {
   *elements = 0;
   return channels == 0 || (!__builtin_mul_overflow(15 * filters, channels, elements) &&
                            !__builtin_add_overflow(*elements, rows * channels, elements));
 }
 
-static int run_rvm_winograd_input(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  winograd_place at;
-  if (!winograd_place_of(argument, &at)) return RVM_MICRO_REFUSED;
-  const double work = (double)at.channels * (double)(at.count + 1) * 64;
+static int run_rvm_winograd_input(rvm_winograd_input_arguments args, const rvm_winograd_input_buffers *buffers,
+                                  const rvm_micro_watch *watch) {
+  int64_t elements;
+  EXPECT(WINOGRAD_IS_VALID(args, &elements));
+  const double work = (double)args.channels * (double)(args.tiles + 1) * 64;
   EXPECT_WORK(work, 0x1p26);
-  PLACE(const float, planes, 0, 0, at.elements);
-  PLACE(float, v, 11, 0, 16 * rvm_winograd_step(at.channels, at.columns));
-  PLACE(int64_t, too_large, 12, 0, 1);
+  EXPECT_RANGE(planes, 0, elements);
+  EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
+  EXPECT_RANGE(too_large, 0, 1);
   SPEND((int64_t)work);
-  rvm_winograd_input(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first,
-                     at.count, at.columns, v, too_large);
+  rvm_winograd_input(&args);
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_winograd_product(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(rows, 0);
-  SIZE(columns, 1);
-  SIZE(channels, 2);
-  SIZE(filters, 3);
-  if (rows < 1 || rows > 6 || columns % RVM_WINOGRAD_LANES != 0 || columns > RVM_WINOGRAD_TILES || columns == 0)
-    return RVM_MICRO_REFUSED;
-  const double work = (double)columns * (double)(channels + 1) * 96;
+/* rvm_winograd_product for any number of rows, which need not be a constant. */
+static void winograd_product_any_rows(rvm_winograd_product_arguments args) {
+#define CASE(count)              \
+  case count:                    \
+    args.rows = count;           \
+    rvm_winograd_product(&args); \
+    break
+  switch (args.rows) {
+    CASE(1);
+    CASE(2);
+    CASE(3);
+    CASE(4);
+    CASE(5);
+    default: CASE(6);
+  }
+#undef CASE
+}
+
+static int run_rvm_winograd_product(rvm_winograd_product_arguments args, const rvm_winograd_product_buffers *buffers,
+                                    const rvm_micro_watch *watch) {
+  EXPECT(args.rows >= 1 && args.rows <= RVM_TILE_ROWS);
+  EXPECT(args.columns > 0 && args.columns % RVM_WINOGRAD_LANES == 0 && args.columns <= RVM_WINOGRAD_TILES);
+  const double work = (double)args.columns * (double)(args.channels + 1) * 96;
   int64_t weights;
   EXPECT_WORK(work, 0x1p28);
-  if (!weights_of(rows, filters, channels, &weights)) return RVM_MICRO_REFUSED;
-  PLACE(const float, u, 4, 0, weights);
-  PLACE(const float, v, 5, 0, 16 * rvm_winograd_step(channels, columns));
-  PLACE(float, m, 6, 0, 16 * rows * columns);
+  EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));
+  EXPECT_RANGE(u, 0, weights);
+  EXPECT_RANGE(v, 0, 16 * rvm_winograd_stride(args.channels, args.columns));
+  EXPECT_RANGE(m, 0, 16 * args.rows * args.columns);
   SPEND((int64_t)work);
-#define CALL(rows) rvm_winograd_product(rows, (int)columns, channels, filters, u, v, m)
-  EACH_ROW_COUNT(CALL)
-#undef CALL
+  winograd_product_any_rows(args);
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_winograd_output(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  SIZE(rows, 0);
-  SIZE(columns, 1);
-  const double work = (double)(rows + 1) * (double)(columns + 1) * 16;
+static int run_rvm_winograd_output(rvm_winograd_output_arguments args, const rvm_winograd_output_buffers *buffers,
+                                   const rvm_micro_watch *watch) {
+  const double work = (double)(args.rows + 1) * (double)(args.columns + 1) * 16;
   EXPECT_WORK(work, 0x1p27);
-  PLACE(const float, m, 2, 0, 16 * rows * columns);
-  PLACE(float, out, 3, 0, rows * 4 * columns);
+  EXPECT_RANGE(m, 0, 16 * args.rows * args.columns);
+  EXPECT_RANGE(out, 0, args.rows * 4 * args.columns);
   SPEND((int64_t)work);
-  rvm_winograd_output(rows, columns, m, out);
+  rvm_winograd_output(&args);
   return RVM_MICRO_DONE;
 }
 
-static int run_rvm_winograd_plain(const rvm_micro_argument *argument, const rvm_micro_watch *watch) {
-  winograd_place at;
-  if (!winograd_place_of(argument, &at)) return RVM_MICRO_REFUSED;
-  SIZE(rows, 11);
-  SIZE(filters, 12);
-  int64_t weights;
-  const double work = (double)(at.channels + 1) * 256;
+static int run_rvm_winograd_plain(rvm_winograd_plain_arguments args, const rvm_winograd_plain_buffers *buffers,
+                                  const rvm_micro_watch *watch) {
+  int64_t elements, weights;
+  EXPECT(WINOGRAD_IS_VALID(args, &elements));
+  const double work = (double)(args.channels + 1) * 256;
   EXPECT_WORK(work, 0x1p26);
-  if (!weights_of(rows, filters, at.channels, &weights)) return RVM_MICRO_REFUSED;
-  if (rows == 0 || at.count == 0) return RVM_MICRO_DONE;
-  PLACE(const float, planes, 0, 0, at.elements);
-  PLACE(const float, u, 13, 0, weights);
-  PLACE(float, out, 14, 0, rows * 4 * at.columns);
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t i = 0; i < at.count; i++) {
+  EXPECT(winograd_weights(args.rows, args.filters, args.channels, &weights));
+  if (args.rows == 0 || args.tiles == 0) return RVM_MICRO_DONE;
+  EXPECT_RANGE(planes, 0, elements);
+  EXPECT_RANGE(u, 0, weights);
+  EXPECT_RANGE(out, 0, args.rows * 4 * args.columns);
+  for (int64_t r = 0; r < args.rows; r++)
+    for (int64_t i = 0; i < args.tiles; i++) {
+      rvm_winograd_plain_arguments part = args;
+      part.first_tile = args.first_tile + i;
+      part.tiles = part.rows = 1;
+      part.u = args.u + r * args.channels;
+      part.out = args.out + r * 4 * args.columns + 2 * i;
       SPEND((int64_t)work);
-      rvm_winograd_plain(planes, at.channels, at.high, at.wide, at.top, at.left, at.spread, at.tiles_wide, at.first + i,
-                         1, at.columns, 1, filters, u + r * at.channels, out + r * 4 * at.columns + 2 * i);
+      rvm_winograd_plain(&part);
     }
   return RVM_MICRO_DONE;
 }
 
+static int run_rvm_multiply_adds(rvm_multiply_adds_arguments args, const rvm_multiply_adds_buffers *buffers,
+                                 const rvm_micro_watch *watch) {
+  EXPECT_RANGE(x, 0, RVM_PEAK_NUMBERS);
+  const int64_t steps = args.steps, most = portion_size(RVM_PEAK_NUMBERS, 1);
+  for (int64_t step = 0; step < steps; step += most) {
+    args.steps = min_i64(steps - step, most);
+    SPEND(args.steps * RVM_PEAK_NUMBERS);
+    rvm_multiply_adds(&args);
+  }
+  return RVM_MICRO_DONE;
+}
+
+/* Reads the arguments of each micro-kernel: call_NAME refuses a SIZE outside its range, then calls run_NAME. */
+#define SIZE(name)                \
+  args.name = argument++->number; \
+  if (!is_size(args.name)) return RVM_MICRO_REFUSED;
+#define NUMBER(name) args.name = argument++->number;
+#define FLOAT(name) args.name = argument++->f32;
+#define READ(name, type) \
+  args.name = NULL;      \
+  buffers.name = *argument++;
+#define WRITE(name, type) READ(name, type)
+#define MICRO_KERNEL(name, arguments)                                                        \
+  static int call_##name(const rvm_micro_argument *argument, const rvm_micro_watch *watch) { \
+    name##_arguments args;                                                                   \
+    name##_buffers buffers;                                                                  \
+    arguments;                                                                               \
+    return run_##name(args, &buffers, watch);                                                \
+  }
+#include "micro_kernels.def"
+#undef MICRO_KERNEL
+#undef WRITE
+#undef READ
+#undef FLOAT
+#undef NUMBER
+#undef SIZE
+
+#define SIZE(name) "i"
+#define NUMBER(name) "i"
+#define FLOAT(name) "f"
+#define READ(name, type) "p"
+#define WRITE(name, type) "P"
 extern const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[];
 const rvm_micro_kernel RVM_OF_LEVEL(rvm_micro_kernels)[] = {
-#define MICRO_KERNEL(name, arguments) {run_##name, arguments},
+#define MICRO_KERNEL(name, arguments) {call_##name, arguments},
 #include "micro_kernels.def"
 #undef MICRO_KERNEL
 };

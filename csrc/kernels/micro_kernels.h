@@ -1,12 +1,13 @@
-/* micro_kernels.h: what kernel bytecode calls: the functions of micro_kernels.def, which check their arguments. */
-#ifndef RVM_MICRO_KERNELS_H
-#define RVM_MICRO_KERNELS_H
+/* micro_kernels.h: the micro-kernels (micro_kernels.def) as kernel bytecode calls them: they check their arguments, and
+   can end between two portions of their work. */
+#ifndef RELVM_MICRO_KERNELS_H
+#define RELVM_MICRO_KERNELS_H
 
 #include <stdint.h>
 
-enum { RVM_MICRO_KERNEL_ARGUMENTS = 24 }; /* at most */
+enum { RVM_MICRO_KERNEL_ARGUMENTS = 24 }; /* of a micro-kernel, at most */
 
-/* An argument: a number, or a place in a buffer and how many bytes there are from there on. */
+/* An argument: a number, or element `number` of the buffer of `bytes` bytes at `at`. */
 typedef struct rvm_micro_argument {
   int64_t number;
   float f32;
@@ -14,11 +15,13 @@ typedef struct rvm_micro_argument {
   int64_t bytes;
 } rvm_micro_argument;
 
-/* The outcome of a call.  REFUSED: it would leave a buffer, or a number is outside of what the function takes. */
+/* The outcome of a call.  REFUSED: an access would be outside its buffer, or a number is invalid.
+   ENDED: rvm_micro_watch.spend returned 0.
+   What earlier portions wrote stays. */
 enum { RVM_MICRO_REFUSED, RVM_MICRO_DONE, RVM_MICRO_ENDED };
 
-/* Who is told of work, in multiply-adds or what takes as long, before a call does it.  A call is cut into portions of
-   about RVM_MICRO_PORTION.  spend: 0 where the call is to end, which then gives ENDED. */
+/* `spend` is called before each portion of about RVM_MICRO_PORTION work, which is counted in multiply-adds or
+   operations of the same duration.  It returns 0 if the call is to end. */
 enum { RVM_MICRO_PORTION = 1 << 22 };
 typedef struct rvm_micro_watch {
   int (*spend)(void *host, int64_t work);
@@ -29,7 +32,7 @@ typedef int (*rvm_micro_run)(const rvm_micro_argument *arguments, const rvm_micr
 
 typedef struct rvm_micro_kernel {
   rvm_micro_run run;
-  const char *arguments; /* the column of the table */
+  const char *arguments; /* a letter each: i SIZE or NUMBER, f FLOAT, p READ, P WRITE */
 } rvm_micro_kernel;
 
 extern const rvm_micro_kernel rvm_micro_kernels[];

@@ -39,6 +39,8 @@ from relvm.ir.types import TensorType, format_type
 CODE = {
     "name",
     "operands",
+    "names",
+    "arguments",
     "letter",
     "signature",
     "function",
@@ -52,7 +54,13 @@ CODE = {
 TABLES = {
     "opcodes": (
         tables.OPCODES,
-        {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"},
+        {
+            "number": "index",
+            "instruction": "name",
+            "kinds": "operands",
+            "operands": "names",
+            "": "meaning",
+        },
     ),
     "arguments": (
         tables.ARGUMENTS,
@@ -70,11 +78,21 @@ TABLES = {
     ),
     "kernel_opcodes": (
         tables.KERNEL_OPCODES,
-        {"number": "index", "instruction": "name", "operands": "operands", "": "meaning"},
+        {
+            "number": "index",
+            "instruction": "name",
+            "kinds": "operands",
+            "operands": "names",
+            "": "meaning",
+        },
     ),
     "micro_kernels": (
         tables.MICRO_KERNELS,
         {"number": "index", "function": "name", "arguments": "arguments"},
+    ),
+    "kernel_constants": (
+        tables.KERNEL_CONSTANTS,
+        {"name": "name", "value": "value", "": "meaning"},
     ),
     "prim_operators": (
         tables.PRIM_OPERATORS,
@@ -191,8 +209,19 @@ class TableDirective(Directive):
 
 
 def _cell(row: object, field: str) -> nodes.Node | str:
-    value = str(getattr(row, field))
+    value = getattr(row, field)
+    if isinstance(value, tuple):
+        value = ", ".join(_member(member) for member in value)
+    value = str(value)
     return code(value) if field in CODE and value else value
+
+
+def _member(member: str | tuple[str, ...]) -> str:
+    """Print a name, or an argument (kind, name, type) of a micro-kernel: `READ a: float`."""
+    if isinstance(member, str):
+        return member
+    kind, name, *types = member
+    return f"{kind} {name}" + "".join(f": {each}" for each in types)
 
 
 class OperatorsDirective(Directive):

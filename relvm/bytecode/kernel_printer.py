@@ -8,7 +8,14 @@ from contextlib import contextmanager
 
 from relvm.bytecode.kernel_program import KernelProgram
 from relvm.errors import RelvmFormatError
-from relvm.tables import DTYPES, KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions
+from relvm.tables import (
+    DTYPES,
+    KERNEL_OPCODES,
+    MICRO_KERNELS,
+    STATUS,
+    element_functions,
+    micro_kernel_arguments,
+)
 
 _NO_REGISTER = 0xFFFF
 _LOOPS = 64  # maximum number of enclosing loops that are listed
@@ -110,11 +117,12 @@ def _instruction_text(program: KernelProgram, step: tuple[int, ...]) -> str:
 
 
 def _invoke_text(program: KernelProgram, kernel: int, first: int, count: int) -> str:
-    row, words = MICRO_KERNELS[kernel], list(program.arguments[first : first + count])
+    function, words = MICRO_KERNELS[kernel].name, iter(program.arguments[first : first + count])
     texts = []
-    for letter in row.arguments:
-        texts.append(f"b{words.pop(0)}[s{words.pop(0)}]" if letter in "pP" else f"s{words.pop(0)}")
-    return f"{row.name}({', '.join(texts)})"
+    for argument in micro_kernel_arguments(function):
+        value = f"b{next(words)}[s{next(words)}]" if argument.is_address else f"s{next(words)}"
+        texts.append(f"{argument.name}={value}")
+    return f"{function}({', '.join(texts)})"
 
 
 def _operand(program: KernelProgram, letter: str, value: int) -> str:

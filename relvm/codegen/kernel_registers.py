@@ -19,9 +19,9 @@ from relvm.kernels.loop_ir import (
     parts_of,
 )
 from relvm.kernels.lowering_rules import flat_position
-from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, numbers
+from relvm.tables import KERNEL_OPCODES, MICRO_KERNELS, STATUS, element_functions, kernel_constant, numbers
 
-STRIP = 512  # csrc/kernels/kernel_program.h
+STRIP = kernel_constant("STRIP")
 NO_REGISTER = LIMIT = 0xFFFF
 OPCODES, MICRO_KERNEL_NUMBERS = numbers(KERNEL_OPCODES), numbers(MICRO_KERNELS)
 STATUS_NUMBERS = numbers(STATUS)

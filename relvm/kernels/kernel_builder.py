@@ -27,6 +27,7 @@ from relvm.kernels.loop_ir import (
     as_scalar,
     constant_value,
 )
+from relvm.tables import micro_kernel_arguments
 
 _PART_WORK = 64_000  # minimum work of a part of a parallel loop: 8 microseconds, many times the cost of starting a part
 
@@ -151,8 +152,20 @@ class KernelBuilder:
     def assign(self, local: Local, value: Scalar | int) -> None:
         self.add(Assign(local, as_scalar(value, local.dtype)))
 
-    def invoke(self, function: str, *args: Scalar | Address | AnyDim) -> None:
-        self.add(Invoke(function, tuple(arg if isinstance(arg, Address) else as_scalar(arg, I64) for arg in args)))
+    def invoke(self, function: str, **arguments: Scalar | Address | AnyDim) -> None:
+        """Add a call of a micro-kernel.
+
+        function: the name of a row of csrc/tables/micro_kernels.def.
+        arguments: the arguments by name, in any order: addresses for READ and WRITE, otherwise scalars.
+        """
+        expected = micro_kernel_arguments(function)
+        assert {argument.name for argument in expected} == arguments.keys(), function
+        values: list[Scalar | Address] = []
+        for argument in expected:
+            value = arguments[argument.name]
+            assert argument.is_address == isinstance(value, Address), f"{function}: {argument.name}"
+            values.append(value if isinstance(value, Address) else as_scalar(value, I64))
+        self.add(Invoke(function, tuple(values)))
 
     def store(self, buffer: Buffer, indices, value) -> None:
         indices = tuple(as_scalar(index, I64) for index in indices)

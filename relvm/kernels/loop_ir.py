@@ -16,8 +16,9 @@ from relvm.display import Displayed
 from relvm.ir.dtypes import BOOL, I64, DType
 from relvm.ir.symbolic import AnyDim
 from relvm.kernels.cost import Work
+from relvm.tables import kernel_constant
 
-SUM_LANES = 16  # csrc/codegen/reproducible.h
+SUM_LANES = kernel_constant("SUM_LANES")
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 
 
@@ -348,7 +349,10 @@ class Address:
 
 @record
 class Invoke(Statement):
-    """A call of a C function defined in csrc/codegen/*.h."""
+    """A call of a micro-kernel of csrc/tables/micro_kernels.def.
+
+    args: the arguments, in the order of the table.
+    """
 
     function: str
     args: tuple[Scalar | Address, ...]

@@ -14,11 +14,10 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Unary, as_scalar, minimum
 from relvm.kernels.loop_scope import CollapsedLoop, Scope, estimate_time, leaves_of, prepare, store_all
 from relvm.kernels.lowering_rules import LoopAxis, parallel_loop_nest
+from relvm.tables import kernel_constant
 
-_TILE, _LEAST = (
-    16,
-    8,
-)  # the edge length of a tile, as in csrc/codegen/gemm_f32.h, and the minimum extent of a tiled loop
+_TILE = kernel_constant("TRANSPOSED_TILE")  # the edge length of a tile
+_LEAST = 8  # the minimum extent of a tiled loop
 
 
 def find_transposed_loop(collapsed: list[CollapsedLoop], leaves: list[BufferLoad]) -> CollapsedLoop | None:
@@ -117,6 +116,11 @@ def _copy_tile(
         scope = Scope(k, outer)
         scope.counters = at
         step = as_scalar(leaf.strides[inner.axes[-1]], I64)
-        k.invoke("rvm_transposed_tile", Address(tile, Literal(0, I64)), Address(leaf.buffer, scope.flat(leaf)), step)
+        k.invoke(
+            "rvm_transposed_tile",
+            tile=Address(tile, Literal(0, I64)),
+            x=Address(leaf.buffer, scope.flat(leaf)),
+            x_stride=step,
+        )
     with k.branch(Unary("!", whole, BOOL)):
         plain()

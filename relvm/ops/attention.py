@@ -18,10 +18,12 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, minimum
 from relvm.kernels.lowering_rules import Contraction, strides_of
 from relvm.ops.matmul import batch_start, one_loop_per_axis
+from relvm.tables import kernel_constant
 
 MOST = 256  # limit on the width of queries and values, because a block of rows is stored on the stack
-ABSENT = ("nan", "zero", "no_nan")  # numbered as in csrc/codegen/attention.h
-_ROWS, _KEYS, _PANEL, _STEP = 96, 320, 64, 16  # as in csrc/codegen/attention.h
+ABSENT = ("nan", "zero", "no_nan")
+_ROWS, _KEYS, _PANEL = (kernel_constant(f"ATTENTION_{name}") for name in ("ROWS", "KEYS", "PANEL"))
+_STEP = kernel_constant("TILE_STEP")
 
 Shape = tuple[AnyDim, ...]
 
@@ -51,20 +53,32 @@ def _attention(
             def at(x: Buffer, of_row: Scalar) -> Address:
                 return Address(x, k.let("start", batch_start(place, batch, x.shape) + of_row))
 
-            masks: list[Address | Scalar] = []
-            for mask in (allowed, bias):
+            masks: dict[str, Address | Scalar] = {}
+            for name, mask in (("allowed", allowed), ("bias", bias)):
                 of_row, of_key = (
                     Literal(0, I64) if stride == 0 else as_scalar(stride, I64) for stride in _mask_strides(mask)
                 )
-                masks += [at(mask, row * of_row), of_row, of_key]
-            key_steps = (Literal(1, I64), keys) if transposed else (Literal(depth, I64), Literal(1, I64))
+                masks[name] = at(mask, row * of_row)
+                masks[f"{name}_row_stride"], masks[f"{name}_column_stride"] = of_row, of_key
             k.invoke(
                 "rvm_attention",
-                *(count, keys, depth, width),
-                *(at(q, row * depth), at(key, zero), *key_steps, at(v, zero)),
-                *masks,
-                *(Literal(scale, F32), Literal(hidden, F32), ABSENT.index(absent)),
-                *(Address(buffer, zero) for buffer in (scores, panel, copy, out)),
+                rows=count,
+                keys=keys,
+                depth=depth,
+                width=width,
+                q=at(q, row * depth),
+                k=at(key, zero),
+                k_row_stride=1 if transposed else depth,
+                k_column_stride=keys if transposed else 1,
+                v=at(v, zero),
+                **masks,
+                scale=Literal(scale, F32),
+                hidden=Literal(hidden, F32),
+                absent=kernel_constant(f"ATTENTION_{absent.upper()}"),
+                scores=Address(scores, zero),
+                panel=Address(panel, zero),
+                copy=Address(copy, zero),
+                out=Address(out, zero),
             )
             with k.loop(count, name="r") as r:
                 i = k.let("i", row + r)

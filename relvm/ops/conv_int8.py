@@ -127,8 +127,16 @@ def _combine_bytes(k: KernelBuilder, rows: PackOnTheFly, dtype: DType, depth: Sc
             row = k.let("row", (first + p) * WORD)
             have = k.let("have", minimum(depth - row, WORD))
             rows.fill(four, row, have, column, count, pitch)
-            to, start = Address(panel, p * pitch), Address(four, Literal(0, I64))
-            k.invoke("rvm_words_of_bytes", to, start, pitch, have, pitch, 1, unsigned_flip_mask(dtype))
+            k.invoke(
+                "rvm_words_of_bytes",
+                words=Address(panel, p * pitch),
+                bytes=Address(four, Literal(0, I64)),
+                stride=pitch,
+                rows=have,
+                count=pitch,
+                step=1,
+                flip=unsigned_flip_mask(dtype),
+            )
 
     return PackOnTheFly(fill)
 

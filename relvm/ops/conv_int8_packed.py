@@ -109,9 +109,16 @@ def _im2col_words(
                     pad_run(k, panel, to, run, padding)
                     have = Literal(WORD, I64) if channels % WORD == 0 else minimum(channels - block * WORD, WORD)
                     source = start + run.source + block * WORD * area + run.first * step
-                    place = Address(panel, to + run.first)
-                    size = run.end - run.first
-                    k.invoke("rvm_words_of_bytes", place, Address(x, source), area, have, size, step, flip)
+                    k.invoke(
+                        "rvm_words_of_bytes",
+                        words=Address(panel, to + run.first),
+                        bytes=Address(x, source),
+                        stride=area,
+                        rows=have,
+                        count=run.end - run.first,
+                        step=step,
+                        flip=flip,
+                    )
 
             generate_runs(k, x.shape[2:], shape[2:], window, tap, column, count, words)
         clear_padding_columns(k, panel, span, count, pitch)

@@ -20,8 +20,9 @@ from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import Contraction, clip_to_block
 from relvm.ops.convolution import loop_axes, numpy_conv
+from relvm.tables import kernel_constant
 
-_LANES, _MAX_TILES = 16, 64  # as in csrc/codegen/winograd.h; a block of tiles is padded to a multiple of _LANES
+_LANES, _MAX_TILES = kernel_constant("WINOGRAD_LANES"), kernel_constant("WINOGRAD_TILES")
 _MAX_BYTES = 384 << 10  # limit on the transformed elements of a block, so that they fit the C stack and the L2 cache
 _MIN_GROUPS = 12  # minimum filter groups in a part; each part repeats the transform, which takes as long as 3 groups
 _MIN_CHANNELS = 8  # minimum number of input channels and of filters for which Winograd convolution saves time
@@ -160,10 +161,20 @@ class _TileBlock:
         k, x = self.k, self.x
         self.columns = k.let("columns", round_up(count, _LANES))
         high, wide = (as_scalar(dim, I64) for dim in x.shape[2:])
-        plane = Address(x, image * k.size(x.shape[1:]))
-        where: list[Address | Scalar | int] = [plane, self.channels, high, wide, *self.pads[:2]]
-        self.where = (*where, self.spread, self.tiles_wide, start, count, self.columns)
-        k.invoke("rvm_winograd_input", *self.where, self.at(self.v), self.at(self.too_large))
+        self.tiles: dict[str, Address | Scalar | int] = {
+            "planes": Address(x, image * k.size(x.shape[1:])),
+            "channels": self.channels,
+            "height": high,
+            "width": wide,
+            "top": self.pads[0],
+            "left": self.pads[1],
+            "spread": self.spread,
+            "tiles_per_row": self.tiles_wide,
+            "first_tile": start,
+            "tiles": count,
+            "columns": self.columns,
+        }
+        k.invoke("rvm_winograd_input", **self.tiles, v=self.at(self.v), too_large=self.at(self.too_large))
 
     def at(self, buffer: Buffer) -> Address:
         return Address(buffer, Literal(0, I64))
@@ -176,13 +187,21 @@ class _TileBlock:
         with k.branch(self.too_large[0].eq(0)):
 
             def multiply(columns: int) -> None:
-                operands = u, self.at(self.v), self.at(self.m)
-                k.invoke("rvm_winograd_product", rows, columns, self.channels, filters, *operands)
+                k.invoke(
+                    "rvm_winograd_product",
+                    rows=rows,
+                    columns=columns,
+                    channels=self.channels,
+                    filters=filters,
+                    u=u,
+                    v=self.at(self.v),
+                    m=self.at(self.m),
+                )
 
             for_each_width(k, self.columns, self.widths, multiply)
-            k.invoke("rvm_winograd_output", rows, self.columns, self.at(self.m), self.at(self.out))
+            k.invoke("rvm_winograd_output", rows=rows, columns=self.columns, m=self.at(self.m), out=self.at(self.out))
         with k.branch(self.too_large[0] > 0):
-            k.invoke("rvm_winograd_plain", *self.where, rows, filters, u, self.at(self.out))
+            k.invoke("rvm_winograd_plain", **self.tiles, rows=rows, filters=filters, u=u, out=self.at(self.out))
         self._write_rows(filter_, rows)
 
     def _write_rows(self, filter_: Scalar, rows: int) -> None:

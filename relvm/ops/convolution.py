@@ -22,6 +22,7 @@ from relvm.kernels.conv.sliding_window import (
     output_dims,
     over_two_axes,
     valid_range,
+    window_arguments,
     window_of,
 )
 from relvm.kernels.epilogue import Epilogue
@@ -121,9 +122,19 @@ def _convolve_lines(
 
                     def copy(run: ColumnRun) -> None:
                         source = Select(run.end > run.first, start + run.source + run.first * step, Literal(0, I64))
-                        span_of_run = run.low, run.first, run.end, run.high
-                        rows = taps * pitch, Address(x, k.let("source", source)), area, step, end - begin
-                        k.invoke("rvm_window_rows_f32", Address(panel, to), *rows, *span_of_run)
+                        k.invoke(
+                            "rvm_window_rows_f32",
+                            dst=Address(panel, to),
+                            dst_stride=taps * pitch,
+                            x=Address(x, k.let("source", source)),
+                            x_stride=area,
+                            step=step,
+                            rows=end - begin,
+                            begin=run.low,
+                            data_begin=run.first,
+                            data_end=run.end,
+                            end=run.high,
+                        )
 
                     generate_runs(k, x.shape[2:], result.shape[2:], window, tap, place, size, copy)
 
@@ -188,10 +199,20 @@ def im2col(
     def fill_plane(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         flat = over_two_axes(window)
         dims, lines = ((1, *given)[-2:] for given in (x.shape[2:], shape[2:]))
-        to, source = Address(panel, Literal(0, I64)), Address(x, start)
-        part = *dims, lines[-1], column, count, first, span
-        windows = *flat.sizes, *flat.strides, *flat.pads[:2], *flat.dilations
-        k.invoke("rvm_window_panel_f32", to, pitch, source, *part, *windows)
+        k.invoke(
+            "rvm_window_panel_f32",
+            panel=Address(panel, Literal(0, I64)),
+            panel_stride=pitch,
+            x=Address(x, start),
+            height=dims[0],
+            width=dims[1],
+            out_width=lines[-1],
+            column=column,
+            columns=count,
+            row=first,
+            rows=span,
+            **window_arguments(flat),
+        )
 
     def fill(panel: Buffer, first: Scalar, span: Scalar, column: Scalar, count: Scalar, pitch: Scalar) -> None:
         with k.loop(taps, name="tap") as tap:

@@ -22,14 +22,16 @@ from relvm.kernels.conv.sliding_window import (
     output_dims,
     over_two_axes,
     valid_range,
+    window_arguments,
     window_of,
 )
 from relvm.kernels.flop_count import pooling_operations
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
 from relvm.kernels.lowering_rules import CustomKernel, flat_position, loop_nest, parallel_loop_nest
+from relvm.tables import kernel_constant
 
-_LINE = 512  # RVM_POOL_LINE of csrc/codegen/pooling.h
+_LINE = kernel_constant("POOL_LINE")
 _STRIP, _MAX_ELEMENTS = 128, 2048  # output positions and input elements processed at a time
 
 
@@ -159,10 +161,17 @@ def _max_pool_planes(k: KernelBuilder, x: Buffer, out: Buffer, window: Window) -
     rows, columns = ([1] * (4 - len(out.shape)) + [*out.shape[2:]])[-2:]
     planes, work = k.size(out.shape[:2]), k.size((rows, columns, *window.sizes))
     with k.parallel(planes, work) as (first, last):
-        target = Address(out, first * k.size((rows, columns)))
-        source = Address(x, first * k.size((high, wide)))
-        pairs = (*window.sizes, *window.strides, *window.pads[:2], *window.dilations)
-        k.invoke("rvm_max_pool_f32", target, source, last - first, high, wide, rows, columns, *pairs)
+        k.invoke(
+            "rvm_max_pool_f32",
+            out=Address(out, first * k.size((rows, columns))),
+            x=Address(x, first * k.size((high, wide))),
+            planes=last - first,
+            height=high,
+            width=wide,
+            out_height=rows,
+            out_width=columns,
+            **window_arguments(window),
+        )
 
 
 def _average_pool(

@@ -39,7 +39,7 @@ def test_the_program_has_a_listing() -> None:
     content = PROGRAM.encode()
     assert decode_kernel(content).encode() == content
     listing = kernel_listing(decode_kernel(content))
-    assert "invoke rvm_copy_bytes(b2[s1], b0[s1], s2)" in listing
+    assert "invoke rvm_copy_bytes(dst=b2[s1], src=b0[s1], bytes=s2)" in listing
     assert "fail TYPE_ERROR 'values %lld and %lld' (s2, s1)" in listing
 
 

@@ -296,6 +296,7 @@ static void a_tensor_of_too_many_axes(image *to) {
   image_tensor(to, RVM_DTYPE_i8, RVM_MAX_RANK + 1, dims, "a", 1);
 }
 static void a_wrong_tensor_size(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){3}, "abcd", 4); }
+static void a_byte_that_is_no_bool(image *to) { image_tensor(to, RVM_DTYPE_bool, 1, (int64_t[]){2}, "\1\2", 2); }
 static void a_negative_dimension(image *to) { image_tensor(to, RVM_DTYPE_i8, 1, (int64_t[]){-3}, "abc", 3); }
 static void a_size_that_overflows(image *to) {
   image_tensor(to, RVM_DTYPE_i8, 2, (int64_t[]){INT64_C(1) << 32, INT64_C(1) << 32}, NULL, 0);
@@ -395,6 +396,7 @@ static void each_fault_is_named(void) {
   expect_fault(dimensions_beyond_the_table, NULL, bad, "dimensions of constant");
   expect_fault(dimensions_of_another_constant, NULL, bad, "the dimensions of constant");
   expect_fault(a_tensor_of_too_many_axes, NULL, bad, "has rank 65, which exceeds the maximum of 64");
+  expect_fault(a_byte_that_is_no_bool, NULL, bad, "of dtype bool has a byte that is no element of this dtype");
   expect_fault(a_wrong_tensor_size, NULL, bad, "the size does not match the dtype and dimensions");
   expect_fault(a_negative_dimension, NULL, bad, "the size does not match the dtype and dimensions");
   expect_fault(a_size_that_overflows, NULL, bad, "the size does not match the dtype and dimensions");

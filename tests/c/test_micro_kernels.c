@@ -102,6 +102,9 @@ static const call calls[] = {
     {"rvm_winograd_plain",
      "wSSSSSSSSSSSSww",
      {3 * 5 * 6, 3, 5, 6, 1, 1, 1, 3, 1, 5, 16, 2, 4, 15 * 4 * 3 + 2 * 3, 2 * 4 * 16}},
+    /* x, steps, factor, addend */
+    {"rvm_multiply_adds", "wSff", {192, 3, 1, 1}},
+    {"rvm_multiply_adds", "wSff", {192, 30000, 0, 1}},
 };
 
 /* ---- a call with some room ---- */

@@ -109,7 +109,7 @@ def _through_an_array(k: KernelBuilder, x: Buffer, i: Buffer, out: Buffer) -> No
 
 def _through_a_function(k: KernelBuilder, x: Buffer, i: Buffer, out: Buffer) -> None:
     kept, zero = k.allocate("kept", I64, (4,)), Literal(0, I64)
-    k.invoke("rvm_copy_bytes", Address(kept, zero), Address(i, zero), Literal(32, I64))
+    k.invoke("rvm_copy_bytes", dst=Address(kept, zero), src=Address(i, zero), bytes=Literal(32, I64))
     k.store(out, (kept[0],), x[0])
 
 

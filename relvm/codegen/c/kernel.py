@@ -59,6 +59,7 @@ from relvm.kernels.loop_ir import (
     trip_count,
 )
 from relvm.quoting import c_comment, c_string
+from relvm.tables import micro_kernel_arguments
 
 _ALIGNMENT = 64  # of arrays
 _FRAMES = 16 << 10  # bytes of stack for all but the arrays of a kernel, including the C functions that it calls
@@ -277,7 +278,9 @@ class KernelBody:
                 self.lines.append(indent + self.fail(statement))
             case Invoke(function, args):
                 printed = (self.address(a) if isinstance(a, Address) else self.scalar(a) for a in args)
-                self.lines.append(f"{indent}{call(function, *printed)};")
+                pairs = zip(micro_kernel_arguments(function), printed, strict=True)
+                members = ", ".join(f".{argument.name} = {text}" for argument, text in pairs)
+                self.lines.append(f"{indent}{function}(&({function}_arguments){{{members}}});")
             case Assign(local, value):
                 self.lines.append(f"{indent}{self.lanes.get(local.name, local.name)} = {self.scalar(value)};")
             case IfThen(cond, then, orelse):

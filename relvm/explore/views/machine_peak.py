@@ -19,15 +19,16 @@ from relvm.compiler.build import assemble
 from relvm.compiler.disk_cache import read, write
 from relvm.compiler.find_compiler import find_compiler
 from relvm.errors import expect_type
-from relvm.ir.dtypes import F32, I64
+from relvm.ir.dtypes import F32
 from relvm.ir.symbolic import dim_var
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Kernel, Literal
 from relvm.lir.routine import COPY, CallStatement, FunctionKey, LirModule, Register, Routine
 from relvm.runtime.machine_limits import thread_count
+from relvm.tables import kernel_constant
 from relvm.vm import Executable, VirtualMachine
 
-_NUMBERS = 192  # RVM_PEAK_NUMBERS of csrc/codegen/peak_flops.h
+_NUMBERS = kernel_constant("PEAK_NUMBERS")
 _STEPS = 500_000  # takes a few milliseconds
 _PARTS = 8  # rows for each thread, for an even distribution of the work
 _COPIED_BYTES = 64_000_000  # several times the size of most caches
@@ -206,9 +207,9 @@ def _multiply_adds() -> Executable:
     """
     rows = Buffer("rows_", F32, (dim_var("count"), _NUMBERS))
     k = KernelBuilder()
-    factor, added = Literal(0.5, F32), Literal(1.0, F32)
+    factor, addend = Literal(0.5, F32), Literal(1.0, F32)
     with k.parallel(rows.shape[0], 8 * _STEPS * _NUMBERS) as (first, last), k.loop(last, start=first) as row:
-        k.invoke("rvm_multiply_adds", Address(rows, row * _NUMBERS), Literal(_STEPS, I64), factor, added)
+        k.invoke("rvm_multiply_adds", x=Address(rows, row * _NUMBERS), steps=_STEPS, factor=factor, addend=addend)
     kernel = Kernel("multiply_adds", (), (rows,), k.finish(), "the peak of arithmetic")
     callee = FunctionKey("kernel", kernel.name)
     body = (CallStatement(callee, (Register(0),), None, kernel=True), CallStatement(COPY, (Register(0),), 1))

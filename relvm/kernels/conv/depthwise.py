@@ -17,14 +17,12 @@ from relvm.kernels.conv.sliding_window import Window, over_two_axes, valid_range
 from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, as_scalar, maximum, minimum
+from relvm.tables import kernel_constant
 
 _MAX_BLOCK_SIZE = 16384  # maximum number of elements of an input block, so that it fits the L1 or L2 cache
 _MAX_COLUMNS = 256  # maximum number of output positions of a row in a block
-_LANES, _ROWS, _SLACK = (
-    16,
-    7,
-    64,
-)  # as in csrc/codegen/gemm_f32.h: columns and rows processed at a time, and positions of one axis processed at a time
+_LANES, _ROWS = kernel_constant("TILE_STEP"), kernel_constant("COLUMN_ROWS")
+_SLACK = kernel_constant("TAP_STEP")
 
 
 class _BlockLayout:
@@ -210,14 +208,35 @@ def _make_convolve(
     def convolve(start: Scalar, rows: Scalar, indices: Scalar) -> None:
         weights = Address(w, k.let("weights", start))
         if is_line:
-            to_offsets = Address(offsets, zero)
-            k.invoke("rvm_taps_f32", indices, count, to_offsets, weights, Address(block, zero), Address(sums, zero), 0)
+            k.invoke(
+                "rvm_taps_f32",
+                columns=indices,
+                taps=count,
+                offsets=Address(offsets, zero),
+                weights=weights,
+                x=Address(block, zero),
+                sums=Address(sums, zero),
+                accumulates=0,
+            )
             return
         done = 0
         for below, members in groups.items():
-            columns = len(members), Address(offsets, Literal(done, I64)), Address(firsts, Literal(done, I64))
-            where = shape.step * shape.sizes[1], weights, Address(block, zero), pitch, Address(sums, zero), lanes
-            k.invoke("rvm_columns_f32", below, rows, indices, *columns, *where, int(done > 0))
+            k.invoke(
+                "rvm_columns_f32",
+                taps=below,
+                rows=rows,
+                columns=indices,
+                count=len(members),
+                offsets=Address(offsets, Literal(done, I64)),
+                weight_offsets=Address(firsts, Literal(done, I64)),
+                weight_stride=shape.step * shape.sizes[1],
+                weights=weights,
+                x=Address(block, zero),
+                x_stride=pitch,
+                sums=Address(sums, zero),
+                sums_stride=lanes,
+                accumulates=int(done > 0),
+            )
             done += len(members)
 
     return convolve
@@ -261,9 +280,20 @@ def _copy_planes(
 
     def copy_rows(from_row: Scalar, to_row: Scalar, columns: Sequence[Scalar], origin: Scalar, to: int) -> None:
         source = origin + from_row * shape.strides[0] * wide + columns[1] * shape.strides[1]
-        target = Address(block, from_row * pitch + to)
-        steps = shape.strides[0] * wide, shape.strides[1], to_row - from_row
-        k.invoke("rvm_window_rows_f32", target, pitch, Address(x, source), *steps, *columns)
+        begin, data_begin, data_end, end = columns
+        k.invoke(
+            "rvm_window_rows_f32",
+            dst=Address(block, from_row * pitch + to),
+            dst_stride=pitch,
+            x=Address(x, source),
+            x_stride=shape.strides[0] * wide,
+            step=shape.strides[1],
+            rows=to_row - from_row,
+            begin=begin,
+            data_begin=data_begin,
+            data_end=data_end,
+            end=end,
+        )
 
     zero = Literal(0, I64)
     for row_phase in dict.fromkeys(row for row, _ in shape.phases):

@@ -16,10 +16,11 @@ from relvm.kernels.epilogue import Epilogue
 from relvm.kernels.gemm.gemm_int8 import WORD, padding_word, unsigned_flip_mask, unsigned_zero_point, word_of
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, as_scalar, maximum, minimum
+from relvm.tables import kernel_constant
 
 _STRIP = 128  # output positions of a row that are processed at a time
 _BLOCK = 4096  # output positions stored at a time: whole rows, because vector loops are slow on short rows
-_SLACK = 64  # positions that csrc/codegen/gemm_int8.h processes at a time
+_SLACK = kernel_constant("TAP_STEP")
 _MAX_BYTES = 64 << 10  # maximum size of a ring buffer, so that it fits the L1 or L2 cache
 
 
@@ -97,8 +98,15 @@ def write_byte_depthwise(
                         at = k.let("at", (y - top) * count)
                         with k.loop(shape.pitch, name="o", simd=True) as o:
                             k.store(sums, (at + o,), term)
-                        buffers = (Address(buffer, Literal(0, I64)) for buffer in (offsets, weights, ring))
-                        k.invoke("rvm_taps_bytes", count, taps, *buffers, Address(sums, at))
+                        k.invoke(
+                            "rvm_taps_bytes",
+                            columns=count,
+                            taps=taps,
+                            offsets=Address(offsets, Literal(0, I64)),
+                            weights=Address(weights, Literal(0, I64)),
+                            words=Address(ring, Literal(0, I64)),
+                            sums=Address(sums, at),
+                        )
                     with k.loop((end - top) * count, name="o", simd=True) as o:
                         result.store(k, (image, filter_, top * wide + start + o), sums[o])
 
@@ -162,9 +170,19 @@ def _fill_ring(
             line = Address(x, plane + position * wide)
             for four in range(shape.words_per_row):
                 at = before + four * WORD * shape.dilations[1]
-                valid = min(shape.sizes[1] - four * WORD, WORD)
-                how = shape.dilations[1], valid, count, shape.strides[1], padding, unsigned_flip_mask(x.dtype)
-                k.invoke("rvm_words_of_line", Address(ring, target + four * shape.pitch), line, wide, at, *how)
+                k.invoke(
+                    "rvm_words_of_line",
+                    words=Address(ring, target + four * shape.pitch),
+                    line=line,
+                    line_size=wide,
+                    position=at,
+                    stride=shape.dilations[1],
+                    rows=min(shape.sizes[1] - four * WORD, WORD),
+                    count=count,
+                    step=shape.strides[1],
+                    padding=padding,
+                    flip=unsigned_flip_mask(x.dtype),
+                )
         with k.branch(inside.eq(False)), k.loop(shape.row_size, name="i", simd=True) as i:
             k.store(ring, (target + i,), pad_word)
 

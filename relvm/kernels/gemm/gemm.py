@@ -19,11 +19,13 @@ from relvm.kernels.fused_expr import NotFusable
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Literal, Scalar, Select, Unary, constant_value, maximum, minimum
 from relvm.kernels.lowering_rules import clip_to_block
+from relvm.tables import kernel_constant
 
-ROWS, DEPTH = 6, 512
+ROWS = kernel_constant("TILE_ROWS")
+DEPTH = 512  # rows of a panel, at most
 _MAX_WORDS = 1280  # maximum number of rows of words that are copied at once, because a panel is on the C stack
 WIDTHS = (64, 48, 32, 16)  # possible numbers of columns of a panel
-STEP = 16  # the number of columns of a tile is rounded up to a multiple of at most STEP
+STEP = kernel_constant("TILE_STEP")
 _MIN_TILES = 24  # minimum number of tiles in a part; each part copies the panel, which takes as long as 2 tiles
 
 Counters = Callable[..., tuple[Scalar, ...]]
@@ -300,12 +302,23 @@ class _PanelMatmul:
         left = self.left
         if isinstance(left, Lhs) and tile.dtype.name == "f32":
             adds = Literal(0, I64) if after_first is None else after_first
-            a, to_tile = Address(left.buffer, left.position(row, first)), Address(tile, Literal(0, I64))
-            steps = left.row_step, left.column_step
+            a = Address(left.buffer, left.position(row, first))
 
             def add(columns: int) -> None:
-                where = (a, *steps, Address(right, start), self._panel_row_stride(columns), to_tile, width, adds)
-                k.invoke("rvm_tile_f32", count, columns, span, *where)
+                k.invoke(
+                    "rvm_tile_f32",
+                    rows=count,
+                    columns=columns,
+                    depth=span,
+                    a=a,
+                    a_row_stride=left.row_step,
+                    a_column_stride=left.column_step,
+                    b=Address(right, start),
+                    b_stride=self._panel_row_stride(columns),
+                    tile=Address(tile, Literal(0, I64)),
+                    tile_stride=width,
+                    accumulates=adds,
+                )
 
             self._for_each_width(add)
         elif isinstance(left, LhsInt8):
@@ -340,12 +353,23 @@ class _PanelMatmul:
                 before = None if after_first is None else Select(after_first, tile[at], Literal(0, tile.dtype))
                 k.store(tile, (at,), value if before is None else before + value)
         depth = k.let("bytes", minimum(span * 4, left.depth - first * 4))
-        a, to_tile = Address(left.buffer, left.position(row, first * 4)), Address(tile, Literal(0, I64))
-        how = left.row_step, left.flip, int(left.is_signed)
+        a = Address(left.buffer, left.position(row, first * 4))
 
         def add(columns: int) -> None:
-            where = (Address(right, start), self._panel_row_stride(columns), to_tile, width)
-            k.invoke("rvm_tile_bytes", count, columns, depth, a, *how, *where)
+            k.invoke(
+                "rvm_tile_bytes",
+                rows=count,
+                columns=columns,
+                depth=depth,
+                a=a,
+                a_stride=left.row_step,
+                flip=left.flip,
+                a_is_signed=int(left.is_signed),
+                b=Address(right, start),
+                b_stride=self._panel_row_stride(columns),
+                tile=Address(tile, Literal(0, I64)),
+                tile_stride=width,
+            )
 
         self._for_each_width(add)
 
@@ -502,7 +526,7 @@ def copy_run(
     """Generate code that copies part of a row to a panel (a group of columns): `panel[to + j] = x[source + j]` for
     first <= j < end."""
     if x.dtype.bits == 8:  # too few elements for the C compiler's vectors
-        k.invoke("rvm_copy_bytes", Address(panel, to + first), Address(x, source + first), end - first)
+        k.invoke("rvm_copy_bytes", dst=Address(panel, to + first), src=Address(x, source + first), bytes=end - first)
         return
     with k.loop(end, start=first, name="j", simd=True) as j:
         k.store(panel, (to + j,), x.flat(source + j))

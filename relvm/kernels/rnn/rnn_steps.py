@@ -18,12 +18,13 @@ from relvm.ir.dtypes import F32, I64
 from relvm.ir.symbolic import known_size
 from relvm.kernels.kernel_builder import KernelBuilder
 from relvm.kernels.loop_ir import Address, Buffer, Intrinsic, Literal, Scalar, Select, maximum, minimum
+from relvm.tables import kernel_constant
 
 # value of the attribute `direction` -> for each direction of the network, whether it runs backward
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-_ROWS = 4  # maximum sequences in a batch; as fast as 6 rows in csrc/codegen/gemm_f32.h, but gives more batches
-_COLUMNS, _STEP = 64, 16  # a tile has at most _COLUMNS columns, a multiple of _STEP
+_ROWS = 4  # maximum sequences in a batch: as fast as TILE_ROWS rows, but gives more batches
+_COLUMNS, _STEP = 64, kernel_constant("TILE_STEP")  # a tile has at most _COLUMNS columns, a multiple of _STEP
 _UNROLLED = 4  # number of rows of r that are added in one pass over the sums of a sequence
 
 
@@ -125,8 +126,20 @@ class SequenceBatch:
         k, r, (_, hidden, width) = self.k, self.r, map(known_size, self.r.shape)
 
         def tile(column: Scalar, wide: int) -> None:
-            a, b = Address(left, start), Address(r, column + self.direction * hidden * width)
-            k.invoke("rvm_tile_f32", count, wide, hidden, a, step, 1, b, width, Address(self.sums, column), width, 0)
+            k.invoke(
+                "rvm_tile_f32",
+                rows=count,
+                columns=wide,
+                depth=hidden,
+                a=Address(left, start),
+                a_row_stride=step,
+                a_column_stride=1,
+                b=Address(r, column + self.direction * hidden * width),
+                b_stride=width,
+                tile=Address(self.sums, column),
+                tile_stride=width,
+                accumulates=0,
+            )
 
         full, rest = columns // _COLUMNS * _COLUMNS, columns % _COLUMNS // _STEP * _STEP
         part = self._thread_range(full // _COLUMNS, hidden * _COLUMNS * count // 8)

@@ -1,0 +1,11 @@
+/* kernel_constants.h: the numbers of kernel_constants.def. */
+#ifndef RELVM_KERNEL_CONSTANTS_H
+#define RELVM_KERNEL_CONSTANTS_H
+
+enum {
+#define KERNEL_CONSTANT(name, value, meaning) RVM_##name = value,
+#include "kernel_constants.def"
+#undef KERNEL_CONSTANT
+};
+
+#endif
