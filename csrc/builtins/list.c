@@ -182,11 +182,12 @@ static rvm_status check_parts(const char *name, const rvm_value *items, int32_t 
   return RVM_OK;
 }
 
-/* Writes the elements of the parts one behind the other, for each place before `axis`.  dims: of the tensor `made`, of
- * `rank` axes. */
+/* Copies the elements of `size` tensors to `made`, which concatenates them along `axis`, or stacks them along a new
+   axis if `stacked`. */
 static rvm_status copy_parts(rvm_machine *machine, const rvm_value *items, int32_t size, int stacked, int32_t axis,
-                             const int64_t *dims, int32_t rank, rvm_tensor *made, rvm_value *error) {
-  int64_t step_bytes = product(dims, axis + 1, rank) * rvm_dtype_size_bytes(made->dtype);
+                             rvm_tensor *made, rvm_value *error) {
+  const int64_t *dims = made->dl.shape;
+  int64_t step_bytes = product(dims, axis + 1, made->dl.ndim) * rvm_dtype_size_bytes(made->dtype);
   int64_t outer = rvm_tensor_size_bytes(made) > 0 ? product(dims, 0, axis) : 0;
   unsigned char *to = made->dl.data;
   rvm_status status = RVM_OK;
@@ -222,7 +223,7 @@ static rvm_status join(const char *name, const rvm_value *arguments, int stacked
   status = rvm_machine_tensor_new(machine, dtype, rank + stacked, dims, &made);
   *result = made;
   if (status) return status;
-  status = copy_parts(machine, items, size, stacked, axis, dims, rank + stacked, made.as.tensor, result);
+  status = copy_parts(machine, items, size, stacked, axis, made.as.tensor, result);
   if (status) rvm_release(&made);
   return status;
 }

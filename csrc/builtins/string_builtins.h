@@ -13,6 +13,6 @@ static inline rvm_status rvm_string_set(rvm_machine *machine, rvm_string **eleme
 }
 
 /* A tensor of empty strings of the shape of x and a last axis of that size. */
-rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t size, rvm_value *result);
+rvm_status rvm_tensor_widened(const rvm_tensor *x, int64_t most, rvm_value *result);
 
 #endif

@@ -1,6 +1,6 @@
 /* native_function.h: the header of generated routines, with one small function for each kind of statement. */
-#ifndef RELVM_DRIVER_H
-#define RELVM_DRIVER_H
+#ifndef RELVM_NATIVE_FUNCTION_H
+#define RELVM_NATIVE_FUNCTION_H
 
 #include "native.h"
 #include "scalar_ops.h"
@@ -38,7 +38,7 @@ RVM_HELPER rvm_failed(rvm_value error, rvm_status status, rvm_value *failure) {
 }
 
 static inline rvm_machine_head *rvm_head(rvm_machine *ctx) { return (rvm_machine_head *)ctx; }
-static inline int rvm_is_watched(rvm_machine *ctx) { return rvm_head(ctx)->watched_kinds != 0; }
+static inline int rvm_is_machine_watched(rvm_machine *ctx) { return rvm_head(ctx)->watched_kinds != 0; }
 static inline int rvm_is_object(rvm_value value) { return value.tag >= RVM_TAG_TENSOR; }
 static inline void rvm_retain(rvm_value value) {
   if (rvm_is_object(value) && value.as.object->references >= 0) value.as.object->references++;
@@ -73,7 +73,7 @@ static inline void rvm_move(rvm_value *destination, const rvm_value *value) {
   destination->as.i = value->as.i;
 }
 
-static __attribute__((noinline, unused)) void rvm_release(int64_t tag, rvm_object *object) {
+static __attribute__((noinline, unused)) void rvm_release_object(int64_t tag, rvm_object *object) {
   rvm_value value = {.tag = tag, .as.object = object};
   rvm_api->release(&value);
 }
@@ -82,14 +82,14 @@ static __attribute__((noinline, unused)) void rvm_release(int64_t tag, rvm_objec
 static inline void rvm_put(rvm_value *destination, rvm_value value) {
   rvm_value old = RVM_WORDS(*destination);
   rvm_move(destination, &value);
-  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
+  if (rvm_is_object(old)) rvm_release_object(old.tag, old.as.object);
 }
 
 /* anylist_resetitem */
 static inline void rvm_reset(rvm_value *place) {
   rvm_value old = RVM_WORDS(*place);
   place->tag = RVM_TAG_NIL;
-  if (rvm_is_object(old)) rvm_release(old.tag, old.as.object);
+  if (rvm_is_object(old)) rvm_release_object(old.tag, old.as.object);
 }
 
 /* Moves the result of a call to `destination`, or releases it if `destination` is NULL. */
@@ -164,7 +164,7 @@ RVM_HELPER rvm_tail_call_many(rvm_machine *ctx, rvm_value callee, const rvm_oper
 /* rvm_call of a builtin that calls no other function. */
 RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin builtin, const rvm_value *arguments,
                        int32_t count, rvm_value *destination, rvm_value *failure) {
-  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
+  if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
   rvm_value result = RVM_NIL;
   rvm_status status = rvm_api->builtins[builtin](NULL, arguments, count, &result);
   if (status != RVM_OK) return rvm_failed(result, status, failure);
@@ -174,7 +174,7 @@ RVM_HELPER rvm_builtin(rvm_machine *ctx, rvm_value callee, enum rvm_builtin buil
 
 static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value value, rvm_value *destination,
                                   rvm_value *failure) {
-  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, &value, 1, destination, failure);
+  if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, &value, 1, destination, failure);
   rvm_retain(value);
   rvm_put(destination, value);
   return RVM_OK;
@@ -182,7 +182,7 @@ static inline rvm_status rvm_copy(rvm_machine *ctx, rvm_value callee, rvm_value 
 
 static inline rvm_status rvm_item(rvm_machine *ctx, rvm_value callee, rvm_value tuple, rvm_value index,
                                   rvm_value *destination, rvm_value *failure) {
-  if (rvm_is_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
+  if (rvm_is_machine_watched(ctx) || tuple.tag != RVM_TAG_TUPLE || index.tag != RVM_TAG_INT ||
       (uint64_t)index.as.i >= (uint64_t)tuple.as.tuple->size)
     return rvm_call(ctx, callee, (const rvm_value[]){tuple, index}, 2, destination, failure);
   rvm_value item = RVM_WORDS(tuple.as.tuple->items[index.as.i]);
@@ -197,7 +197,7 @@ static inline rvm_status rvm_check_scalar(rvm_machine *ctx, rvm_value callee, rv
   int is_right = (dtype.as.i == RVM_DTYPE_i64 && value.tag == RVM_TAG_INT) ||
                  (dtype.as.i == RVM_DTYPE_f64 && value.tag == RVM_TAG_FLOAT) ||
                  (dtype.as.i == RVM_DTYPE_bool && value.tag == RVM_TAG_BOOL);
-  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  if (is_right && !rvm_is_machine_watched(ctx)) return RVM_OK;
   return rvm_call(ctx, callee, (const rvm_value[]){value, dtype, where}, 3, NULL, failure);
 }
 
@@ -206,7 +206,7 @@ static inline rvm_status rvm_check_tensor(rvm_machine *ctx, rvm_value callee, rv
                                           rvm_value dtype, rvm_value where, rvm_value *failure) {
   int is_right = value.tag == RVM_TAG_TENSOR && (rank.as.i < 0 || rank.as.i == value.as.tensor->dl.ndim) &&
                  (dtype.tag == RVM_TAG_NIL || dtype.as.i == value.as.tensor->dtype);
-  if (is_right && !rvm_is_watched(ctx)) return RVM_OK;
+  if (is_right && !rvm_is_machine_watched(ctx)) return RVM_OK;
   return rvm_call(ctx, callee, (const rvm_value[]){value, rank, dtype, where}, 4, NULL, failure);
 }
 
@@ -308,7 +308,7 @@ RVM_HELPER rvm_invoke(rvm_machine *ctx, rvm_value builtin, const rvm_value *argu
  * machine. */
 RVM_HELPER rvm_kernel(rvm_machine *ctx, rvm_value callee, rvm_packed_function kernel, const rvm_value *arguments,
                       int32_t count, rvm_value *destination, rvm_value *failure) {
-  if (rvm_is_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
+  if (rvm_is_machine_watched(ctx)) return rvm_call(ctx, callee, arguments, count, destination, failure);
   rvm_value result = RVM_NIL;
   if ((rvm_head(ctx)->fuel -= RVM_LONG_CALL_COST) <= 0) RVM_TRY(rvm_poll(ctx, failure));
   rvm_status status = kernel(ctx, arguments, count, &result);

@@ -1,6 +1,6 @@
 /* peak_flops.h: the peak of multiply-adds of f32 that relvm/explore/views/machine_peak.py measures. */
-#ifndef RELVM_PEAK_H
-#define RELVM_PEAK_H
+#ifndef RELVM_PEAK_FLOPS_H
+#define RELVM_PEAK_FLOPS_H
 
 #include "compiler.h"
 #include "gemm_f32.h"

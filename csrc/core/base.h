@@ -37,8 +37,8 @@ typedef struct rvm_budget {
   int32_t refuses_nothing;
 } rvm_budget;
 
-/* From now on this thread allocates within `budget`; NULL: without limits.  The one before, for who sets it again. */
-rvm_budget *rvm_budget_set(rvm_budget *budget);
+/* Sets the budget of this thread's allocations; NULL: no limit.  Returns the previous one. */
+rvm_budget *rvm_budget_set(rvm_budget *next);
 /* The budget that refused the last allocation; NULL: none did. */
 const rvm_budget *rvm_budget_refusing(void);
 /* 1: from now on this thread's budget, if any, counts what is allocated and refuses nothing; 0: it does again. */

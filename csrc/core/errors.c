@@ -44,7 +44,7 @@ rvm_status rvm_fail(rvm_value *result, rvm_status status, const char *format, ..
   va_start(arguments, format);
   vsnprintf(message, (size_t)length + 1, format, arguments);
   va_end(arguments);
-  if (is_cut) memcpy(message + length - 3, "...", 3);
+  if (is_cut) strcpy(message + length - 3, "...");
   error->base = (rvm_object){.tag = RVM_TAG_ERROR, .references = 1};
   error->status = status;
   error->message = message;
@@ -59,13 +59,13 @@ enum {
   TRACE_BYTES = (RVM_TRACE_LINES + 1) * TRACE_LINE_BYTES
 };
 
-void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction) {
-  rvm_error *error = value.as.error;
-  if (value.tag != RVM_TAG_ERROR || error->base.references < 0) return;
-  if (!error->trace && !(error->trace = rvm_allocate_zeroed(TRACE_BYTES))) return;
-  if (++error->frames > RVM_TRACE_LINES) return;
-  char *end = error->trace + strlen(error->trace);
-  const char *newline = error->frames > 1 ? "\n" : "";
+void rvm_error_add_frame(rvm_value error, const char *name, int64_t instruction) {
+  rvm_error *object = error.as.error;
+  if (error.tag != RVM_TAG_ERROR || object->base.references < 0) return;
+  if (!object->trace && !(object->trace = rvm_allocate_zeroed(TRACE_BYTES))) return;
+  if (++object->frames > RVM_TRACE_LINES) return;
+  char *end = object->trace + strlen(object->trace);
+  const char *newline = object->frames > 1 ? "\n" : "";
   if (instruction < 0) {
     snprintf(end, TRACE_LINE_BYTES, "%s  in %.*s", newline, TRACE_NAME_BYTES, name);
   } else {
@@ -74,11 +74,11 @@ void rvm_error_add_frame(rvm_value value, const char *name, int64_t instruction)
   }
 }
 
-void rvm_error_close_trace(rvm_value value) {
-  rvm_error *error = value.as.error;
-  if (value.tag != RVM_TAG_ERROR || error->frames <= RVM_TRACE_LINES) return;
-  char *end = error->trace + strlen(error->trace);
-  snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", error->frames - RVM_TRACE_LINES);
+void rvm_error_close_trace(rvm_value error) {
+  rvm_error *object = error.as.error;
+  if (error.tag != RVM_TAG_ERROR || object->frames <= RVM_TRACE_LINES) return;
+  char *end = object->trace + strlen(object->trace);
+  snprintf(end, TRACE_LINE_BYTES, "\n  ... and %d more", object->frames - RVM_TRACE_LINES);
 }
 
 rvm_status rvm_fail_unsound(const char *what, int32_t index, rvm_value value, rvm_value *error) {

@@ -75,7 +75,12 @@ static void leaf_free(rvm_object *object) {
   rvm_free(object); /* a string */
 }
 
-static int object_dies(rvm_object *object) { return object->references >= 0 && --object->references == 0; }
+/* Drops a reference.  Returns whether it was the last one; a negative count marks an object that is never freed. */
+static int object_dies(rvm_object *object) {
+  if (object->references < 0) return 0;
+  object->references--;
+  return object->references == 0;
+}
 
 /* Walks down into dying tuples, lists and closures without a stack: their count says how many items are still to be
    released, and the first released item's place holds the way back to the parent. */

@@ -59,9 +59,9 @@ static int32_t step_words(const int32_t *at) {
   return words;
 }
 
-int64_t rvm_code_instruction(const rvm_code *code, const int32_t *at) {
+int64_t rvm_code_instruction(const rvm_code *code, const int32_t *step) {
   int64_t index = 0;
-  for (const int32_t *step = code->steps; step < at; step += step_words(step)) index++;
+  for (const int32_t *at = code->steps; at < step; at += step_words(at)) index++;
   return index;
 }
 

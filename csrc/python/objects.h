@@ -1,6 +1,6 @@
 /* objects.h: what Python holds of a machine, and the hooks of the Python module relvm._binding. */
-#ifndef RELVM_OBJECTS_H
-#define RELVM_OBJECTS_H
+#ifndef RELVM_PYTHON_OBJECTS_H
+#define RELVM_PYTHON_OBJECTS_H
 
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>

@@ -439,10 +439,10 @@ store_result:
   /* R[d] = s for each pair in order; pc += target */
   BODY(again) {
     OPERANDS(again);
-    const int32_t *pairs = step->arguments + step->count, *end = pairs + 1 + 2 * pairs[0];
+    const int32_t *pair = step->arguments + step->count + 1, *end = pair + 2 * pair[-1];
     if (IS_WATCHED || frame->function->kind != RVM_KIND_bytecode || (machine->head.fuel -= frame->function->cost) <= 0)
       goto do_tail_call;
-    for (const int32_t *pair = pairs + 1; pair < end; pair += 2) move(&R(pair[0]), &VALUE(pair[1]));
+    for (; pair < end; pair += 2) move(&R(pair[0]), &VALUE(pair[1]));
     NEXT(step->target);
   }
 

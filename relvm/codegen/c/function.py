@@ -270,7 +270,7 @@ class _Printer:
             return [f"{indent}{leave_line}{comment}"]
         self.restarts = True
         return [
-            f"{indent}if (rvm_is_watched(ctx)) {leave_line}",
+            f"{indent}if (rvm_is_machine_watched(ctx)) {leave_line}",
             f"{indent}{{{comment}",
             *(f"{indent}  {line}" for line in self.assign_parameters(args)),
             f"{indent}}}",

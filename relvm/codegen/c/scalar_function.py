@@ -172,7 +172,7 @@ class _Printer:
             return [f"{indent}{leave_line}"]
         self.restarts = True
         changed = [(i, arg) for i, arg in enumerate(args) if arg != Register(i)]
-        lines = [f"{indent}if (rvm_is_watched(ctx)) {leave_line}", f"{indent}{{"]
+        lines = [f"{indent}if (rvm_is_machine_watched(ctx)) {leave_line}", f"{indent}{{"]
         lines += [f"{indent}  const {_CTYPES[self.scalar.letters[i]]} next{i} = {_text(arg)};" for i, arg in changed]
         lines += [f"{indent}  s{i} = next{i};" for i, _ in changed]
         return [*lines, f"{indent}}}", f"{indent}goto start;"]
