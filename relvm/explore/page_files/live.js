@@ -9,8 +9,10 @@ const programBox = document.getElementById("program-box");
 const programLines = document.getElementById("program-lines");
 const problemButton = document.getElementById("problem");
 let isFirst = true; // whether no stages have been shown yet
+let isOpened = true; // whether the next stages are shown as the address says, after the page or a link was opened
 let problem = null; // of the last answer: {message, line, column, length}; the numbers only if the error has a place
 let builtText = null; // the text that the stages come from
+let builtNumber = -1; // of the change that the stages show
 let passes = []; // of the last answer: {name, optional}
 
 document.getElementById("program").textContent = data.title;
@@ -121,10 +123,44 @@ function succeed(answer, milliseconds) {
   nameSizes(answer.sizes);
   if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
   builtText = textarea.value;
+  builtNumber = number;
   drawText();
   replaceStages(answer);
   setStatus(`Built in ${milliseconds} ms.`);
+  if (graphNode !== null) loadGraph();
 }
+
+// ---- the graph ----
+
+let graphNumber = -1; // of the change that the graph shows
+
+loadGraph = async () => {
+  if (graphNumber === builtNumber || builtNumber !== number) return; // a build that succeeds asks for its graph
+  const mine = graphNumber = number;
+  const waits = setTimeout(() => setStatus("drawing the graph ..."), 300);
+  try {
+    const response = await post("graph", running.signal);
+    const answer = response.status === 204 ? null : await response.json();
+    if (mine !== number || !answer) return;
+    if (answer.problem) fail(answer.problem, "There is no graph.");
+    else { replaceGraph(answer.graph); setStatus("Built, with the graph."); }
+  } catch (error) {
+    if (mine !== number) return;
+    graphNumber = -1;
+    setStatus(`No answer from relvm explore; is it still running? (${error.message})`);
+  } finally {
+    clearTimeout(waits);
+  }
+};
+graphButton.hidden = false;
+
+// A node of the graph highlights the lines of the editor.
+nodeChosen = (names) => {
+  selected = null;
+  pinned = names.length ? numbersOf(names) : null;
+  mark();
+  if (pinned && document.activeElement !== textarea) editorLines(pinned)[0]?.scrollIntoView({ block: "nearest" });
+};
 
 // ---- runs ----
 
@@ -194,8 +230,9 @@ function replaceStages(answer) {
   list();
   listPasses();
   selected = pinned = null;
-  if (isFirst) {
-    isFirst = false;
+  isFirst = false;
+  if (isOpened) {
+    isOpened = false;
     restore();
     find();
     return;
@@ -286,6 +323,7 @@ function followCaret() {
   selected = null;
   pinned = wanted.length ? wanted : null;
   mark();
+  if (pinned && graphNode !== null) send({ relvm: "line", name: "", origins: namesOf(pinned) });
   if (pinned) for (const side of SIDES) {
     const related = linesOf(stages[shown[side]], pinned);
     if (related.size) reveal(side, Math.min(...related));
@@ -311,11 +349,18 @@ textarea.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-for (const input of document.querySelectorAll("[data-option]")) {
-  const name = input.dataset.option, key = input.type === "checkbox" ? "checked" : "value";
-  input[key] = request[name];
+const optionInputs = [...document.querySelectorAll("[data-option]")];
+const keyOf = (input) => (input.type === "checkbox" ? "checked" : "value");
+
+function showOptions() {
+  for (const input of optionInputs) input[keyOf(input)] = request[input.dataset.option];
+}
+
+showOptions();
+for (const input of optionInputs) {
+  const name = input.dataset.option;
   input.addEventListener(name === "dims" ? "input" : "change", () => {
-    request[name] = input[key];
+    request[name] = input[keyOf(input)];
     changed(name === "dims" ? DELAY : 0);
   });
 }
@@ -340,9 +385,87 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// ---- links that contain the program ----
+
+const notice = document.getElementById("notice");
+const linkedModel = live.isModel ? data.title : ""; // the model is not in a link, so that a link says which one it is for
+
+function notify(text) {
+  notice.textContent = text;
+  notice.hidden = false;
+}
+
+notice.addEventListener("click", () => { notice.hidden = true; });
+
+// Copy only the fragment: the rest of the address contains the secret token of the server.
+async function copyLink() {
+  notice.hidden = true;
+  let link;
+  try {
+    link = `#program=${await packed({ ...request, model: linkedModel })}&${address().slice(1)}`;
+  } catch (error) {
+    notify(`No link was copied: ${error.message}`);
+    return;
+  }
+  try {
+    await navigator.clipboard.writeText(link);
+    setStatus(`Copied a link of ${link.length.toLocaleString("en")} characters. To open it, paste it into a page of relvm explore` +
+      (live.isModel ? ` ${data.title}.` : "."));
+  } catch {
+    prompt("The browser does not allow this page to copy. Copy the link yourself:", link);
+  }
+}
+document.getElementById("copy-link").addEventListener("click", copyLink);
+
+const PROGRAM_LINK = /^\S*#program=(\S*)$/;
+
+// Show the program and the options of a link.  Like a change of the text, this builds the program, but does not run it.
+async function openLink(link) {
+  const parts = new URLSearchParams(`program=${PROGRAM_LINK.exec(link)[1]}`), program = parts.get("program");
+  parts.delete("program");
+  notice.hidden = true;
+  try {
+    const { model, ...values } = await unpacked(program, { ...request, model: "" }, live.maxBytes);
+    if (model !== linkedModel)
+      throw new Error(`it contains ${model ? `options for the ONNX model ${model.slice(0, 80)}, not for ${data.title}` : "a program, but this page shows an ONNX model"}`);
+    for (const { dataset: { option }, options, value } of optionInputs)
+      if (options && ![...options].some((each) => each.value === values[option]))
+        throw new Error(`it has the unknown option ${option}=${values[option].slice(0, 40)}`);
+    const { text, ...chosen } = values;
+    Object.assign(request, chosen);
+    showOptions();
+    if (!live.isModel) replaceText(text);
+    isOpened = true;
+    history.replaceState(null, "", `#${parts}`);
+    changed(0);
+  } catch (error) {
+    notify(`The link was not opened: ${error.message}.`);
+    if (PROGRAM_LINK.test(location.hash)) history.replaceState(null, "", `#${parts}`);
+    if (isFirst) changed(0);
+  }
+}
+
+// Replace the text so that Ctrl+Z brings the old one back.
+function replaceText(text) {
+  textarea.focus();
+  textarea.select();
+  document.execCommand("insertText", false, text);
+  textarea.blur();
+}
+
+addEventListener("hashchange", () => { if (PROGRAM_LINK.test(location.hash)) openLink(location.hash); });
+document.addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain").trim();
+  if (event.target.closest?.("input") || !PROGRAM_LINK.test(text)) return;
+  event.preventDefault();
+  openLink(text);
+});
+
 dividerMoves("editor-divider", () => settings.editor, (x) => set("editor", clamped(Math.round(x), 120, innerWidth * 0.6)));
 KEYS.r = ["run the program", run];
 KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
+graphKeys.add("r").add("e");
 
 drawText();
-build();
+if (PROGRAM_LINK.test(location.hash)) openLink(location.hash);
+else build();

@@ -24,7 +24,7 @@ function applySettings() {
   document.body.classList.toggle("full-names", settings.names);
   const { editor, list, share } = settings;
   document.querySelector("main").style.gridTemplateColumns = (hasEditor ? `${editor}px 5px ` : "") +
-    `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`;
+    (document.body.classList.contains("has-graph") ? "minmax(0, 1fr)" : `${list}px 5px minmax(0, ${share}fr) 5px minmax(0, ${1 - share}fr)`);
   for (const input of document.querySelectorAll("[data-setting]")) {
     if (input.type === "checkbox") input.checked = settings[input.dataset.setting];
     else input.value = settings[input.dataset.setting];
