@@ -359,3 +359,58 @@ def test_the_graph_is_beside_the_editor_and_follows_it(browser, address: str) ->
     browser.find_element(By.ID, "to-graph").click()
     assert browser.find_element(By.ID, "right").is_displayed()
     assert browser.get_log("browser") == []
+
+
+def test_long_literals_are_folded_in_the_editor_only(browser, address: str, tmp_path: Path) -> None:
+    numbers = f"[{', '.join(str(i) for i in range(64))}]"
+    encoded = base64.b64encode(bytes(4 * 100)).decode()
+    text = (
+        f"def main(x: f32[64], y: f32[100]) -> (f32[64], f32[100]) {{\n"
+        f"  a = add(x, const(f32[64], {numbers}))\n"
+        f'  return (add(a, const(f32[64], {numbers})), add(y, const(f32[100], "{encoded}")))\n}}\n'
+    )
+    open_page(browser, address + link_of(text=text))
+    wait(browser, lambda: "f32[100]" in text_of(browser, "#left .lines"))
+    marks = [f"\u27e8#1: {len(numbers)} characters\u27e9", f"\u27e8#2: {len(encoded) + 2} characters\u27e9"]
+    shown = text.replace(numbers, marks[0]).replace(f'"{encoded}"', marks[1])
+    assert program(browser) == shown
+    folded = browser.find_elements(By.CSS_SELECTOR, "#program-lines .folded")
+    assert [each.text for each in folded] == [marks[0], marks[0], marks[1]]
+
+    # An error behind folded literals is underlined where it is.
+    write(browser, shown.replace("add(y", "add(z"))
+    wait(browser, lambda: browser.find_element(By.ID, "problem").is_displayed())
+    assert browser.find_element(By.CSS_SELECTOR, "#program-lines .error").text == "z"
+    column = text.split("\n")[2].index("add(y") + len("add(y")
+    assert text_of(browser, "#problem").startswith(f"3:{column}: ")
+    write(browser, shown)
+
+    # Copied, linked and saved text has the literals, and a pasted literal is folded.
+    copied, pasted = browser.execute_script(
+        "const text = document.getElementById('text'), clipboardData = new DataTransfer();"
+        "const options = {clipboardData, bubbles: true, cancelable: true};"
+        "const fire = (name) => text.dispatchEvent(new ClipboardEvent(name, options));"
+        "text.focus(); text.select(); fire('copy'); const copied = clipboardData.getData('text/plain');"
+        "text.value = ''; fire('paste'); return [copied, text.value]"
+    )
+    assert (copied, pasted) == (text, shown)
+    browser.find_element(By.ID, "save").click()
+    wait(browser, lambda: browser.find_element(By.ID, "status").text == "Saved to out.relvm.")
+    assert (tmp_path / "out.relvm").read_text() == text
+
+    # The setting "full text" shows the literals.
+    full = browser.find_element(By.CSS_SELECTOR, "[data-setting=names]")
+    full.click()
+    assert program(browser) == text
+    full.click()
+    assert program(browser) == shown
+
+    # A text that looks like a mark is not taken for one.
+    (tmp_path / "out.relvm").unlink()
+    strange = f"# {marks[0]} \u27e8#9: x\u27e9\n{text}"
+    open_page(browser, address + link_of(text=strange))
+    wait(browser, lambda: program(browser).startswith("# ") and text_of(browser, "#status").startswith("Built in "))
+    browser.find_element(By.ID, "save").click()
+    wait(browser, lambda: browser.find_element(By.ID, "status").text == "Saved to out.relvm.")
+    assert (tmp_path / "out.relvm").read_text() == strange
+    assert browser.get_log("browser") == []

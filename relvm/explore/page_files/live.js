@@ -21,7 +21,7 @@ document.getElementById("note").title = live.isModel ? "The text of an ONNX mode
   "For a program that can be edited: relvm show --stage given --full-constants MODEL > program.relvm" : "";
 document.getElementById("dims").hidden = !live.isModel;
 textarea.readOnly = live.isModel;
-textarea.value = request.text;
+textarea.value = shownText(request.text);
 
 // ---- the text ----
 
@@ -38,8 +38,8 @@ function drawText() {
   const renumbered = lines.length === old.length ? lines.length - same : lines.length;
   for (let at = start; at < renumbered; at++) lines[at].dataset.n = at + 1;
   const wrong = problem?.line ? lines[problem.line - 1] : null;
-  for (const line of programLines.querySelectorAll(".wrong")) if (line !== wrong) color(line, []);
-  if (wrong) color(wrong, [errorRange(wrong.text)]);
+  for (const line of programLines.querySelectorAll(".wrong")) if (line !== wrong) color(line);
+  if (wrong) color(wrong, errorRange(wrong.text));
 }
 
 function newLine(text) {
@@ -47,22 +47,48 @@ function newLine(text) {
   line.className = "line";
   line.text = text;
   line.append(document.createElement("code"));
-  color(line, []);
+  color(line);
   return line;
 }
 
-function color(line, marks) {
-  line.classList.toggle("wrong", marks.length > 0);
-  line.firstChild.innerHTML = colored(line.text, KINDS.ir, marks) || "&#8203;";
+function color(line, error = null) {
+  line.classList.toggle("wrong", error !== null);
+  line.firstChild.innerHTML = colored(line.text, PROGRAM, error ? [error] : []) || "&#8203;";
 }
-
-// Columns count characters, and strings of JavaScript count UTF-16 units.
-const unitsOf = (text, characters) => [...text].slice(0, characters).join("").length;
 
 function errorRange(text) {
-  const start = Math.min(unitsOf(text, problem.column - 1), Math.max(text.length - 1, 0)), end = unitsOf(text, problem.column - 1 + problem.length);
-  return [start, Math.max(end, start + 1), "error"];
+  const start = Math.min(positionOf(text, problem.column - 1), Math.max(text.length - 1, 0));
+  return [start, Math.max(positionOf(text, problem.column - 1 + problem.length), start + 1), "error"];
 }
+
+// ---- long literals ----
+
+function shownText(text) {
+  return settings.names ? text : folded(text);
+}
+
+textChanged = () => {
+  const position = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1; // the line of the caret
+  if (!live.isModel) textarea.value = shownText(request.text);
+  const start = textarea.value.split("\n").slice(0, position).join("\n").length + (position ? 1 : 0);
+  textarea.setSelectionRange(start, start);
+  drawText();
+};
+
+for (const name of ["copy", "cut"]) textarea.addEventListener(name, (event) => {
+  const marked = textarea.value.slice(textarea.selectionStart, textarea.selectionEnd), text = unfolded(marked);
+  if (text === marked) return;
+  event.clipboardData.setData("text/plain", text);
+  event.preventDefault();
+  if (name === "cut") document.execCommand("delete");
+});
+
+textarea.addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain"), shorter = shownText(text);
+  if (shorter === text || live.isModel) return;
+  document.execCommand("insertText", false, shorter); // keeps undo
+  event.preventDefault();
+});
 
 // ---- builds ----
 
@@ -122,7 +148,7 @@ function succeed(answer, milliseconds) {
   Object.assign(data, { graphStage: answer.graphStage, kernels: answer.kernels, times: null });
   nameSizes(answer.sizes);
   if (live.isModel) textarea.value = answer.stages[0].lines.join("\n");
-  builtText = textarea.value;
+  builtText = request.text;
   builtNumber = number;
   drawText();
   replaceStages(answer);
@@ -309,14 +335,14 @@ function lineOfOrigin(name) {
 }
 
 editorLines = (wanted) => {
-  if (textarea.value !== builtText) return [];
+  if (request.text !== builtText) return [];
   const lines = live.isModel ? linesOf(stages[0], wanted) : new Set(wanted.map((origin) => lineOfOrigin(origins[origin])));
   return [...lines].map((line) => programLines.children[line]).filter(Boolean);
 };
 
 // Highlight what became of the line with the caret.
 function followCaret() {
-  if (textarea.value !== builtText) return;
+  if (request.text !== builtText) return;
   const line = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1;
   const wanted = live.isModel ? stages[0].origins[line] ?? []
     : [...origins.keys()].filter((origin) => lineOfOrigin(origins[origin]) === line);
@@ -334,7 +360,7 @@ function followCaret() {
 
 textarea.addEventListener("input", () => {
   saveButton.textContent = "Save";
-  request.text = textarea.value;
+  request.text = unfolded(textarea.value);
   problem = null;
   drawText();
   light(pinned ?? []);
@@ -449,7 +475,7 @@ async function openLink(link) {
 function replaceText(text) {
   textarea.focus();
   textarea.select();
-  document.execCommand("insertText", false, text);
+  document.execCommand("insertText", false, shownText(text));
   textarea.blur();
 }
 

@@ -3,6 +3,7 @@
 
 const STORE = "relvm.stages";
 const hasEditor = document.getElementById("editor") !== null;
+let textChanged = () => {}; // called when the setting "full text" has changed
 const settings = { diff: true, wrap: false, names: false, theme: "light dark", editor: Math.round(innerWidth * 0.27), list: 250, share: 0.57, ...stored() };
 
 // Pages from files or in frames may not be allowed to store anything.
@@ -15,7 +16,7 @@ function set(name, value) {
   try { localStorage.setItem(STORE, JSON.stringify(settings)); } catch { /* the setting lasts as long as the page */ }
   applySettings();
   if (name === "diff") show();
-  if (name === "names") repaint();
+  if (name === "names") { repaint(); textChanged(); }
 }
 
 function applySettings() {
