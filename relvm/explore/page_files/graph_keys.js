@@ -81,9 +81,10 @@ function enter(before) {
   select(item && isShown(item.key) ? item.key : null, { show: false });
 }
 
-// The node with the name, or else the one that shares the largest part of its source locations with the line.
+// The node with the name, or else the one that shares the largest part of its source locations with the line.  name: ""
+// if the line binds no variable.
 function nodeOfLine({ name, origins }) {
-  const wanted = new Set(origins), named = items.filter((item) => item.name === name);
+  const wanted = new Set(origins), named = items.filter((item) => name && item.name === name);
   const shared = (item) => {
     const own = originsOf(item), common = own.filter((origin) => wanted.has(origin)).length;
     return common / (own.length + wanted.size - common || 1);

@@ -16,11 +16,12 @@ let builtNumber = -1; // of the change that the stages show
 let passes = []; // of the last answer: {name, optional}
 
 document.getElementById("program").textContent = data.title;
-document.getElementById("note").textContent = live.isModel ? "read-only; change the options or the passes" : "";
-document.getElementById("note").title = live.isModel ? "The text of an ONNX model shows its large constants as \"...\". " +
+document.getElementById("note").textContent = live.isModel ? "read-only" : "";
+document.getElementById("note").title = live.isModel ? "Change the options or the passes. The text of an ONNX model shows its large constants as \"...\". " +
   "For a program that can be edited: relvm show --stage given --full-constants MODEL > program.relvm" : "";
 document.getElementById("dims").hidden = !live.isModel;
-textarea.readOnly = live.isModel;
+programBox.classList.toggle("read-only", live.isModel);
+textarea.hidden = live.isModel;
 textarea.value = shownText(request.text);
 
 // ---- the text ----
@@ -52,6 +53,7 @@ function newLine(text) {
 }
 
 function color(line, error = null) {
+  if (live.isModel) { colorModule(line, line.text, []); return; }
   line.classList.toggle("wrong", error !== null);
   line.firstChild.innerHTML = colored(line.text, PROGRAM, error ? [error] : []) || "&#8203;";
 }
@@ -69,7 +71,8 @@ function shownText(text) {
 
 textChanged = () => {
   const position = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1; // the line of the caret
-  if (!live.isModel) textarea.value = shownText(request.text);
+  if (live.isModel) programLines.replaceChildren();
+  else textarea.value = shownText(request.text);
   const start = textarea.value.split("\n").slice(0, position).join("\n").length + (position ? 1 : 0);
   textarea.setSelectionRange(start, start);
   drawText();
@@ -85,7 +88,7 @@ for (const name of ["copy", "cut"]) textarea.addEventListener(name, (event) => {
 
 textarea.addEventListener("paste", (event) => {
   const text = event.clipboardData.getData("text/plain"), shorter = shownText(text);
-  if (shorter === text || live.isModel) return;
+  if (shorter === text) return;
   document.execCommand("insertText", false, shorter); // keeps undo
   event.preventDefault();
 });
@@ -340,10 +343,9 @@ editorLines = (wanted) => {
   return [...lines].map((line) => programLines.children[line]).filter(Boolean);
 };
 
-// Highlight what became of the line with the caret.
-function followCaret() {
+// Highlight what became of a line of the program.
+function followLine(line) {
   if (request.text !== builtText) return;
-  const line = textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1;
   const wanted = live.isModel ? stages[0].origins[line] ?? []
     : [...origins.keys()].filter((origin) => lineOfOrigin(origins[origin]) === line);
   selected = null;
@@ -366,10 +368,17 @@ textarea.addEventListener("input", () => {
   light(pinned ?? []);
   changed(DELAY);
 });
-textarea.addEventListener("click", () => { if (textarea.selectionStart === textarea.selectionEnd) followCaret(); });
+textarea.addEventListener("click", () => {
+  if (textarea.selectionStart !== textarea.selectionEnd) return;
+  followLine(textarea.value.slice(0, textarea.selectionStart).split("\n").length - 1);
+});
+programLines.addEventListener("click", (event) => { // the text of a model, which the text area does not cover
+  const line = lineAt(event);
+  if (line >= 0 && !String(getSelection())) followLine(line);
+});
 textarea.addEventListener("keydown", (event) => {
   if (event.key === "Escape") { textarea.blur(); unselect(); }
-  if (event.key !== "Enter" || event.ctrlKey || event.altKey || event.metaKey || live.isModel) return;
+  if (event.key !== "Enter" || event.ctrlKey || event.altKey || event.metaKey) return;
   const line = textarea.value.slice(0, textarea.selectionStart).split("\n").at(-1);
   document.execCommand("insertText", false, `\n${/^ */.exec(line)[0]}${/[{(]\s*$/.test(line) ? "  " : ""}`); // keeps undo
   event.preventDefault();
@@ -489,7 +498,7 @@ document.addEventListener("paste", (event) => {
 
 dividerMoves("editor-divider", () => settings.editor, (x) => set("editor", clamped(Math.round(x), 120, innerWidth * 0.6)));
 KEYS.r = ["run the program", run];
-KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
+if (!live.isModel) KEYS.e = ["editor; Escape leaves it", () => textarea.focus()];
 graphKeys.add("r").add("e");
 
 drawText();
