@@ -154,7 +154,8 @@ def _draw_item(axes: Axes, item: Item, middle: Point, size: Point) -> None:
     style: dict[str, Any] = {"fontsize": FONT, "family": "DejaVu Sans Mono", "linespacing": 1.1, "clip_on": True}
     text = svg_text("\n".join(item.lines))
     if item.inside:
-        axes.text(left + PAD, top + PAD, text, ha="left", va="top", **style)
+        behind = {"facecolor": color, "edgecolor": "none", "pad": 1}  # no arrow crosses the title
+        axes.text(left + PAD, top + PAD, text, ha="left", va="top", bbox=behind, **style)
     else:
         axes.text(x, y, text, ha="center", va="center", **style)
 
