@@ -269,13 +269,16 @@ def test_damaged_and_hostile_links_change_nothing(browser, address: str) -> None
     notice = browser.find_element(By.ID, "notice")
     assert notice.text == "The link was not opened: it is damaged or incomplete."
     options = options_of(browser)
+    choose(browser, "dce")
+    here = browser.current_url
     for link, words in DAMAGED.values():
         notice.click()
         assert not notice.is_displayed()
-        browser.execute_script("location.hash = arguments[0]", link)
+        browser.execute_script("location.hash = arguments[0]", f"{link}&stage=c")
         wait(browser, notice.is_displayed)
         assert words in notice.text, link[:40]
         assert program(browser) == TEXT and options_of(browser) == options
+        assert titles(browser)[1] == "dce" and browser.current_url == here
 
     # A program that is wrong is like one that is typed: its error is shown, and it stays text.
     browser.execute_script("location.hash = arguments[0]", link_of(text="</script><script>alert(1)</script>"))

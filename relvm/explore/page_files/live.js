@@ -463,7 +463,7 @@ async function openLink(link) {
     const { model, ...values } = await unpacked(program, { ...request, model: "" }, live.maxBytes);
     if (model !== linkedModel)
       throw new Error(`it contains ${model ? `options for the ONNX model ${model.slice(0, 80)}, not for ${data.title}` : "a program, but this page shows an ONNX model"}`);
-    for (const { dataset: { option }, options, value } of optionInputs)
+    for (const { dataset: { option }, options } of optionInputs)
       if (options && ![...options].some((each) => each.value === values[option]))
         throw new Error(`it has the unknown option ${option}=${values[option].slice(0, 40)}`);
     const { text, ...chosen } = values;
@@ -475,7 +475,7 @@ async function openLink(link) {
     changed(0);
   } catch (error) {
     notify(`The link was not opened: ${error.message}.`);
-    if (PROGRAM_LINK.test(location.hash)) history.replaceState(null, "", `#${parts}`);
+    if (PROGRAM_LINK.test(location.hash)) history.replaceState(null, "", isFirst ? "#" : address());
     if (isFirst) changed(0);
   }
 }
@@ -484,7 +484,7 @@ async function openLink(link) {
 function replaceText(text) {
   textarea.focus();
   textarea.select();
-  document.execCommand("insertText", false, shownText(text));
+  document.execCommand(text ? "insertText" : "delete", false, shownText(text));
   textarea.blur();
 }
 

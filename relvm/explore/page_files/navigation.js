@@ -61,7 +61,9 @@ function restore() {
   else closeGraph();
 }
 
-addEventListener("hashchange", () => { if (address() !== location.hash) restore(); });
+addEventListener("hashchange", () => {
+  if (address() !== location.hash && !location.hash.startsWith("#program=")) restore(); // live.js opens programs
+});
 
 // ---- keys ----
 
